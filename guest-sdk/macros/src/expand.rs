@@ -1,0 +1,169 @@
+//! What `#[tool]` puts beside the function: a type of the same name that implements `palisade_guest::Tool`.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::Result;
+use syn::spanned::Spanned;
+
+use crate::function::Function;
+use crate::options::Options;
+
+/// Expands the attribute. The item is given back as it is, also beside an error, so that one mistake is one message.
+pub(crate) fn tool(options: TokenStream, item: &TokenStream) -> TokenStream {
+    let beside = expand(options, item).unwrap_or_else(|error| error.to_compile_error());
+    quote! {
+        #[allow(clippy::needless_pass_by_value, reason = "a tool owns its arguments")]
+        #item
+        #beside
+    }
+}
+
+fn expand(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
+    let function = Function::parse(item)?;
+    let options = Options::parse(options)?;
+    let name = match &options.name {
+        Some(name) => name.value(),
+        None => function.name()?,
+    };
+    let Function { ident, visibility, conditions, .. } = &function;
+    // Where nothing uses the tool the compiler warns of the function; this span keeps it from warning of the type, too.
+    let mut name_of_type = ident.clone();
+    name_of_type.set_span(Span::mixed_site());
+    let (definition, execute) = (definition(&function, &options), execute(&function));
+    Ok(quote! {
+        #(#conditions)*
+        #[doc(hidden)]
+        #[allow(non_camel_case_types, unreachable_pub, reason = "the name of the function, for `export!`")]
+        #visibility struct #name_of_type {}
+
+        #(#conditions)*
+        #[automatically_derived]
+        impl ::palisade_guest::Tool for #ident {
+            const NAME: &'static str = #name;
+            #definition
+            #execute
+        }
+    })
+}
+
+fn definition(function: &Function, options: &Options) -> TokenStream {
+    let Options { side_effects, title, idempotent, timeout_ms, metadata, .. } = options;
+    let title = optional(title.as_ref().map(|title| quote!(::std::string::String::from(#title))));
+    let timeout_ms = optional(timeout_ms.as_ref());
+    let description = &function.description;
+    let input = match &function.arguments {
+        Some(ty) => quote_spanned!(ty.span()=> ::palisade_guest::__private::input_schema::<#ty>()),
+        None => quote!(::palisade_guest::__private::empty_schema()),
+    };
+    let returns = &function.returns;
+    let output = quote_spanned!(returns.span()=> ::palisade_guest::__private::output_schema::<#returns>());
+    quote! {
+        fn definition() -> ::palisade_guest::Definition {
+            ::palisade_guest::Definition {
+                name: ::std::string::String::from(<Self as ::palisade_guest::Tool>::NAME),
+                title: #title,
+                description: ::std::string::String::from(#description),
+                input_schema: #input,
+                output_schema: #output,
+                side_effects: ::palisade_guest::SideEffects::#side_effects,
+                idempotent: #idempotent,
+                timeout_ms: #timeout_ms,
+                metadata: ::std::string::String::from(#metadata),
+            }
+        }
+    }
+}
+
+fn execute(function: &Function) -> TokenStream {
+    // Locals of a mixed-site span cannot be confused with the function, whatever it is called.
+    let (input, context) = (Ident::new("input", Span::mixed_site()), Ident::new("context", Span::mixed_site()));
+    let ident = &function.ident;
+    let arguments = function
+        .arguments
+        .as_ref()
+        .map(|ty| quote_spanned!(ty.span()=> ::palisade_guest::__private::arguments::<#ty>(#input)?,));
+    let (begin, passed) = match &function.context {
+        Some(ty) => {
+            let mut at_its_type = context.clone();
+            at_its_type.set_span(Span::mixed_site().located_at(ty.span()));
+            (quote!(#context.begin();), quote!(#at_its_type))
+        }
+        None => (TokenStream::new(), TokenStream::new()),
+    };
+    let returns = &function.returns;
+    let convert = quote_spanned!(returns.span()=> <#returns as ::palisade_guest::IntoOutput>::into_output);
+    quote! {
+        fn execute(
+            #input: &str,
+            #context: &::palisade_guest::Context,
+        ) -> ::palisade_guest::Result<::palisade_guest::Output> {
+            let (_, _) = (#input, #context);
+            #begin
+            #convert(#ident(#arguments #passed))
+        }
+    }
+}
+
+fn optional<T: quote::ToTokens>(value: Option<T>) -> TokenStream {
+    match value {
+        Some(value) => quote!(::std::option::Option::Some(#value)),
+        None => quote!(::std::option::Option::None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(options: TokenStream, item: &TokenStream) -> String {
+        tool(options, item).to_string()
+    }
+
+    #[test]
+    fn the_function_is_given_back_untouched() {
+        let item = quote!(
+            #[doc = " Does it."]
+            #[inline]
+            pub fn act(args: Args) -> u8 {
+                args.len()
+            }
+        );
+        assert!(text(quote!(side_effects = "read"), &item).contains(&item.to_string()));
+    }
+
+    #[test]
+    fn the_function_survives_an_error_so_that_there_is_one_message() {
+        let item = quote!(
+            fn act() {}
+        );
+        let expanded = text(quote!(side_effects = "read"), &item);
+        assert!(expanded.contains(&item.to_string()));
+        assert_eq!(expanded.matches("compile_error").count(), 1);
+    }
+
+    #[test]
+    fn the_type_beside_the_function_has_its_visibility_and_conditions() {
+        let expanded = text(
+            quote!(side_effects = "write", name = "other"),
+            &quote!(
+                #[doc = " Does it."]
+                #[cfg(unix)]
+                pub(super) fn act() {}
+            ),
+        );
+        assert!(expanded.contains("pub (super) struct act { }"), "{expanded}");
+        assert_eq!(expanded.matches("# [cfg (unix)]").count(), 3);
+        assert!(expanded.contains("NAME : & 'static str = \"other\""));
+        assert!(expanded.contains("SideEffects :: Write"));
+    }
+
+    #[test]
+    fn a_name_in_the_attribute_saves_a_function_whose_own_cannot_be_used() {
+        let item = quote!(
+            #[doc = " Does it."]
+            fn _act() {}
+        );
+        assert!(text(quote!(side_effects = "none"), &item).contains("compile_error"));
+        assert!(!text(quote!(side_effects = "none", name = "act"), &item).contains("compile_error"));
+    }
+}

@@ -1,0 +1,30 @@
+//! In a component: the host's own functions.
+
+use crate::Level;
+use crate::bindings::palisade::tool::host;
+
+/// Passes everything on to the host.
+#[derive(Debug)]
+pub(super) struct Backend;
+
+impl Backend {
+    pub(super) fn new() -> Self {
+        Self
+    }
+
+    pub(super) fn log(&self, level: Level, message: &str) {
+        host::log(level, message);
+    }
+
+    pub(super) fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
+        host::progress(done, total, message);
+    }
+
+    pub(super) fn emit(&self, chunk: &str) {
+        host::emit(chunk);
+    }
+
+    pub(super) fn cancelled(&self) -> bool {
+        host::cancelled()
+    }
+}

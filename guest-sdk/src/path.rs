@@ -1,0 +1,128 @@
+//! A path that the host has checked.
+
+use std::fmt;
+use std::ops::Deref;
+use std::path::Path;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// A path of the workspace, as an argument of a tool.
+///
+/// Its schema says `"format": "workspace-path"`. For this the host checks the value before the call: it may come relative or absolute, and
+/// what leaves the workspace is refused. The tool always gets it relative, so it can be opened as it is.
+///
+/// The type itself checks nothing: in a test any string makes one, and in the sandbox no path leads out anyway.
+///
+/// ```
+/// use palisade_guest::{Result, WorkspacePath, tool};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Args {
+///     /// The file to measure.
+///     path: WorkspacePath,
+/// }
+///
+/// /// Says how many bytes a file has.
+/// #[tool(side_effects = "read")]
+/// fn size(args: Args) -> Result<String> {
+///     let bytes = std::fs::metadata(&args.path)?.len();
+///     Ok(format!("{} has {bytes} bytes", args.path))
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WorkspacePath(String);
+
+impl WorkspacePath {
+    /// The path as text. JSON is text, so a path that came as an argument always is.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for WorkspacePath {
+    fn from(path: String) -> Self {
+        Self(path)
+    }
+}
+
+impl From<&str> for WorkspacePath {
+    fn from(path: &str) -> Self {
+        Self(path.to_owned())
+    }
+}
+
+impl From<WorkspacePath> for String {
+    fn from(path: WorkspacePath) -> Self {
+        path.0
+    }
+}
+
+impl From<&WorkspacePath> for String {
+    fn from(path: &WorkspacePath) -> Self {
+        path.0.clone()
+    }
+}
+
+impl Deref for WorkspacePath {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        Path::new(&self.0)
+    }
+}
+
+impl AsRef<Path> for WorkspacePath {
+    fn as_ref(&self) -> &Path {
+        self
+    }
+}
+
+impl fmt::Display for WorkspacePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl JsonSchema for WorkspacePath {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "WorkspacePath".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "workspace-path" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    #[test]
+    fn it_is_a_path_and_a_text() {
+        let path = WorkspacePath::from("src/lib.rs");
+        assert_eq!(path.as_str(), "src/lib.rs");
+        assert_eq!(path.extension().unwrap(), "rs");
+        assert_eq!(format!("{path:>12}"), "  src/lib.rs");
+        assert_eq!(
+            (String::from(&path), String::from(path.clone())),
+            ("src/lib.rs".to_owned(), "src/lib.rs".to_owned())
+        );
+        assert_eq!(AsRef::<Path>::as_ref(&path), Path::new("src/lib.rs"));
+    }
+
+    #[test]
+    fn in_json_it_is_a_string() {
+        let path: WorkspacePath = serde_json::from_str("\"a/b\"").unwrap();
+        assert_eq!(serde_json::to_string(&path).unwrap(), "\"a/b\"");
+        assert!(serde_json::from_str::<WorkspacePath>("1").is_err());
+    }
+}

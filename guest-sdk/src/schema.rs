@@ -1,0 +1,172 @@
+//! JSON Schemas of arguments and outputs, as plain as models and providers like them.
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::transform_subschemas;
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+
+use crate::IntoOutput;
+
+/// The formats of JSON Schema 2020-12 (Validation, section 7.3) and the one of the contract. schemars adds others for Rust's number types,
+/// which say nothing to a model and are refused by some providers.
+const FORMATS: [&str; 20] = [
+    "workspace-path",
+    "date-time",
+    "date",
+    "time",
+    "duration",
+    "email",
+    "idn-email",
+    "hostname",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "uri",
+    "uri-reference",
+    "iri",
+    "iri-reference",
+    "uri-template",
+    "uuid",
+    "json-pointer",
+    "relative-json-pointer",
+    "regex",
+];
+
+/// The schema of a tool's arguments, as text. Its root says that it is an object, also where the type leaves that open.
+#[must_use]
+pub fn input_schema<T: JsonSchema>() -> String {
+    let mut schema = generate::<T>(SchemaSettings::draft2020_12().for_deserialize());
+    schema.entry("type").or_insert_with(|| "object".into());
+    schema.entry("properties").or_insert_with(|| json!({}));
+    Value::Object(schema).to_string()
+}
+
+/// The schema of a tool that takes no arguments.
+#[must_use]
+pub fn empty_schema() -> String {
+    r#"{"properties":{},"type":"object"}"#.to_owned()
+}
+
+/// The schema of what a function returns, as text, if its type has one.
+#[must_use]
+pub fn output_schema<T: IntoOutput>() -> Option<String> {
+    T::output_schema().map(|schema| schema.to_string())
+}
+
+/// The schema of a value that a tool gives back as JSON.
+pub(crate) fn of_output<T: JsonSchema>() -> Value {
+    Value::Object(generate::<T>(SchemaSettings::draft2020_12().for_serialize()))
+}
+
+fn generate<T: JsonSchema>(settings: SchemaSettings) -> Map<String, Value> {
+    let settings = settings.with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    // schemars gives the root the type's name as a title. One that the author wrote stays.
+    if schema.get("title").and_then(Value::as_str) == Some(&*T::schema_name()) {
+        schema.remove("title");
+    }
+    tidy(&mut schema);
+    std::mem::take(schema.ensure_object())
+}
+
+/// Brings a schema and everything below it to the plain form.
+fn tidy(schema: &mut Schema) {
+    if let Some(object) = schema.as_object_mut() {
+        drop_foreign_format(object);
+        drop_closedness(object);
+        merge_null(object);
+        fold_variants(object);
+    }
+    transform_subschemas(&mut tidy, schema);
+}
+
+fn drop_foreign_format(object: &mut Map<String, Value>) {
+    if object.get("format").and_then(Value::as_str).is_some_and(|format| !FORMATS.contains(&format)) {
+        object.remove("format");
+    }
+}
+
+/// Whether unknown fields are errors is for serde to say; models add some now and then, and most tools do better to ignore them.
+fn drop_closedness(object: &mut Map<String, Value>) {
+    for key in ["additionalProperties", "unevaluatedProperties"] {
+        if object.get(key) == Some(&Value::Bool(false)) {
+            object.remove(key);
+        }
+    }
+}
+
+/// Turns "one of these variants, or null" into one list of values. For every other type schemars does this itself.
+fn merge_null(object: &mut Map<String, Value>) {
+    let Some([Value::Object(variants), null]) = object.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) else {
+        return;
+    };
+    let mut merged = variants.clone();
+    // What is said of the field goes before what is said of its type.
+    merged.extend(object.iter().filter(|(key, _)| *key != "anyOf").map(|(key, value)| (key.clone(), value.clone())));
+    if null != &json!({ "type": "null" }) || !fold_variants(&mut merged) {
+        return;
+    }
+    merged.insert("type".to_owned(), json!(["string", "null"]));
+    if let Some(Value::Array(values)) = merged.get_mut("enum") {
+        values.push(Value::Null);
+    }
+    *object = merged;
+}
+
+/// Turns a `oneOf` of constant strings, which is what schemars makes of documented variants, into an `enum`; what is said of the variants
+/// goes into the description. Returns whether there was one.
+fn fold_variants(object: &mut Map<String, Value>) -> bool {
+    let Some(branches) = object.get("oneOf").and_then(Value::as_array) else { return false };
+    let Some(variants) = branches.iter().map(variants_of).collect::<Option<Vec<_>>>() else { return false };
+    let variants = variants.concat();
+    let lines: Vec<_> = variants.iter().filter_map(Variant::line).collect();
+    let described = object.get("description").and_then(Value::as_str).into_iter().map(str::to_owned);
+    let list = Some(lines.join("\n")).filter(|list| !list.is_empty());
+    let description = described.chain(list).collect::<Vec<_>>().join("\n\n");
+    if !description.is_empty() {
+        object.insert("description".to_owned(), description.into());
+    }
+    object.insert("type".to_owned(), "string".into());
+    object.insert("enum".to_owned(), variants.into_iter().map(|variant| variant.value).collect());
+    object.remove("oneOf");
+    true
+}
+
+/// A value of an enumeration, and what is said of it.
+#[derive(Clone)]
+struct Variant {
+    value: Value,
+    description: Option<String>,
+}
+
+impl Variant {
+    /// One item of a list, on one line.
+    fn line(&self) -> Option<String> {
+        let description = self.description.as_ref()?.split_whitespace().collect::<Vec<_>>().join(" ");
+        Some(format!("- `{}`: {description}", self.value.as_str()?))
+    }
+}
+
+/// The variants of one branch of a `oneOf`, if the branch says nothing but which strings it allows.
+fn variants_of(branch: &Value) -> Option<Vec<Variant>> {
+    let branch = branch.as_object()?;
+    let known = |key: &String| matches!(key.as_str(), "type" | "const" | "enum" | "description");
+    if branch.get("type")? != "string" || !branch.keys().all(known) {
+        return None;
+    }
+    let description = branch.get("description").and_then(Value::as_str).map(str::to_owned);
+    match (branch.get("const"), branch.get("enum").and_then(Value::as_array)) {
+        (Some(value), None) => Some(vec![Variant { value: value.clone(), description }]),
+        (None, Some(values)) => {
+            Some(values.iter().map(|value| Variant { value: value.clone(), description: None }).collect())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;

@@ -1,0 +1,252 @@
+//! Promises of the schemas.
+#![allow(clippy::unwrap_used, dead_code, reason = "a panic is how a test fails, and fields are only described")]
+
+use super::*;
+use crate::WorkspacePath;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+fn input<T: JsonSchema>() -> Value {
+    serde_json::from_str(&input_schema::<T>()).unwrap()
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Everything {
+    /// A name.
+    name: String,
+    count: u32,
+    small: Option<i8>,
+    ratio: f32,
+    #[serde(default)]
+    flag: bool,
+    nested: Vec<Nested>,
+    map: BTreeMap<String, u64>,
+    /// Called like a keyword.
+    format: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nested {
+    size: usize,
+}
+
+#[test]
+fn a_struct_becomes_a_plain_object_with_everything_inlined() {
+    let expected = json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string", "description": "A name." },
+            "count": { "type": "integer", "minimum": 0 },
+            "small": { "type": ["integer", "null"], "minimum": -128, "maximum": 127 },
+            "ratio": { "type": "number" },
+            "flag": { "type": "boolean", "default": false },
+            "nested": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": { "size": { "type": "integer", "minimum": 0 } },
+                    "required": ["size"],
+                },
+            },
+            "map": { "type": "object", "additionalProperties": { "type": "integer", "minimum": 0 } },
+            "format": { "type": "string", "description": "Called like a keyword." },
+        },
+        "required": ["name", "count", "ratio", "nested", "map", "format"],
+    });
+    assert_eq!(input::<Everything>(), expected);
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Paths {
+    /// The file.
+    path: WorkspacePath,
+    other: Option<WorkspacePath>,
+    more: Vec<WorkspacePath>,
+    #[schemars(extend("format" = "date-time"))]
+    when: String,
+    #[schemars(extend("format" = "float"))]
+    odd: String,
+}
+
+#[test]
+fn workspace_paths_and_standard_formats_stay_and_others_go() {
+    let properties = &input::<Paths>()["properties"];
+    assert_eq!(properties["path"], json!({ "type": "string", "format": "workspace-path", "description": "The file." }));
+    assert_eq!(properties["other"], json!({ "type": ["string", "null"], "format": "workspace-path" }));
+    assert_eq!(properties["more"]["items"], json!({ "type": "string", "format": "workspace-path" }));
+    assert_eq!(properties["when"]["format"], "date-time");
+    assert_eq!(properties["odd"], json!({ "type": "string" }));
+}
+
+/// How to sort.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    /// Smallest first,
+    /// then the others.
+    Up,
+    /// Largest first.
+    Down,
+    Random,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Plain {
+    A,
+    B,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Choices {
+    order: Order,
+    /// Of the second list.
+    second: Order,
+    /// Of the third list, if any.
+    third: Option<Order>,
+    plain: Plain,
+    maybe: Option<Plain>,
+}
+
+const VARIANTS: &str = "- `up`: Smallest first, then the others.\n- `down`: Largest first.";
+
+fn sorted(schema: &Value) -> Vec<String> {
+    let mut values: Vec<_> = schema["enum"].as_array().unwrap().iter().map(ToString::to_string).collect();
+    values.sort();
+    values
+}
+
+#[test]
+fn documented_variants_become_one_enum_and_their_documents_a_list() {
+    let properties = &input::<Choices>()["properties"];
+    for (field, first) in [("order", "How to sort."), ("second", "Of the second list.")] {
+        let schema = &properties[field];
+        assert_eq!(schema["type"], "string");
+        assert_eq!(sorted(schema), ["\"down\"", "\"random\"", "\"up\""]);
+        assert_eq!(schema["description"], format!("{first}\n\n{VARIANTS}"));
+        assert_eq!(schema.as_object().unwrap().len(), 3, "{schema}");
+    }
+}
+
+#[test]
+fn optional_variants_are_one_enum_with_null() {
+    let properties = &input::<Choices>()["properties"];
+    let schema = &properties["third"];
+    assert_eq!(schema["type"], json!(["string", "null"]));
+    assert_eq!(sorted(schema), ["\"down\"", "\"random\"", "\"up\"", "null"]);
+    assert_eq!(schema["description"], format!("Of the third list, if any.\n\n{VARIANTS}"));
+    assert_eq!(schema.as_object().unwrap().len(), 3, "{schema}");
+    assert_eq!(properties["maybe"], json!({ "type": ["string", "null"], "enum": ["a", "b", null] }));
+    assert_eq!(properties["plain"], json!({ "type": "string", "enum": ["a", "b"] }));
+}
+
+#[derive(Deserialize, JsonSchema)]
+enum Mixed {
+    /// A word.
+    Word,
+    Number(u8),
+    Pair {
+        left: u8,
+    },
+}
+
+#[test]
+fn variants_that_hold_something_stay_a_choice_of_open_objects() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Args {
+        mixed: Mixed,
+    }
+    let schema = input::<Args>();
+    assert_eq!(schema["properties"]["mixed"]["oneOf"].as_array().unwrap().len(), 3);
+    assert!(!schema.to_string().contains("additionalProperties"), "{schema}");
+}
+
+#[test]
+fn nothing_is_closed_not_even_where_serde_refuses_unknown_fields() {
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Closed {
+        a: u8,
+        #[serde(flatten)]
+        b: Nested,
+    }
+    let schema = input::<Closed>().to_string();
+    assert!(!schema.contains("additionalProperties") && !schema.contains("unevaluatedProperties"), "{schema}");
+}
+
+#[test]
+fn titles_are_the_authors_or_none() {
+    #[derive(Deserialize, JsonSchema)]
+    #[schemars(title = "Mine")]
+    struct Titled {
+        #[schemars(title = "Inner")]
+        a: u8,
+    }
+    let schema = input::<Titled>();
+    assert_eq!(schema["title"], "Mine");
+    assert_eq!(schema["properties"]["a"]["title"], "Inner");
+    assert!(!input::<Everything>().to_string().contains("title"));
+}
+
+#[test]
+fn the_root_is_an_object_whatever_the_type() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Empty {}
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(tag = "kind")]
+    enum Tagged {
+        A { x: u8 },
+        B,
+    }
+    let nothing = json!({ "type": "object", "properties": {} });
+    assert_eq!(input::<Empty>(), nothing);
+    assert_eq!(serde_json::from_str::<Value>(&empty_schema()).unwrap(), nothing);
+    assert_eq!(input::<BTreeMap<String, Value>>()["type"], "object");
+    let tagged = input::<Tagged>();
+    assert_eq!((&tagged["type"], &tagged["properties"]), (&json!("object"), &json!({})));
+    assert_eq!(tagged["oneOf"].as_array().unwrap().len(), 2);
+    assert_eq!(input::<Value>(), nothing);
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Tree {
+    path: WorkspacePath,
+    children: Vec<Tree>,
+}
+
+#[test]
+fn recursive_types_refer_to_local_definitions() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Args {
+        tree: Tree,
+    }
+    for schema in [input::<Args>(), input::<Tree>()] {
+        let text = schema.to_string();
+        let reference = text.split("\"$ref\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+        let target = schema.pointer(reference.strip_prefix('#').unwrap()).unwrap();
+        assert_eq!(target["properties"]["path"]["format"], "workspace-path", "{schema}");
+        assert_eq!(schema["type"], "object", "{schema}");
+    }
+}
+
+#[test]
+fn outputs_are_described_as_they_are_written() {
+    #[derive(Serialize, JsonSchema)]
+    struct Report {
+        #[serde(skip_serializing)]
+        secret: u8,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        note: Option<u8>,
+        order: Order,
+    }
+    let schema = of_output::<Report>();
+    assert_eq!(schema["required"], json!(["order"]));
+    assert!(schema["properties"].get("secret").is_none(), "{schema}");
+    assert_eq!(sorted(&schema["properties"]["order"]), ["\"down\"", "\"random\"", "\"up\""]);
+    assert!(!schema.to_string().contains("title"));
+}
+
+#[test]
+fn schemas_are_the_same_each_time() {
+    assert_eq!(input_schema::<Everything>(), input_schema::<Everything>());
+}

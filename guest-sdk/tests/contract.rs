@@ -1,0 +1,21 @@
+//! The crate carries its own copy of the contract, since a package cannot reach outside its folder.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// The files of a folder, by name.
+fn files(folder: &str) -> BTreeMap<String, String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+    entries.map(|entry| (entry.file_name().into_string().unwrap(), read(&entry.path()))).collect()
+}
+
+#[test]
+fn the_copy_of_the_contract_is_the_contract() {
+    let contract = files("../wit");
+    assert!(contract.contains_key("world.wit"));
+    assert_eq!(files("wit"), contract);
+}

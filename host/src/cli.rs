@@ -1,0 +1,73 @@
+//! The program: one file per verb. Only this module prints.
+
+#![allow(clippy::print_stderr, reason = "this is the one place that talks to a person")]
+
+mod args;
+mod call;
+mod completions;
+mod config;
+mod doctor;
+mod exit;
+mod export;
+mod inspect;
+mod list;
+mod live;
+mod open;
+mod output;
+mod prompt;
+mod style;
+
+use args::{Args, Verb};
+use clap::Parser as _;
+use exit::{Exit, Failure};
+use std::process::ExitCode;
+
+/// Parses the command line, runs the verb, and turns whatever came of it into an exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
+    start_log();
+    match run(&args) {
+        Ok(exit) => exit.into(),
+        // Whoever closed the pipe has read enough: `palisade list | head -1` is no failure.
+        Err(failure) if failure.is_closed_pipe() => Exit::Ok.into(),
+        Err(failure) => {
+            eprintln!("{} {failure}", style::error("error:"));
+            failure.exit().into()
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<Exit, Failure> {
+    match &args.verb {
+        Verb::List(list) => list::run(&args.common, list),
+        Verb::Inspect(inspect) => inspect::run(&args.common, inspect),
+        Verb::Call(call) => call::run(&args.common, call),
+        Verb::Export(export) => export::run(&args.common, export),
+        Verb::Config(config) => config::run(&args.common, config),
+        Verb::Doctor(doctor) => doctor::run(&args.common, doctor),
+        Verb::Completions(completions) => completions::run(completions),
+    }
+}
+
+/// clap prints help to stdout and usage errors to stderr, with exit code 2.
+fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    if error.use_stderr() { Exit::Usage.into() } else { Exit::Ok.into() }
+}
+
+/// `PALISADE_LOG=debug` shows what the host does; without it only warnings.
+fn start_log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("PALISADE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("palisade=warn"));
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .without_time()
+        .with_ansi(false)
+        .try_init();
+}

@@ -1,0 +1,142 @@
+//! The command line, as typed.
+
+use crate::tool::SideEffects;
+use crate::tool::formats::Format;
+use clap::{Args as ClapArgs, Parser, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Run WebAssembly tools nobody trusts, in a sandbox nobody waits for.
+#[derive(Parser)]
+#[command(name = "palisade", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    pub(super) common: Common,
+    #[command(subcommand)]
+    pub(super) verb: Verb,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 ok · 1 internal · 2 usage · 3 not found · 4 denied · 5 the tool failed · 6 invalid input or plugin · 7 limit or timeout · 130 interrupted";
+
+/// What every verb takes.
+#[derive(ClapArgs, Clone)]
+pub(super) struct Common {
+    /// The directory that tools see
+    #[arg(long, short = 'w', global = true, value_name = "DIR", env = "PALISADE_WORKSPACE", default_value = ".")]
+    pub(super) workspace: PathBuf,
+    /// Also load the plugins (`.wasm`) of this directory; can be given several times
+    #[arg(long, short = 'p', global = true, value_name = "DIR", env = "PALISADE_PLUGINS", value_delimiter = PATH_SEPARATOR)]
+    pub(super) plugins: Vec<PathBuf>,
+    /// Leave out the plugins that come with palisade
+    #[arg(long, global = true)]
+    pub(super) no_builtin: bool,
+    /// Your configuration, in place of the one in your configuration directory
+    #[arg(long, global = true, value_name = "FILE", env = "PALISADE_CONFIG")]
+    pub(super) config: Option<PathBuf>,
+    /// Say more: the limits that hold, and what tools log
+    #[arg(long, short = 'v', global = true)]
+    pub(super) verbose: bool,
+}
+
+#[cfg(windows)]
+const PATH_SEPARATOR: char = ';';
+#[cfg(not(windows))]
+const PATH_SEPARATOR: char = ':';
+
+#[derive(Subcommand)]
+pub(super) enum Verb {
+    /// List the tools there are
+    List(List),
+    /// Show a tool, or a plugin file: its definition, its imports, and what its sandbox holds
+    Inspect(Inspect),
+    /// Call a tool
+    Call(Call),
+    /// Print the tools' definitions in a provider's format
+    Export(Export),
+    /// Show the configuration that holds
+    Config(Config),
+    /// Check this machine: toolchain, target, cache, kernel, address space
+    Doctor(Doctor),
+    /// Print a completion script for your shell
+    Completions(Completions),
+}
+
+#[derive(ClapArgs)]
+pub(super) struct List {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Inspect {
+    /// The name of a tool, or the path of a `.wasm` file
+    pub(super) subject: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Call {
+    /// The tool's name
+    pub(super) tool: String,
+    /// The input: a JSON object, `@FILE` to read it from a file, or `-` to read it from standard input
+    #[arg(default_value = "{}")]
+    pub(super) input: String,
+    /// Stop the call after this time, such as 30s or 500ms (at most 600s)
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(super) timeout: Option<Duration>,
+    /// Run tools of these classes without asking: write, execute, network
+    #[arg(long, value_name = "CLASS", value_delimiter = ',')]
+    pub(super) allow: Vec<SideEffects>,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Export {
+    /// openai, openai-responses, anthropic, gemini or mcp
+    #[arg(long, short = 'f')]
+    pub(super) format: Format,
+    /// Rewrite schemas into the provider's strict subset where they do not conform as they are
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// Accepted for symmetry: the output is always JSON
+    #[arg(long, hide = true)]
+    pub(super) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Config {
+    #[command(subcommand)]
+    pub(super) action: ConfigAction,
+}
+
+#[derive(Subcommand)]
+pub(super) enum ConfigAction {
+    /// Show every value and where it came from
+    Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Completions {
+    /// bash, elvish, fish, powershell or zsh
+    pub(super) shell: clap_complete::Shell,
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    crate::config::call_time("--timeout", text)
+}

@@ -1,0 +1,105 @@
+//! `palisade call`: one call of one tool.
+
+use super::args::{Call as Args, Common};
+use super::exit::{Exit, Failure};
+use super::live::{Detail, Watching};
+use super::prompt::Terminal;
+use super::{open, output};
+use crate::host::Host;
+use crate::policy::Policy;
+use crate::tool::{Call, ToolResult};
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// The most input that is read, in bytes: what the host accepts, and one byte to tell that there is more.
+const MAX_INPUT: u64 = (1 << 20) + 1;
+
+pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
+    let input = read_input(&args.input)?;
+    let settings = open::settings(common)?;
+    let policy = args.allow.iter().fold(settings.policy(), |policy, class| Policy::allowing(policy, *class));
+    let mut builder = open::builder(common, &settings).policy(policy).confirmer(Arc::new(Terminal));
+    if common.verbose || io::stderr().is_terminal() {
+        builder =
+            builder.subscriber(Arc::new(Watching::new(if common.verbose { Detail::Verbose } else { Detail::Usual })));
+    }
+    let host = builder.build()?;
+    if !host.registry().has(&args.tool) || common.verbose {
+        open::show_rejected(host.rejected());
+    }
+    let mut call = Call::new(&args.tool, input);
+    if let Some(timeout) = args.timeout {
+        call = call.with_timeout(timeout);
+    }
+    if common.verbose {
+        show_limits(&host, &call);
+    }
+    show(&execute(&host, call)?, args)
+}
+
+/// The whole life of the call, Ctrl-C included.
+fn execute(host: &Host, call: Call) -> Result<ToolResult, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let interrupted = CancellationToken::new();
+    let call = call.with_cancellation(interrupted.clone());
+    let result = runtime.block_on(async {
+        tokio::spawn(async move {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                interrupted.cancel();
+            }
+        });
+        host.dispatch(host.session(), call).await
+    });
+    runtime.shutdown_background();
+    Ok(result)
+}
+
+fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
+    if args.json {
+        output::json(&result.to_json())?;
+    } else if let Some(text) = result.output() {
+        output::verbatim(&text)?;
+    }
+    let Some(error) = result.error() else { return Ok(Exit::Ok) };
+    if !args.json {
+        eprintln!("{} {error}", super::style::error(&format!("{}:", error.class())));
+    }
+    Ok(error.class().into())
+}
+
+fn show_limits(host: &Host, call: &Call) {
+    let Ok(tool) = host.registry().get(call.tool()) else { return };
+    let limits = host.limits();
+    eprintln!("tool: {} (class {})", tool.definition().name(), tool.definition().side_effects());
+    eprintln!("workspace: {}", host.workspace().root().display());
+    eprintln!("time: {}", humantime::format_duration(host.time_limit(&tool, call.timeout)));
+    eprintln!("memory: {}", bytesize::ByteSize(limits.memory).display().iec());
+    eprintln!("result: {}", bytesize::ByteSize(crate::sandbox::limits::RESULT).display().iec());
+    eprintln!(
+        "memory is {}",
+        match host.sandbox().allocation() {
+            crate::sandbox::Allocation::Pooled => "pooled",
+            crate::sandbox::Allocation::OnDemand => "mapped for each call, because the address space is short",
+        }
+    );
+}
+
+fn read_input(argument: &str) -> Result<String, Failure> {
+    let invalid =
+        |what: &str, error: io::Error| Failure::new(Exit::Usage, format!("cannot read the input from {what}: {error}"));
+    if argument == "-" {
+        return read(io::stdin().lock()).map_err(|error| invalid("standard input", error));
+    }
+    let Some(path) = argument.strip_prefix('@') else { return Ok(argument.to_owned()) };
+    let what = format!("`{path}`");
+    let file = File::open(path).map_err(|error| invalid(&what, error))?;
+    read(file).map_err(|error| invalid(&what, error))
+}
+
+fn read(source: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    source.take(MAX_INPUT).read_to_string(&mut text)?;
+    Ok(text)
+}

@@ -1,0 +1,48 @@
+//! `palisade config show`: every value, and where it came from.
+
+use super::args::{Common, Config, ConfigAction};
+use super::exit::{Exit, Failure};
+use super::{open, output};
+use crate::config::{Settings, Value};
+use serde_json::json;
+
+pub(super) fn run(common: &Common, args: &Config) -> Result<Exit, Failure> {
+    let ConfigAction::Show { json } = args.action;
+    let settings = open::settings(common)?;
+    let rows = rows(&settings);
+    if json {
+        let values: serde_json::Map<_, _> =
+            rows.into_iter().map(|[key, value, origin]| (key, json!({"value": value, "origin": origin}))).collect();
+        output::json(&serde_json::Value::Object(values))?;
+    } else {
+        let table: Vec<Vec<String>> =
+            rows.into_iter().map(|[key, value, origin]| vec![key, value, format!("# {origin}")]).collect();
+        output::text(&output::table(&table))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn rows(settings: &Settings) -> Vec<[String; 3]> {
+    let mut rows: Vec<[String; 3]> = settings
+        .classes
+        .iter()
+        .map(|(class, mode)| row(&format!("confirm.{class}"), mode, ToString::to_string))
+        .collect();
+    rows.extend(
+        settings.tools.iter().map(|(tool, mode)| row(&format!("confirm.tools.{tool}"), mode, ToString::to_string)),
+    );
+    rows.push(row("limits.memory", &settings.memory, |bytes| bytesize::ByteSize(*bytes).display().iec().to_string()));
+    rows.push(row("limits.timeout", &settings.timeout, |time| match time {
+        Some(time) => humantime::format_duration(*time).to_string(),
+        None => "1m (10m for execute and network)".to_owned(),
+    }));
+    rows.push(row("plugins.directories", &settings.directories, |list| {
+        list.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    }));
+    rows.push(row("plugins.builtin", &settings.builtin, ToString::to_string));
+    rows
+}
+
+fn row<T>(key: &str, value: &Value<T>, show: impl Fn(&T) -> String) -> [String; 3] {
+    [key.to_owned(), show(&value.value), value.origin.to_string()]
+}

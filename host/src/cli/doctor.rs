@@ -1,0 +1,220 @@
+//! `palisade doctor`: whether this machine has what palisade needs, and what to do where it has not.
+
+use super::args::{Common, Doctor};
+use super::exit::{Exit, Failure};
+use super::{open, output};
+use crate::host::CacheMode;
+use crate::sandbox::{Allocation, Cache, Sandbox};
+use serde_json::{Value, json};
+use std::process::Command;
+
+/// One thing that was looked at.
+struct Check {
+    name: &'static str,
+    state: State,
+    found: String,
+    advice: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Good,
+    /// Works, with less than could be had.
+    Fair,
+    Bad,
+}
+
+impl State {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Good => "ok",
+            Self::Fair => "note",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
+    let checks = [
+        engine(),
+        cache(),
+        workspace(common),
+        path_resolution(),
+        page_scan(),
+        landlock(),
+        address_space(),
+        toolchain(),
+        target(),
+    ];
+    if args.json {
+        output::json(&json!({"checks": checks.iter().map(as_json).collect::<Vec<_>>()}))?;
+    } else {
+        let rows: Vec<Vec<String>> = checks.iter().map(row).collect();
+        output::text(&output::table(&rows))?;
+    }
+    Ok(if checks.iter().any(|check| check.state == State::Bad) { Exit::Internal } else { Exit::Ok })
+}
+
+fn row(check: &Check) -> Vec<String> {
+    let advice = if check.state == State::Good { String::new() } else { format!("→ {}", check.advice) };
+    vec![check.state.as_str().to_owned(), check.name.to_owned(), format!("{} {advice}", check.found)]
+}
+
+fn as_json(check: &Check) -> Value {
+    let advice = (check.state != State::Good).then_some(check.advice);
+    json!({"name": check.name, "state": check.state.as_str(), "found": check.found, "advice": advice})
+}
+
+fn engine() -> Check {
+    let (state, found) = match Sandbox::new(Cache::off()).map(|sandbox| sandbox.allocation()) {
+        Ok(Allocation::Pooled) => (State::Good, "memory is pooled".to_owned()),
+        Ok(Allocation::OnDemand) => (State::Fair, "memory is mapped for each call, some 40 µs slower".to_owned()),
+        Err(error) => (State::Bad, error.to_string()),
+    };
+    Check { name: "engine", state, found, advice: "give the process more address space (`ulimit -v unlimited`)" }
+}
+
+fn cache() -> Check {
+    let (state, found) = match open::cache_mode() {
+        CacheMode::Off => (State::Fair, "off: every start compiles".to_owned()),
+        CacheMode::Directory(directory) => opened(&directory),
+        CacheMode::Default => match crate::host::default_cache() {
+            Some(directory) => opened(&directory),
+            None => (State::Fair, "no cache directory: every start compiles".to_owned()),
+        },
+    };
+    Check { name: "cache", state, found, advice: "set PALISADE_CACHE to a directory that only you can reach" }
+}
+
+fn opened(directory: &std::path::Path) -> (State, String) {
+    match Cache::open(directory) {
+        Ok(_) => (State::Good, directory.display().to_string()),
+        Err(error) => (State::Fair, error.to_string()),
+    }
+}
+
+fn workspace(common: &Common) -> Check {
+    let (state, found) = match crate::workspace::Workspace::open(&common.workspace) {
+        Ok(workspace) => (State::Good, workspace.root().display().to_string()),
+        Err(error) => (State::Bad, error.to_string()),
+    };
+    Check { name: "workspace", state, found, advice: "give an existing directory with --workspace" }
+}
+
+#[cfg(target_os = "linux")]
+fn path_resolution() -> Check {
+    use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+    let (state, found) = match openat2(CWD, ".", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::BENEATH) {
+        Ok(_) => (State::Good, "openat2".to_owned()),
+        Err(error) => (State::Fair, format!("step by step ({error})")),
+    };
+    Check {
+        name: "path resolution",
+        state,
+        found,
+        advice: "Linux 5.6 resolves paths in one system call; a seccomp profile may forbid it",
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn path_resolution() -> Check {
+    Check { name: "path resolution", state: State::Good, found: "step by step".to_owned(), advice: "" }
+}
+
+/// The release of the kernel, as two numbers.
+#[cfg(target_os = "linux")]
+fn kernel() -> (u32, u32) {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+#[cfg(target_os = "linux")]
+fn page_scan() -> Check {
+    let (major, minor) = kernel();
+    let state = if (major, minor) >= (6, 7) { State::Good } else { State::Fair };
+    Check {
+        name: "page scan",
+        state,
+        found: format!("Linux {major}.{minor}"),
+        advice: "from Linux 6.7 on, calls of plugins with large stacks cost some 25 µs less",
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn page_scan() -> Check {
+    Check { name: "page scan", state: State::Good, found: "not used on this system".to_owned(), advice: "" }
+}
+
+#[cfg(target_os = "linux")]
+fn landlock() -> Check {
+    let modules = std::fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
+    let (state, found) = if modules.contains("landlock") {
+        (State::Good, "there".to_owned())
+    } else {
+        (State::Fair, "not found".to_owned())
+    };
+    Check {
+        name: "landlock",
+        state,
+        found,
+        advice: "tools that run programs will be refused without it; boot with `lsm=landlock,…`",
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn landlock() -> Check {
+    Check {
+        name: "landlock",
+        state: State::Fair,
+        found: "not on this system".to_owned(),
+        advice: "tools that run programs will be refused",
+    }
+}
+
+#[cfg(unix)]
+fn address_space() -> Check {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
+    let (state, found) = match limit {
+        None => (State::Good, "unlimited".to_owned()),
+        Some(bytes) => (State::Fair, bytesize::ByteSize(bytes).display().iec().to_string()),
+    };
+    Check {
+        name: "address space",
+        state,
+        found,
+        advice: "a pool needs some 300 GiB of it (reserved, not used): `ulimit -v unlimited`",
+    }
+}
+
+#[cfg(not(unix))]
+fn address_space() -> Check {
+    Check { name: "address space", state: State::Good, found: "not limited".to_owned(), advice: "" }
+}
+
+fn toolchain() -> Check {
+    let (state, found) = match first_line(Command::new("rustc").arg("--version")) {
+        Some(version) => (State::Good, version),
+        None => (State::Fair, "no rustc".to_owned()),
+    };
+    Check { name: "toolchain", state, found, advice: "only needed to write plugins in Rust: install rustup" }
+}
+
+fn target() -> Check {
+    let libdir = first_line(Command::new("rustc").args(["--print", "target-libdir", "--target", "wasm32-wasip2"]));
+    let (state, found) = match libdir {
+        Some(directory) if std::path::Path::new(&directory).is_dir() => (State::Good, "wasm32-wasip2".to_owned()),
+        _ => (State::Fair, "no wasm32-wasip2".to_owned()),
+    };
+    Check {
+        name: "target",
+        state,
+        found,
+        advice: "only needed to write plugins in Rust: `rustup target add wasm32-wasip2`",
+    }
+}
+
+fn first_line(command: &mut Command) -> Option<String> {
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).lines().next()?.to_owned())
+}

@@ -1,0 +1,107 @@
+//! Exit codes, all in one place.
+
+use crate::config::ConfigError;
+use crate::host::BuildError;
+use crate::tool::ErrorClass;
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// What the program's exit code says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// It worked.
+    Ok = 0,
+    /// Something failed inside.
+    Internal = 1,
+    /// The command line, the workspace, a plugin directory or a configuration is wrong.
+    Usage = 2,
+    /// No such tool.
+    NotFound = 3,
+    /// The policy, a person, or the sandbox said no.
+    Denied = 4,
+    /// The tool failed.
+    Tool = 5,
+    /// The input or the plugin is invalid.
+    Invalid = 6,
+    /// A limit or a timeout.
+    Limit = 7,
+    /// Interrupted.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+impl From<ErrorClass> for Exit {
+    fn from(class: ErrorClass) -> Self {
+        match class {
+            ErrorClass::NotFound => Self::NotFound,
+            ErrorClass::PermissionDenied | ErrorClass::UserDenied | ErrorClass::ConfirmationTimeout => Self::Denied,
+            ErrorClass::ExecutionError => Self::Tool,
+            ErrorClass::ValidationError => Self::Invalid,
+            ErrorClass::Timeout | ErrorClass::ResourceExhausted => Self::Limit,
+            ErrorClass::Cancelled => Self::Interrupted,
+        }
+    }
+}
+
+/// A verb that could not do its work: what to say, and the code to leave with.
+#[derive(Debug)]
+pub(super) struct Failure {
+    exit: Exit,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    /// The command line or something that it names is wrong.
+    pub(super) fn usage(message: impl fmt::Display) -> Self {
+        Self { exit: Exit::Usage, error: anyhow::anyhow!("{message}") }
+    }
+
+    /// With a code of its own.
+    pub(super) fn new(exit: Exit, message: impl fmt::Display) -> Self {
+        Self { exit, error: anyhow::anyhow!("{message}") }
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    pub(super) fn is_closed_pipe(&self) -> bool {
+        self.error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.error)
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        let exit = if matches!(error, BuildError::Engine(_)) { Exit::Internal } else { Exit::Usage };
+        Self { exit, error: error.into() }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self { exit: Exit::Usage, error: error.into() }
+    }
+}
+
+/// Output that cannot be written: a full disk, or a pipe that was closed.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        let context = "cannot write the output";
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self { exit: Exit::Ok, error: error.into() },
+            _ => Self { exit: Exit::Internal, error: anyhow::Error::from(error).context(context) },
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! `palisade list`: the tools there are.
+
+use super::args::{Common, List};
+use super::exit::{Exit, Failure};
+use super::{open, output, style};
+use crate::host::Host;
+use crate::registry::{Origin, Registered};
+use crate::tool::text::elided;
+use serde_json::{Value, json};
+
+pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
+    let host = open::builder(common, &open::settings(common)?).build()?;
+    open::show_rejected(host.rejected());
+    if args.json {
+        output::json(&as_json(&host))?;
+    } else {
+        output::text(&as_table(&host))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn as_json(host: &Host) -> Value {
+    let tools: Vec<Value> = host.registry().tools().iter().map(|tool| entry(tool)).collect();
+    let rejected: Vec<Value> = host.rejected().iter().map(|r| json!({"file": r.file, "reason": r.reason})).collect();
+    json!({"tools": tools, "rejected": rejected})
+}
+
+pub(super) fn entry(tool: &Registered) -> Value {
+    let definition = tool.definition();
+    let (plugin, digest) = match tool.origin() {
+        Origin::Plugin { name, digest } => (Some(name.to_string()), Some(digest.to_string())),
+        Origin::Native => (None, None),
+    };
+    json!({
+        "name": definition.name().as_str(),
+        "description": definition.description(),
+        "parameters": definition.parameters(),
+        "side_effects": definition.side_effects().as_str(),
+        "plugin": plugin,
+        "digest": digest,
+    })
+}
+
+fn as_table(host: &Host) -> String {
+    let tools = host.registry().tools();
+    if tools.is_empty() {
+        return "There are no tools. Give a directory of .wasm files with --plugins, or leave out --no-builtin.\n"
+            .to_owned();
+    }
+    let head = ["TOOL", "CLASS", "PLUGIN", "WHAT IT DOES"].map(str::to_owned).to_vec();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(tools.iter().map(|tool| row(tool))).collect();
+    let table = output::table(&rows);
+    match table.split_once('\n') {
+        Some((head, rest)) => format!("{}\n{rest}", style::heading(head)),
+        None => table,
+    }
+}
+
+fn row(tool: &Registered) -> Vec<String> {
+    let definition = tool.definition();
+    let plugin = match tool.origin() {
+        Origin::Plugin { name, .. } => name.to_string(),
+        Origin::Native => "native".to_owned(),
+    };
+    vec![
+        definition.name().to_string(),
+        definition.side_effects().to_string(),
+        plugin,
+        first_sentence(definition.description()),
+    ]
+}
+
+/// The first sentence says what a tool does; the rest is for the model that calls it.
+fn first_sentence(description: &str) -> String {
+    let line = description.split("\n\n").next().unwrap_or_default().replace('\n', " ");
+    let sentence = line.split_once(". ").map_or(line.as_str(), |(first, _)| first);
+    elided(sentence.trim_end_matches('.'), 90)
+}

@@ -1,0 +1,66 @@
+//! Opening what the command line names: configuration, workspace, plugins.
+
+use super::args::Common;
+use super::exit::Failure;
+use super::live::Loading;
+use crate::config::{Origin, Settings};
+use crate::host::{CacheMode, Host, HostBuilder};
+use crate::plugins::{Rejected, Shipped};
+use std::path::PathBuf;
+
+/// The name of the configuration in a workspace.
+const PROJECT_FILE: &str = "palisade.toml";
+
+/// The configuration that holds for this command line.
+pub(super) fn settings(common: &Common) -> Result<Settings, Failure> {
+    let user = user_file(common);
+    if let Some(given) = &common.config
+        && !given.exists()
+    {
+        return Err(Failure::usage(format!("the configuration `{}` does not exist", given.display())));
+    }
+    let mut settings = Settings::from_files(&user, &common.workspace.join(PROJECT_FILE))?;
+    settings.apply_environment(|name| std::env::var(name).ok()).map_err(Failure::usage)?;
+    let directories =
+        (!common.plugins.is_empty()).then(|| [settings.directories.value.clone(), common.plugins.clone()].concat());
+    settings.directories.set(directories, || Origin::Flag("--plugins"));
+    settings.builtin.set(common.no_builtin.then_some(false), || Origin::Flag("--no-builtin"));
+    Ok(settings)
+}
+
+/// The user's own file.
+pub(super) fn user_file(common: &Common) -> PathBuf {
+    use etcetera::BaseStrategy as _;
+    let default = || etcetera::choose_base_strategy().map(|base| base.config_dir().join("palisade").join(PROJECT_FILE));
+    common.config.clone().or_else(|| default().ok()).unwrap_or_default()
+}
+
+/// A host as the command line and the configuration want it, not yet built.
+pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
+    let shipped = if settings.builtin.value { Shipped::Included } else { Shipped::LeftOut };
+    let base =
+        Host::builder().workspace(&common.workspace).shipped(shipped).limits(settings.limits()).cache(cache_mode());
+    let loading = Loading::observer();
+    settings
+        .directories
+        .value
+        .iter()
+        .fold(base, |builder, directory| builder.plugins(directory))
+        .observe_loading(loading)
+}
+
+/// `PALISADE_CACHE` names another directory for compiled code, or `off`.
+pub(super) fn cache_mode() -> CacheMode {
+    match std::env::var_os("PALISADE_CACHE") {
+        Some(value) if value == "off" => CacheMode::Off,
+        Some(value) if !value.is_empty() => CacheMode::Directory(value.into()),
+        _ => CacheMode::Default,
+    }
+}
+
+/// Says which plugins were refused.
+pub(super) fn show_rejected(rejected: &[Rejected]) {
+    for Rejected { file, reason } in rejected {
+        eprintln!("rejected {file}: {reason}");
+    }
+}

@@ -1,0 +1,58 @@
+//! Asking on the controlling terminal, so that standard input and output stay free.
+
+use crate::confirm::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
+use crate::execution::BoxFuture;
+use crate::tool::text::visible;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+
+/// The terminal of whoever started the program.
+pub(super) struct Terminal;
+
+impl Confirmer for Terminal {
+    fn confirm<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+        let question = question(request);
+        Box::pin(async move {
+            let terminal = open().map_err(|_| NobodyToAsk)?;
+            let (send, receive) = tokio::sync::oneshot::channel();
+            // A thread of its own: reading a terminal blocks, and nothing else may wait for it.
+            std::thread::spawn(move || send.send(ask(terminal, &question)));
+            receive.await.ok().and_then(Result::ok).ok_or(NobodyToAsk)
+        })
+    }
+}
+
+#[cfg(unix)]
+fn open() -> io::Result<(File, File)> {
+    let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    Ok((terminal.try_clone()?, terminal))
+}
+
+#[cfg(windows)]
+fn open() -> io::Result<(File, File)> {
+    Ok((OpenOptions::new().read(true).open("CONIN$")?, OpenOptions::new().write(true).open("CONOUT$")?))
+}
+
+/// Anything but a clear yes is a no.
+fn ask((input, mut output): (File, File), question: &str) -> io::Result<Answer> {
+    output.write_all(question.as_bytes())?;
+    output.flush()?;
+    let mut line = String::new();
+    BufReader::new(io::Read::take(input, 64)).read_line(&mut line)?;
+    let yes = matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes");
+    Ok(if yes { Answer::Allow } else { Answer::Deny })
+}
+
+fn question(request: &ConfirmationRequest) -> String {
+    let mut text = format!(
+        "\n{} wants to run (class {})\n  input: {}\n",
+        request.tool, request.side_effects, request.input_summary
+    );
+    for path in &request.projected_modifications {
+        text.push_str(&format!("  would change: {}\n", visible(path)));
+    }
+    if let Some(digest) = &request.digest {
+        text.push_str(&format!("  plugin: {digest}\n"));
+    }
+    text + "Allow this call? [y/N] "
+}

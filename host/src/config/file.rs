@@ -1,0 +1,316 @@
+//! `palisade.toml`, as written: parsed and checked, with nothing opened and nothing filled in.
+
+use crate::policy::Mode;
+use crate::registry::nearest_names;
+use crate::sandbox::limits;
+use crate::tool::{SideEffects, ToolName};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The largest configuration file, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// A file, as written.
+#[derive(Debug, Clone, Default)]
+pub struct FileConfig {
+    /// Modes of classes.
+    pub classes: BTreeMap<SideEffects, Mode>,
+    /// Modes of tools.
+    pub tools: BTreeMap<String, Mode>,
+    /// How long a question stands.
+    pub confirm_timeout: Option<Duration>,
+    /// Workspaces with modes of their own.
+    pub trusted: Vec<Trusted>,
+    /// Memory of a call, in bytes.
+    pub memory: Option<u64>,
+    /// Time of a call.
+    pub timeout: Option<Duration>,
+    /// Calls of a session that run at once.
+    pub concurrency: Option<u32>,
+    /// Directories of plugins.
+    pub directories: Vec<PathBuf>,
+    /// Whether the shipped plugins are loaded.
+    pub builtin: Option<bool>,
+}
+
+/// A workspace with modes of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trusted {
+    /// The directory.
+    pub workspace: PathBuf,
+    /// Modes that still hold there.
+    pub overrides: BTreeMap<SideEffects, Mode>,
+}
+
+/// Why a configuration file is refused. A policy that cannot be read is an error, never an empty policy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is not valid.
+    #[error("`{}` is not a valid configuration: {message}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        message: String,
+    },
+    /// A project file tries to loosen something.
+    #[error("`{}` may only tighten, and `{key}` would loosen; move it to your own file: {}", path.display(), user_file.display())]
+    Loosens {
+        /// The project's file.
+        path: PathBuf,
+        /// The key.
+        key: String,
+        /// Where it belongs.
+        user_file: PathBuf,
+    },
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawFile {
+    confirm: RawConfirm,
+    trusted: Vec<RawTrusted>,
+    limits: RawLimits,
+    plugins: RawPlugins,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawConfirm {
+    none: Option<String>,
+    read: Option<String>,
+    write: Option<String>,
+    execute: Option<String>,
+    network: Option<String>,
+    timeout: Option<String>,
+    tools: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTrusted {
+    workspace: String,
+    none: Option<String>,
+    read: Option<String>,
+    write: Option<String>,
+    execute: Option<String>,
+    network: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawLimits {
+    memory: Option<String>,
+    timeout: Option<String>,
+    concurrency: Option<u32>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawPlugins {
+    directories: Vec<String>,
+    builtin: Option<bool>,
+}
+
+impl FileConfig {
+    /// Reads a file, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] where it is there and cannot be read, is not valid, or names a key that does not exist (the nearest one is proposed).
+    pub fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
+        let text = match read_text(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }),
+        };
+        Self::parse(&text).map(Some).map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
+    }
+
+    /// Parses the text of a file.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, and where.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let raw: RawFile = toml::from_str(text).map_err(|error| explain(&error))?;
+        let confirm = &raw.confirm;
+        let config = Self {
+            classes: modes(
+                "confirm",
+                [&confirm.none, &confirm.read, &confirm.write, &confirm.execute, &confirm.network],
+            )?,
+            tools: confirm.tools.iter().map(|(tool, mode)| tool_mode(tool, mode)).collect::<Result<_, _>>()?,
+            confirm_timeout: confirm.timeout.as_deref().map(|text| duration("confirm.timeout", text)).transpose()?,
+            trusted: raw.trusted.into_iter().map(trusted).collect::<Result<_, _>>()?,
+            memory: raw.limits.memory.as_deref().map(memory).transpose()?,
+            timeout: raw.limits.timeout.as_deref().map(|text| call_time("limits.timeout", text)).transpose()?,
+            concurrency: raw.limits.concurrency.map(concurrency).transpose()?,
+            directories: raw.plugins.directories.iter().map(|text| expand(text)).collect(),
+            builtin: raw.plugins.builtin,
+        };
+        Ok(config)
+    }
+}
+
+fn read_text(path: &Path) -> io::Result<String> {
+    let file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = String::new();
+    file.take(MAX_FILE + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE { Err(io::Error::other("it is larger than 1 MiB")) } else { Ok(text) }
+}
+
+/// toml's own message, with the nearest valid key where an unknown one was given.
+fn explain(error: &toml::de::Error) -> String {
+    let text = error.to_string().trim_end().to_owned();
+    let mut quoted = error.message().split('`').skip(1).step_by(2);
+    let unknown = quoted.next().filter(|_| error.message().starts_with("unknown field"));
+    let nearest = unknown.and_then(|key| nearest_names(key, quoted).into_iter().next());
+    match nearest {
+        Some(key) => format!("{text}\ndid you mean `{key}`?"),
+        None => text,
+    }
+}
+
+fn modes(table: &str, texts: [&Option<String>; 5]) -> Result<BTreeMap<SideEffects, Mode>, String> {
+    let given =
+        SideEffects::ALL.into_iter().zip(texts).filter_map(|(class, text)| text.as_deref().map(|text| (class, text)));
+    given.map(|(class, text)| Ok((class, mode(&format!("{table}.{class}"), text)?))).collect()
+}
+
+fn mode(key: &str, text: &str) -> Result<Mode, String> {
+    text.parse().map_err(|error| format!("`{key}`: {error}"))
+}
+
+fn tool_mode(tool: &str, text: &str) -> Result<(String, Mode), String> {
+    ToolName::parse(tool).map_err(|error| format!("`confirm.tools`: {error}"))?;
+    Ok((tool.to_owned(), mode(&format!("confirm.tools.{tool}"), text)?))
+}
+
+fn trusted(raw: RawTrusted) -> Result<Trusted, String> {
+    let overrides = modes("trusted", [&raw.none, &raw.read, &raw.write, &raw.execute, &raw.network])?;
+    Ok(Trusted { workspace: expand(&raw.workspace), overrides })
+}
+
+/// Parses a duration such as `30s`, `5m` or `500ms`.
+pub(crate) fn duration(key: &str, text: &str) -> Result<Duration, String> {
+    let parsed = humantime::parse_duration(text)
+        .map_err(|error| format!("`{key}` is not a duration: {error}; write it like 30s, 5m or 500ms"))?;
+    if parsed.is_zero() { Err(format!("`{key}` is zero; give at least 1ms")) } else { Ok(parsed) }
+}
+
+/// Parses the time of a call, which has a maximum.
+pub(crate) fn call_time(key: &str, text: &str) -> Result<Duration, String> {
+    let parsed = duration(key, text)?;
+    if parsed > limits::MAX_TIMEOUT {
+        Err(format!("`{key}` is longer than 600s, the most that a call may take"))
+    } else {
+        Ok(parsed)
+    }
+}
+
+/// Parses the memory of a call.
+pub(crate) fn memory(text: &str) -> Result<u64, String> {
+    let size = text
+        .parse::<bytesize::ByteSize>()
+        .map_err(|_| format!("`limits.memory` is not a size: `{text}`; write it like 128MiB"))?
+        .as_u64();
+    if (1 << 20..=limits::MAX_MEMORY).contains(&size) {
+        Ok(size)
+    } else {
+        Err(format!("`limits.memory` is {text}; 1MiB to 512MiB are accepted"))
+    }
+}
+
+fn concurrency(count: u32) -> Result<u32, String> {
+    if (1..=limits::LIVE_SANDBOXES).contains(&count) {
+        Ok(count)
+    } else {
+        Err(format!("`limits.concurrency` is {count}; 1 to {} are accepted", limits::LIVE_SANDBOXES))
+    }
+}
+
+/// `~` stands for the user's home directory.
+fn expand(text: &str) -> PathBuf {
+    match text.strip_prefix("~/").zip(etcetera::home_dir().ok()) {
+        Some((rest, home)) => home.join(rest),
+        None => PathBuf::from(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot parse its fixture has failed")]
+    use super::*;
+
+    const EXAMPLE: &str = r#"
+        [confirm]
+        none = "auto"
+        read = "auto"
+        write = "prompt"
+        execute = "prompt"
+        network = "prompt"
+        timeout = "5m"
+        [confirm.tools]
+        git_status = "auto"
+        [[trusted]]
+        workspace = "~/code/myproject"
+        execute = "prompt"
+        [limits]
+        memory = "128MiB"
+        timeout = "60s"
+        concurrency = 4
+        [plugins]
+        directories = ["~/.local/share/palisade/plugins"]
+        builtin = true
+    "#;
+
+    #[test]
+    fn the_documented_example_is_accepted() {
+        let config = FileConfig::parse(EXAMPLE).unwrap();
+        assert_eq!(config.classes.get(&SideEffects::Write), Some(&Mode::Prompt));
+        assert_eq!(config.tools.get("git_status"), Some(&Mode::Auto));
+        assert_eq!(config.memory, Some(128 << 20));
+        assert_eq!(config.timeout, Some(Duration::from_secs(60)));
+        assert_eq!(config.trusted.first().and_then(|t| t.overrides.get(&SideEffects::Execute)), Some(&Mode::Prompt));
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_the_nearest_one() {
+        let error = FileConfig::parse("[limits]\nmemroy = \"1MiB\"").unwrap_err();
+        assert!(error.contains("did you mean `memory`?"), "{error}");
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_refused_with_what_would_be_accepted() {
+        for (text, expected) in [
+            ("[limits]\nmemory = \"1TiB\"", "1MiB to 512MiB"),
+            ("[limits]\nmemory = \"much\"", "like 128MiB"),
+            ("[limits]\ntimeout = \"11m\"", "600s"),
+            ("[limits]\ntimeout = \"0s\"", "at least 1ms"),
+            ("[limits]\ntimeout = \"-1s\"", "like 30s"),
+            ("[limits]\nconcurrency = 0", "1 to 256"),
+            ("[confirm]\nwrite = \"maybe\"", "auto, prompt, prompt_once and deny"),
+            ("[confirm.tools]\nRead-File = \"auto\"", "`read_file`"),
+        ] {
+            let error = FileConfig::parse(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

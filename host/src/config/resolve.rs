@@ -1,0 +1,241 @@
+//! What holds in the end, and where each value came from.
+
+use super::file::{self, ConfigError, FileConfig};
+use crate::policy::{Mode, Policy};
+use crate::sandbox::{Limits, limits};
+use crate::tool::SideEffects;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Built in.
+    Default,
+    /// A file.
+    File(PathBuf),
+    /// A variable of the environment.
+    Environment(&'static str),
+    /// The command line.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Environment(name) => f.write_str(name),
+            Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A value with its origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Value<T> {
+    /// What holds.
+    pub value: T,
+    /// Why.
+    pub origin: Origin,
+}
+
+impl<T> Value<T> {
+    fn default(value: T) -> Self {
+        Self { value, origin: Origin::Default }
+    }
+
+    /// Replaces the value where a stronger source gives one.
+    pub fn set(&mut self, value: Option<T>, origin: impl FnOnce() -> Origin) {
+        if let Some(value) = value {
+            *self = Self { value, origin: origin() };
+        }
+    }
+}
+
+/// Everything that can be configured.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Modes of classes.
+    pub classes: BTreeMap<SideEffects, Value<Mode>>,
+    /// Modes of tools.
+    pub tools: BTreeMap<String, Value<Mode>>,
+    /// Memory of a call, in bytes.
+    pub memory: Value<u64>,
+    /// Time of a call; the default depends on the class.
+    pub timeout: Value<Option<Duration>>,
+    /// Directories of plugins.
+    pub directories: Value<Vec<PathBuf>>,
+    /// Whether the shipped plugins are loaded.
+    pub builtin: Value<bool>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let policy = Policy::default();
+        Self {
+            classes: SideEffects::ALL.into_iter().map(|class| (class, Value::default(policy.class(class)))).collect(),
+            tools: BTreeMap::new(),
+            memory: Value::default(limits::MEMORY),
+            timeout: Value::default(None),
+            directories: Value::default(Vec::new()),
+            builtin: Value::default(true),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the user's file and then the project's.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] where a file cannot be read or is not valid, or the project's file loosens something.
+    pub fn from_files(user_file: &Path, project_file: &Path) -> Result<Self, ConfigError> {
+        let mut settings = Self::default();
+        if let Some(user) = FileConfig::read(user_file)? {
+            settings.apply(user, user_file);
+        }
+        if let Some(project) = FileConfig::read(project_file)? {
+            settings.check_tightens(&project).map_err(|key| ConfigError::Loosens {
+                path: project_file.to_owned(),
+                key,
+                user_file: user_file.to_owned(),
+            })?;
+            settings.apply(project, project_file);
+        }
+        Ok(settings)
+    }
+
+    /// Reads the environment: `PALISADE_MEMORY`, `PALISADE_TIMEOUT`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with a variable.
+    pub fn apply_environment(&mut self, variable: impl Fn(&'static str) -> Option<String>) -> Result<(), String> {
+        let memory = variable("PALISADE_MEMORY")
+            .map(|text| file::memory(&text).map_err(|error| format!("PALISADE_MEMORY: {error}")))
+            .transpose()?;
+        self.memory.set(memory, || Origin::Environment("PALISADE_MEMORY"));
+        let timeout =
+            variable("PALISADE_TIMEOUT").map(|text| file::call_time("PALISADE_TIMEOUT", &text)).transpose()?;
+        self.timeout.set(timeout.map(Some), || Origin::Environment("PALISADE_TIMEOUT"));
+        Ok(())
+    }
+
+    /// The limits that hold.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        Limits { memory: self.memory.value, timeout: self.timeout.value }
+    }
+
+    /// The policy that holds.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        let classes =
+            self.classes.iter().fold(Policy::default(), |policy, (class, mode)| policy.with_class(*class, mode.value));
+        self.tools.iter().fold(classes, |policy, (tool, mode)| policy.with_tool(tool, mode.value))
+    }
+
+    fn apply(&mut self, config: FileConfig, path: &Path) {
+        let origin = || Origin::File(path.to_owned());
+        self.classes
+            .extend(config.classes.into_iter().map(|(class, value)| (class, Value { value, origin: origin() })));
+        self.tools.extend(config.tools.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
+        self.memory.set(config.memory, origin);
+        self.timeout.set(config.timeout.map(Some), origin);
+        self.directories.set(Some(config.directories).filter(|list| !list.is_empty()), origin);
+        self.builtin.set(config.builtin, origin);
+    }
+
+    /// The first key by which a project's file would loosen what holds so far.
+    fn check_tightens(&self, project: &FileConfig) -> Result<(), String> {
+        let loosens = |key: String| Err(key);
+        for (class, mode) in &project.classes {
+            let current = self.classes.get(class).map_or(Mode::Deny, |current| current.value);
+            if !mode.is_at_least_as_strict_as(current) {
+                return loosens(format!("confirm.{class}"));
+            }
+        }
+        if let Some((tool, _)) =
+            project.tools.iter().find(|(tool, mode)| !mode.is_at_least_as_strict_as(self.mode_of(tool)))
+        {
+            return loosens(format!("confirm.tools.{tool}"));
+        }
+        if !project.trusted.is_empty() {
+            return loosens("trusted".to_owned());
+        }
+        if project.memory.is_some_and(|memory| memory > self.memory.value) {
+            return loosens("limits.memory".to_owned());
+        }
+        let time = self.timeout.value.unwrap_or(limits::TIMEOUT);
+        if project.timeout.is_some_and(|timeout| timeout > time) {
+            return loosens("limits.timeout".to_owned());
+        }
+        if !project.directories.is_empty() {
+            return loosens("plugins.directories".to_owned());
+        }
+        if project.builtin == Some(true) && !self.builtin.value {
+            return loosens("plugins.builtin".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The mode of a tool whose class is not known here: its own, or the strictest that it may have by its class.
+    fn mode_of(&self, tool: &str) -> Mode {
+        let strictest = self
+            .classes
+            .values()
+            .map(|mode| mode.value)
+            .fold(Mode::Auto, |a, b| if b.is_at_least_as_strict_as(a) { b } else { a });
+        self.tools.get(tool).map_or(strictest, |mode| mode.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its files has failed")]
+    use super::*;
+
+    fn settings(user: &str, project: &str) -> Result<Settings, ConfigError> {
+        let dir = tempfile::tempdir().unwrap();
+        let (user_file, project_file) = (dir.path().join("user.toml"), dir.path().join("palisade.toml"));
+        std::fs::write(&user_file, user).unwrap();
+        std::fs::write(&project_file, project).unwrap();
+        Settings::from_files(&user_file, &project_file)
+    }
+
+    #[test]
+    fn the_project_wins_where_it_tightens() {
+        let settings = settings(
+            "[limits]\nmemory = \"256MiB\"\ntimeout = \"30s\"",
+            "[limits]\nmemory = \"64MiB\"\n[confirm]\nread = \"deny\"",
+        )
+        .unwrap();
+        assert_eq!(settings.limits(), Limits { memory: 64 << 20, timeout: Some(Duration::from_secs(30)) });
+        assert_eq!(settings.policy().class(SideEffects::Read), Mode::Deny);
+    }
+
+    #[test]
+    fn a_project_that_loosens_is_an_error_that_names_key_and_file() {
+        for (project, key) in [
+            ("[confirm]\nwrite = \"auto\"", "confirm.write"),
+            ("[confirm.tools]\nwrite_file = \"auto\"", "confirm.tools.write_file"),
+            ("[[trusted]]\nworkspace = \".\"", "trusted"),
+            ("[limits]\nmemory = \"512MiB\"", "limits.memory"),
+            ("[limits]\ntimeout = \"600s\"", "limits.timeout"),
+            ("[plugins]\ndirectories = [\"evil\"]", "plugins.directories"),
+        ] {
+            let error = settings("", project).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{key}`")) && error.contains("user.toml"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_environment_wins_over_files() {
+        let mut settings = settings("[limits]\nmemory = \"256MiB\"", "").unwrap();
+        settings.apply_environment(|name| (name == "PALISADE_MEMORY").then(|| "32MiB".to_owned())).unwrap();
+        assert_eq!(settings.memory, Value { value: 32 << 20, origin: Origin::Environment("PALISADE_MEMORY") });
+    }
+}

@@ -1,0 +1,186 @@
+//! What one call sees of its surroundings, and how it talks back while it runs.
+
+use crate::tool::{CallId, Usage};
+use crate::workspace::Workspace;
+use serde_json::{Map, Value};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How much a log message matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Every step.
+    Trace,
+    /// For whoever looks for a defect.
+    Debug,
+    /// Worth knowing.
+    Info,
+    /// Something is off.
+    Warn,
+    /// Something failed.
+    Error,
+}
+
+impl Severity {
+    /// The name used in events.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// How far a tool has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// What is done, in any unit; finite.
+    pub done: f64,
+    /// What there is to do, if known.
+    pub total: Option<f64>,
+    /// What the tool is doing.
+    pub message: Option<String>,
+}
+
+/// Where a running tool's messages go. Implementations return at once: a slow listener must not delay a call.
+pub trait Sink: Send + Sync {
+    /// A log message.
+    fn log(&self, severity: Severity, message: &str);
+    /// A step of progress.
+    fn progress(&self, progress: Progress);
+    /// A part of the output, before the call has ended.
+    fn emit(&self, chunk: &str);
+}
+
+/// A sink that nobody listens to.
+#[derive(Debug, Clone, Copy)]
+pub struct Silent;
+
+impl Sink for Silent {
+    fn log(&self, _: Severity, _: &str) {}
+    fn progress(&self, _: Progress) {}
+    fn emit(&self, _: &str) {}
+}
+
+/// Who calls, as far as the caller said.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// This call.
+    pub call_id: CallId,
+    /// The conversation, if there is one.
+    pub session_id: Option<Arc<str>>,
+    /// The turn, if there is one.
+    pub turn_id: Option<String>,
+    /// A value that the host does not look at.
+    pub context: Value,
+    /// A JSON object that the host does not look at.
+    pub metadata: Map<String, Value>,
+}
+
+/// What a tool left behind besides its output, also when it failed.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// What the call used.
+    pub usage: Usage,
+    /// The files that the host saw change, relative to the workspace.
+    pub files_modified: Vec<String>,
+}
+
+/// What one call sees.
+pub struct ToolContext {
+    caller: Caller,
+    workspace: Arc<Workspace>,
+    cancel: CancellationToken,
+    time_limit: Duration,
+    deadline: Instant,
+    sink: Arc<dyn Sink>,
+    report: Mutex<Report>,
+}
+
+impl ToolContext {
+    /// The call's clock starts here.
+    pub(crate) fn new(
+        caller: Caller,
+        workspace: Arc<Workspace>,
+        cancel: CancellationToken,
+        time_limit: Duration,
+        sink: Arc<dyn Sink>,
+    ) -> Self {
+        Self {
+            caller,
+            workspace,
+            cancel,
+            time_limit,
+            deadline: Instant::now() + time_limit,
+            sink,
+            report: Mutex::default(),
+        }
+    }
+
+    /// Who calls.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// The directory that the call is about.
+    #[must_use]
+    pub fn workspace(&self) -> &Arc<Workspace> {
+        &self.workspace
+    }
+
+    /// Whether the caller wants the call to stop.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// Completes when the caller wants the call to stop.
+    pub async fn cancelled(&self) {
+        self.cancel.cancelled().await;
+    }
+
+    /// The token behind [`is_cancelled`](Self::is_cancelled).
+    #[must_use]
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// How much time the call was given in all.
+    #[must_use]
+    pub fn time_limit(&self) -> Duration {
+        self.time_limit
+    }
+
+    /// When the call will be stopped.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// How much time is left.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// Where messages go.
+    #[must_use]
+    pub fn sink(&self) -> &Arc<dyn Sink> {
+        &self.sink
+    }
+
+    /// Notes what the call used and changed; also for a call that fails.
+    pub fn set_report(&self, report: Report) {
+        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = report;
+    }
+
+    pub(crate) fn take_report(&self) -> Report {
+        std::mem::take(&mut *self.report.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,195 @@
+//! Configuring a host.
+
+use super::Host;
+use crate::confirm::{Confirmer, NoConfirmer};
+use crate::dispatch::Dispatcher;
+use crate::events::{Events, Subscriber};
+use crate::plugins::{self, DirectoryError, LoadObserver, Shipped, Sources};
+use crate::policy::Policy;
+use crate::registry::Registry;
+use crate::sandbox::{Cache, CacheError, EngineError, Limits, Sandbox, limits};
+use crate::session::Session;
+use crate::workspace::{Workspace, WorkspaceError};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where compiled code is kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum CacheMode {
+    /// In the user's cache directory, where there is one that is private.
+    #[default]
+    Default,
+    /// In this directory, which must be private.
+    Directory(PathBuf),
+    /// Nowhere: every start compiles.
+    Off,
+}
+
+/// Configures a [`Host`]. The defaults:
+///
+/// - the workspace is the current directory;
+/// - the shipped plugins are loaded, and no others;
+/// - tools of class none and read run, all others are refused, since nobody can be asked;
+/// - a call gets 60 s (600 s for class execute and network) and 128 MiB;
+/// - compiled code is kept in the user's cache directory.
+#[derive(Default)]
+pub struct HostBuilder {
+    workspace: Option<PathBuf>,
+    sources: Sources,
+    limits: Limits,
+    policy: Policy,
+    confirmer: Option<Arc<dyn Confirmer>>,
+    subscribers: Vec<Arc<dyn Subscriber>>,
+    observer: Option<LoadObserver>,
+    cache: CacheMode,
+}
+
+impl HostBuilder {
+    /// The directory that tools see. Default: the current directory.
+    #[must_use]
+    pub fn workspace(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.workspace = Some(directory.into());
+        self
+    }
+
+    /// Loads all `.wasm` files of a directory. Can be given several times.
+    #[must_use]
+    pub fn plugins(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.sources.directories.push(directory.into());
+        self
+    }
+
+    /// Loads one plugin from its file.
+    #[must_use]
+    pub fn plugin_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.sources.files.push(file.into());
+        self
+    }
+
+    /// Whether the shipped plugins are loaded. Default: they are.
+    #[must_use]
+    pub fn shipped(mut self, shipped: Shipped) -> Self {
+        self.sources.shipped = shipped;
+        self
+    }
+
+    /// The limits of each call.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// What may run at once, what is asked about, what never runs. Default: only reading runs without a question.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Who answers questions. Default: nobody, so that calls which need an answer are refused.
+    #[must_use]
+    pub fn confirmer(mut self, confirmer: Arc<dyn Confirmer>) -> Self {
+        self.confirmer = Some(confirmer);
+        self
+    }
+
+    /// Sends events to a subscriber. Can be given several times.
+    #[must_use]
+    pub fn subscriber(mut self, subscriber: Arc<dyn Subscriber>) -> Self {
+        self.subscribers.push(subscriber);
+        self
+    }
+
+    /// Shows the steps of loading.
+    #[must_use]
+    pub fn observe_loading(mut self, observer: LoadObserver) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Where compiled code is kept.
+    #[must_use]
+    pub fn cache(mut self, cache: CacheMode) -> Self {
+        self.cache = cache;
+        self
+    }
+
+    /// Opens the workspace and loads the plugins. Blocks while plugins compile, on every core.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] where the workspace or a plugin directory cannot be opened, a limit is out of range, or this machine cannot run WebAssembly. A plugin
+    /// that cannot be loaded is no error: see [`Host::rejected`].
+    pub fn build(self) -> Result<Host, BuildError> {
+        check(&self.limits)?;
+        let workspace = Arc::new(Workspace::open(&self.workspace.unwrap_or_else(|| PathBuf::from(".")))?);
+        let sandbox = Sandbox::new(open_cache(self.cache)?)?;
+        let registry = Registry::new();
+        let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
+        let loaded = plugins::load(&self.sources, &sandbox, self.limits, &registry, &observer)?;
+        let confirmer = self.confirmer.unwrap_or_else(|| Arc::new(NoConfirmer));
+        let dispatcher = Dispatcher { registry, confirmer, events: Events::new(self.subscribers), limits: self.limits };
+        Ok(Host { dispatcher, session: Session::anonymous(workspace, self.policy), sandbox, loaded })
+    }
+}
+
+/// Why a host cannot be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The workspace cannot be opened.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// A plugin directory cannot be read.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The cache directory cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// This machine cannot run WebAssembly.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A limit is out of range.
+    #[error("the limit `{name}` is out of range: {accepted}")]
+    Limit {
+        /// Which limit.
+        name: &'static str,
+        /// What would be accepted.
+        accepted: &'static str,
+    },
+}
+
+fn check(given: &Limits) -> Result<(), BuildError> {
+    if !(1 << 20..=limits::MAX_MEMORY).contains(&given.memory) {
+        return Err(BuildError::Limit { name: "memory", accepted: "1MiB to 512MiB are accepted" });
+    }
+    match given.timeout {
+        Some(timeout) if timeout < Duration::from_millis(1) || timeout > limits::MAX_TIMEOUT => {
+            Err(BuildError::Limit { name: "timeout", accepted: "1ms to 600s are accepted" })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The default directory is a convenience: where it cannot be had, every start compiles, and the log says so.
+fn open_cache(mode: CacheMode) -> Result<Cache, BuildError> {
+    match mode {
+        CacheMode::Off => Ok(Cache::off()),
+        CacheMode::Directory(directory) => Ok(Cache::open(&directory)?),
+        CacheMode::Default => Ok(match default_cache() {
+            Some(directory) => Cache::open(&directory).unwrap_or_else(|error| {
+                tracing::warn!("{error}");
+                Cache::off()
+            }),
+            None => Cache::off(),
+        }),
+    }
+}
+
+/// Where compiled code is kept unless somebody says otherwise.
+pub(crate) fn default_cache() -> Option<PathBuf> {
+    use etcetera::BaseStrategy as _;
+    Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("palisade").join("compiled"))
+}

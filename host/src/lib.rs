@@ -1,0 +1,51 @@
+//! Palisade runs tools that nobody trusts in a sandbox that nobody waits for.
+//!
+//! A *tool* is something that an agent's model may call. A *plugin* is one WebAssembly component that offers tools. The host loads plugins from a
+//! directory and runs every call in a fresh sandbox, which sees one workspace directory and nothing else and is thrown away when the call ends. Whatever
+//! happens inside, the caller gets one uniform [`ToolResult`].
+//!
+//! ```
+//! use palisade::{Host, json};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), palisade::BuildError> {
+//!     let host = Host::builder().workspace(".").build()?;
+//!     let result = host.call("calculate", json!({"expression": "6 * 7"}), json!({})).await;
+//!     assert_eq!(result.output().as_deref(), Some("42"));
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Modules depend downwards only, in this order.
+
+#[doc(hidden)]
+pub mod cli;
+pub mod config;
+pub mod confirm;
+pub mod dispatch;
+pub mod events;
+pub mod execution;
+pub mod host;
+pub mod plugins;
+pub mod policy;
+pub mod registry;
+pub mod sandbox;
+pub mod session;
+pub mod tool;
+pub mod workspace;
+
+pub use confirm::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
+pub use events::{Event, Subscriber};
+pub use execution::{BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidInput};
+pub use host::{BuildError, CacheMode, Host, HostBuilder};
+pub use plugins::Shipped;
+pub use policy::{Mode, Policy};
+pub use registry::{DuplicateTool, Registry, ToolNotFound};
+pub use sandbox::Limits;
+pub use serde_json::json;
+pub use session::Session;
+pub use tokio_util::sync::CancellationToken;
+pub use tool::{
+    Call, CallId, Content, Definition, DefinitionError, ErrorClass, ErrorKind, SideEffects, ToolError, ToolResult,
+};
+pub use workspace::Workspace;

@@ -1,0 +1,7 @@
+//! The program `palisade`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    palisade::cli::main()
+}

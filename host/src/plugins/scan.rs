@@ -1,0 +1,104 @@
+//! Finding plugins: shipped ones first, then directories in the order given, their files by the bytes of their names.
+
+use super::{Shipped, Sources};
+use crate::sandbox::limits;
+use crate::tool::text::elided;
+use std::borrow::Cow;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// The most files of one directory that are looked at.
+const MAX_ENTRIES: usize = 10_000;
+
+/// A directory of plugins that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the plugin directory `{}`: {source}; give an existing directory with --plugins", path.display())]
+pub struct DirectoryError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// Something that may be a plugin.
+pub(super) enum Candidate {
+    Shipped(&'static palisade_plugins::Plugin),
+    File(PathBuf),
+}
+
+impl Candidate {
+    /// The plugin's name.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Shipped(plugin) => plugin.name.to_owned(),
+            Self::File(path) => elided(&path.file_stem().unwrap_or_default().to_string_lossy(), 128),
+        }
+    }
+
+    /// Where it lies.
+    pub(super) fn file(&self) -> String {
+        match self {
+            Self::Shipped(plugin) => format!("shipped:{}", plugin.file),
+            Self::File(path) => elided(&path.to_string_lossy(), 512),
+        }
+    }
+
+    /// Its bytes, read once: what is hashed is what is compiled.
+    pub(super) fn bytes(&self) -> Result<Cow<'static, [u8]>, String> {
+        match self {
+            Self::Shipped(plugin) => Ok(Cow::Borrowed(plugin.bytes)),
+            Self::File(path) => read(path).map(Cow::Owned),
+        }
+    }
+}
+
+pub(super) fn candidates(sources: &Sources) -> Result<Vec<Candidate>, DirectoryError> {
+    let mut found: Vec<Candidate> = match sources.shipped {
+        Shipped::Included => palisade_plugins::all().iter().map(Candidate::Shipped).collect(),
+        Shipped::LeftOut => Vec::new(),
+    };
+    for directory in &sources.directories {
+        let files = files(directory).map_err(|source| DirectoryError { path: directory.clone(), source })?;
+        found.extend(files.into_iter().map(Candidate::File));
+    }
+    found.extend(sources.files.iter().cloned().map(Candidate::File));
+    Ok(found)
+}
+
+fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory)?.take(MAX_ENTRIES) {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "wasm") {
+            files.push(path);
+        }
+    }
+    files.sort_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
+    Ok(files)
+}
+
+/// Reads a file that may be anything: never waits on a pipe, never reads more than a component may have.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let file = open(path).map_err(|error| format!("it cannot be read: {error}"))?;
+    let meta = file.metadata().map_err(|error| format!("it cannot be read: {error}"))?;
+    if !meta.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    if meta.len() > limits::COMPONENT {
+        return Err(format!("it is {} bytes large; at most {} are accepted", meta.len(), limits::COMPONENT));
+    }
+    let mut bytes = Vec::new();
+    file.take(limits::COMPONENT + 1).read_to_end(&mut bytes).map_err(|error| format!("it cannot be read: {error}"))?;
+    Ok(bytes)
+}
+
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).open(path)
+}

@@ -1,0 +1,177 @@
+//! Whether a call may run: at once, after asking, or not at all. Pure: no file, no clock, no question is asked here.
+
+use crate::tool::{Definition, SideEffects};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// What happens before a call of some class or tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// It runs.
+    Auto,
+    /// A person is asked each time.
+    Prompt,
+    /// A person is asked once; an allow counts from then on.
+    PromptOnce,
+    /// It does not run.
+    Deny,
+}
+
+impl Mode {
+    /// Every mode.
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Prompt, Self::PromptOnce, Self::Deny];
+
+    /// The name used in palisade.toml.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Prompt => "prompt",
+            Self::PromptOnce => "prompt_once",
+            Self::Deny => "deny",
+        }
+    }
+
+    /// Whether replacing `other` by this mode only tightens.
+    #[must_use]
+    pub fn is_at_least_as_strict_as(self, other: Self) -> bool {
+        self.strictness() >= other.strictness()
+    }
+
+    fn strictness(self) -> u8 {
+        match self {
+            Self::Auto => 0,
+            Self::PromptOnce => 1,
+            Self::Prompt => 2,
+            Self::Deny => 3,
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A text that names no mode.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a mode; the modes are auto, prompt, prompt_once and deny")]
+pub struct UnknownMode(String);
+
+impl FromStr for Mode {
+    type Err = UnknownMode;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|mode| mode.as_str() == text)
+            .ok_or_else(|| UnknownMode(text.chars().take(64).collect()))
+    }
+}
+
+/// What the operator allows. The default asks before anything that writes, executes or sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    classes: BTreeMap<SideEffects, Mode>,
+    tools: BTreeMap<String, Mode>,
+    lifted: Vec<SideEffects>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        let mode = |class| if class <= SideEffects::Read { Mode::Auto } else { Mode::Prompt };
+        Self {
+            classes: SideEffects::ALL.into_iter().map(|class| (class, mode(class))).collect(),
+            tools: BTreeMap::new(),
+            lifted: Vec::new(),
+        }
+    }
+}
+
+impl Policy {
+    /// Sets the mode of a class.
+    #[must_use]
+    pub fn with_class(mut self, class: SideEffects, mode: Mode) -> Self {
+        self.classes.insert(class, mode);
+        self
+    }
+
+    /// Sets the mode of a tool, which wins over its class's unless that is deny.
+    #[must_use]
+    pub fn with_tool(mut self, tool: impl Into<String>, mode: Mode) -> Self {
+        self.tools.insert(tool.into(), mode);
+        self
+    }
+
+    /// Lifts the prompt for a class, as `--allow` does. A deny stays.
+    #[must_use]
+    pub fn allowing(mut self, class: SideEffects) -> Self {
+        self.lifted.push(class);
+        self
+    }
+
+    /// The mode of a class.
+    #[must_use]
+    pub fn class(&self, class: SideEffects) -> Mode {
+        self.classes.get(&class).copied().unwrap_or(Mode::Deny)
+    }
+
+    /// The tools that have a mode of their own.
+    pub fn tools(&self) -> impl Iterator<Item = (&str, Mode)> {
+        self.tools.iter().map(|(tool, mode)| (tool.as_str(), *mode))
+    }
+
+    /// What happens before a call of this tool. Deny anywhere wins; then the tool's own mode, then its class's; `--allow` lifts a prompt.
+    #[must_use]
+    pub fn decide(&self, definition: &Definition) -> Mode {
+        let class = self.class(definition.side_effects());
+        let own = self.tools.get(definition.name().as_str()).copied();
+        let mode = if class == Mode::Deny { Mode::Deny } else { own.unwrap_or(class) };
+        match mode {
+            Mode::Prompt | Mode::PromptOnce if self.lifted.contains(&definition.side_effects()) => Mode::Auto,
+            mode => mode,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test whose definition is invalid has failed")]
+    use super::*;
+    use serde_json::json;
+
+    fn tool(class: SideEffects) -> Definition {
+        Definition::new("t", "A tool.", class, json!({"type": "object"})).unwrap()
+    }
+
+    #[test]
+    fn by_default_reading_runs_and_everything_riskier_asks() {
+        let modes = SideEffects::ALL.map(|class| Policy::default().decide(&tool(class)));
+        assert_eq!(modes, [Mode::Auto, Mode::Auto, Mode::Prompt, Mode::Prompt, Mode::Prompt]);
+    }
+
+    #[test]
+    fn allow_lifts_a_prompt_of_that_class_only() {
+        let policy = Policy::default().allowing(SideEffects::Write);
+        assert_eq!(policy.decide(&tool(SideEffects::Write)), Mode::Auto);
+        assert_eq!(policy.decide(&tool(SideEffects::Execute)), Mode::Prompt);
+    }
+
+    #[test]
+    fn allow_never_lifts_a_deny() {
+        let by_class = Policy::default().with_class(SideEffects::Write, Mode::Deny).allowing(SideEffects::Write);
+        let by_tool = Policy::default().with_tool("t", Mode::Deny).allowing(SideEffects::Write);
+        assert_eq!(by_class.decide(&tool(SideEffects::Write)), Mode::Deny);
+        assert_eq!(by_tool.decide(&tool(SideEffects::Write)), Mode::Deny);
+    }
+
+    #[test]
+    fn a_tools_own_mode_wins_over_its_class_unless_that_denies() {
+        let exempt = Policy::default().with_tool("t", Mode::Auto);
+        assert_eq!(exempt.decide(&tool(SideEffects::Execute)), Mode::Auto);
+        let denied = exempt.with_class(SideEffects::Execute, Mode::Deny);
+        assert_eq!(denied.decide(&tool(SideEffects::Execute)), Mode::Deny);
+    }
+}

@@ -1,0 +1,37 @@
+//! The names nearest to one that does not exist.
+
+use crate::tool::text::cut;
+
+/// How many names are proposed.
+const PROPOSALS: usize = 3;
+/// How alike two names must be (Jaro-Winkler, 0 to 1) for one to be proposed for the other: `raed_file` and `read_file` are, `sum` and `shell` are not.
+const ALIKE: f64 = 0.8;
+
+/// Up to three of `names` that are near `name`, the nearest first.
+#[must_use]
+pub fn nearest_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let wanted = cut(name, 64).to_ascii_lowercase().replace(['-', '.', ' '], "_");
+    let mut scored: Vec<(f64, &str)> =
+        names.map(|known| (strsim::jaro_winkler(&wanted, known), known)).filter(|(score, _)| *score >= ALIKE).collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    scored.into_iter().take(PROPOSALS).map(|(_, known)| known.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_finds_the_name_that_was_meant() {
+        let names = ["read_file", "write_file", "calculate", "list_dir"];
+        for slip in ["raed_file", "readfile", "read-file", "READ_FILE", "read_fil"] {
+            assert_eq!(nearest_names(slip, names.into_iter()).first().map(String::as_str), Some("read_file"), "{slip}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_like_none_gets_no_proposal() {
+        assert_eq!(nearest_names("zzz", ["read_file", "calculate"].into_iter()), Vec::<String>::new());
+        assert_eq!(nearest_names("", ["read_file"].into_iter()), Vec::<String>::new());
+    }
+}

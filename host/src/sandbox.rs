@@ -1,0 +1,59 @@
+//! The sandbox: plugins compiled, described and called, each call in a store of its own.
+//!
+//! Only this module and what is below it name wasmtime.
+
+mod bindings;
+mod cache;
+mod convert;
+mod describe;
+mod ended;
+mod engine;
+mod guard;
+mod imports;
+mod limiter;
+pub mod limits;
+mod prepare;
+mod run;
+mod state;
+mod stdio;
+mod talk;
+mod wasm_tool;
+
+pub use cache::{Cache, CacheError};
+pub use engine::{Allocation, EngineError};
+pub use imports::Import;
+pub use limits::Limits;
+pub use prepare::{Freshness, PluginRefused, Prepared};
+
+use engine::Runtime;
+use std::sync::Arc;
+
+/// The process-wide engine, with the limits and the cache of one host.
+#[derive(Clone)]
+pub struct Sandbox {
+    runtime: Arc<Runtime>,
+    cache: Cache,
+}
+
+impl Sandbox {
+    /// A sandbox on the process's one engine.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError`] where this machine cannot run one at all.
+    pub fn new(cache: Cache) -> Result<Self, EngineError> {
+        Ok(Self { runtime: Runtime::shared()?, cache })
+    }
+
+    /// How memory for guests is allocated on this machine.
+    #[must_use]
+    pub fn allocation(&self) -> Allocation {
+        self.runtime.allocation
+    }
+
+    /// Where compiled code is kept.
+    #[must_use]
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+}

@@ -1,0 +1,183 @@
+//! Compiled code on disk: private, keyed by content and engine, and authenticated, since loading it is running it.
+
+use crate::tool::Digest;
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+/// The length of an authentication code, in bytes.
+const TAG: usize = 32;
+/// The length of the key, in bytes: one block of SHA-256.
+const KEY: usize = 64;
+/// The largest entry that is read back, in bytes: a Python plugin compiles to 34 MB.
+const MAX_ENTRY: u64 = 512 << 20;
+
+/// Where compiled code is kept between runs.
+#[derive(Clone, Debug, Default)]
+pub struct Cache(Option<Arc<Opened>>);
+
+#[derive(Debug)]
+struct Opened {
+    dir: PathBuf,
+    key: [u8; KEY],
+}
+
+/// A cache directory that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot use `{}` as the cache of compiled code: {reason}; set another with `PALISADE_CACHE`, or delete it", path.display())]
+pub struct CacheError {
+    path: PathBuf,
+    reason: String,
+}
+
+impl Cache {
+    /// Keeps nothing: every start compiles.
+    #[must_use]
+    pub fn off() -> Self {
+        Self(None)
+    }
+
+    /// Opens, and if need be makes, a cache directory.
+    ///
+    /// # Errors
+    ///
+    /// [`CacheError`] where it cannot be made, belongs to somebody else, or others can write to it.
+    pub fn open(dir: &Path) -> Result<Self, CacheError> {
+        let fail = |reason: String| CacheError { path: dir.to_owned(), reason };
+        make_private(dir).map_err(|error| fail(error.to_string()))?;
+        check_private(dir).map_err(fail)?;
+        let key = key(dir).map_err(|error| fail(error.to_string()))?;
+        Ok(Self(Some(Arc::new(Opened { dir: dir.to_owned(), key }))))
+    }
+
+    /// The directory, if there is one.
+    #[must_use]
+    pub fn dir(&self) -> Option<&Path> {
+        self.0.as_ref().map(|opened| opened.dir.as_path())
+    }
+
+    /// The compiled form of a component, if it is there, whole, and of this very engine. Anything else counts as absent.
+    pub(super) fn load(&self, engine: &Engine, digest: Digest) -> Option<Component> {
+        let opened = self.0.as_ref()?;
+        let name = entry_name(engine, digest);
+        let entry = read_bounded(&opened.dir.join(&name)).ok()?;
+        let (tag, code) = entry.split_at_checked(TAG)?;
+        opened.mac(&name, code).verify_slice(tag).ok()?;
+        deserialize(engine, code).ok()
+    }
+
+    /// Keeps the compiled form of a component. A cache that cannot be written costs time, not the call: it is only logged.
+    pub(super) fn store(&self, engine: &Engine, digest: Digest, component: &Component) {
+        let Some(opened) = &self.0 else { return };
+        if let Err(error) = opened.store(&entry_name(engine, digest), component) {
+            tracing::warn!("compiled code was not cached in {}: {error}", opened.dir.display());
+        }
+    }
+}
+
+impl Opened {
+    fn store(&self, name: &str, component: &Component) -> io::Result<()> {
+        let code = component.serialize().map_err(io::Error::other)?;
+        let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
+        file.write_all(&self.mac(name, &code).finalize().into_bytes())?;
+        file.write_all(&code)?;
+        file.persist(self.dir.join(name))?;
+        Ok(())
+    }
+
+    /// The name is part of what is authenticated, so that entries cannot be swapped.
+    fn mac(&self, name: &str, code: &[u8]) -> Hmac<Sha256> {
+        let mut mac = <Hmac<Sha256> as Mac>::new(&self.key.into());
+        mac.update(name.as_bytes());
+        mac.update(&[0]);
+        mac.update(code);
+        mac
+    }
+}
+
+/// Loads compiled code.
+#[allow(unsafe_code, reason = "deserialising is how compiled code is loaded; see the comment below")]
+fn deserialize(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the bytes carry a code made with a key that only this user can read, over the output of `Component::serialize` under a name that holds this
+    // engine's configuration and the component's digest. wasmtime checks its own version and configuration again.
+    unsafe { Component::deserialize(engine, code) }
+}
+
+fn entry_name(engine: &Engine, digest: Digest) -> String {
+    let mut hasher = DefaultHasher::new();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    format!("{}-{:016x}.code", digest.hex(), hasher.finish())
+}
+
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let size = file.metadata()?.len();
+    if size > MAX_ENTRY {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut entry = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+    file.take(MAX_ENTRY).read_to_end(&mut entry)?;
+    Ok(entry)
+}
+
+/// The key that entries are authenticated with, made at first use.
+fn key(dir: &Path) -> io::Result<[u8; KEY]> {
+    let path = dir.join("key");
+    match read_key(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let mut fresh = [0; KEY];
+            getrandom::fill(&mut fresh).map_err(io::Error::other)?;
+            let mut file = tempfile::NamedTempFile::new_in(dir)?;
+            file.write_all(&fresh)?;
+            // Whoever was first wins: two processes that start at once must end with the same key.
+            match file.persist_noclobber(&path) {
+                Ok(_) => Ok(fresh),
+                Err(_) => read_key(&path),
+            }
+        }
+        found => found,
+    }
+}
+
+fn read_key(path: &Path) -> io::Result<[u8; KEY]> {
+    let mut key = [0; KEY];
+    OpenOptions::new().read(true).open(path)?.read_exact(&mut key)?;
+    Ok(key)
+}
+
+fn make_private(dir: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+#[cfg(unix)]
+fn check_private(dir: &Path) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let meta = fs::symlink_metadata(dir).map_err(|error| error.to_string())?;
+    let me = rustix::process::geteuid().as_raw();
+    if !meta.is_dir() {
+        Err("it is not a directory".to_owned())
+    } else if meta.uid() != me {
+        Err("it belongs to another user".to_owned())
+    } else if meta.mode() & 0o077 != 0 {
+        Err(format!("others can reach it (mode {:03o}); `chmod 700` makes it private", meta.mode() & 0o777))
+    } else {
+        Ok(())
+    }
+}
+
+/// On Windows the user's own profile directory, where the cache lives, is private by default.
+#[cfg(not(unix))]
+fn check_private(dir: &Path) -> Result<(), String> {
+    let meta = fs::symlink_metadata(dir).map_err(|error| error.to_string())?;
+    if meta.is_dir() { Ok(()) } else { Err("it is not a directory".to_owned()) }
+}

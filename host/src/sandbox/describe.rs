@@ -1,0 +1,111 @@
+//! Asking a plugin for its tools: twice, in a sandbox that holds nothing and where time stands still.
+
+use super::bindings::PluginPre;
+use super::bindings::exports::palisade::tool::tool as wit;
+use super::guard::{Guard, Quotas};
+use super::limiter::Limiter;
+use super::prepare::{PluginRefused, brief};
+use super::run::{Stop, bounded, store};
+use super::state::State;
+use super::talk::Talk;
+use super::{Sandbox, convert, limits};
+use crate::tool::Definition;
+use std::collections::HashSet;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+use wasmtime_wasi::random::Deterministic;
+use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx};
+
+/// The most tools of one plugin.
+const MAX_TOOLS: usize = 256;
+
+impl Sandbox {
+    /// What a plugin says of its tools, checked. Blocks; must not be called on a thread of a running tokio runtime.
+    pub(super) fn describe(&self, pre: &PluginPre<State>) -> Result<Vec<Definition>, PluginRefused> {
+        let fault = |error: std::io::Error| PluginRefused::Describe(error.to_string());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(fault)?;
+        let first = runtime.block_on(self.ask(pre))?;
+        let second = runtime.block_on(self.ask(pre))?;
+        if format!("{first:?}") != format!("{second:?}") {
+            return Err(PluginRefused::Unstable);
+        }
+        checked(first)
+    }
+
+    async fn ask(&self, pre: &PluginPre<State>) -> Result<Vec<wit::Definition>, PluginRefused> {
+        let deadline = Instant::now() + limits::DESCRIBE_TIMEOUT;
+        let state = State::new(
+            frozen(),
+            Guard::new(None, Quotas::default()),
+            Limiter::new(limits::MEMORY),
+            Talk::silent(),
+            deadline,
+        );
+        let mut store = store(&self.runtime, state);
+        let _running = self.runtime.running();
+        let work = async {
+            let plugin = pre.instantiate_async(&mut store).await?;
+            plugin.palisade_tool_tool().call_definitions(&mut store).await
+        };
+        match bounded(work, deadline, &CancellationToken::new(), &AtomicBool::new(false)).await {
+            Ok(definitions) => Ok(definitions),
+            Err(stop) => Err(PluginRefused::Describe(reason(stop))),
+        }
+    }
+}
+
+fn reason(stop: Stop) -> String {
+    match stop {
+        Stop::Error(error) if error.is::<super::run::Interrupted>() => reason(Stop::Deadline),
+        Stop::Error(error) => brief(&error),
+        Stop::Cancelled | Stop::Deadline => {
+            format!("it did not answer within {}", humantime::format_duration(limits::DESCRIBE_TIMEOUT))
+        }
+    }
+}
+
+fn checked(described: Vec<wit::Definition>) -> Result<Vec<Definition>, PluginRefused> {
+    if described.is_empty() || described.len() > MAX_TOOLS {
+        return Err(PluginRefused::Count(described.len()));
+    }
+    let definitions = described.into_iter().map(convert::definition).collect::<Result<Vec<_>, _>>()?;
+    let mut names = HashSet::new();
+    match definitions.iter().find(|definition| !names.insert(definition.name().clone())) {
+        Some(twice) => Err(PluginRefused::TwiceNamed(twice.name().to_string())),
+        None => Ok(definitions),
+    }
+}
+
+/// A world without time or chance, so that a description cannot depend on either.
+fn frozen() -> wasmtime_wasi::WasiCtxBuilder {
+    let mut wasi = WasiCtx::builder();
+    wasi.wall_clock(Frozen)
+        .monotonic_clock(Frozen)
+        .secure_random(Deterministic::new(vec![0x5a]))
+        .insecure_random(Deterministic::new(vec![0x5a]))
+        .insecure_random_seed(0x5a);
+    wasi
+}
+
+struct Frozen;
+
+impl HostWallClock for Frozen {
+    fn resolution(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+impl HostMonotonicClock for Frozen {
+    fn resolution(&self) -> u64 {
+        1
+    }
+
+    fn now(&self) -> u64 {
+        0
+    }
+}

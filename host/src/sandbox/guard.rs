@@ -1,0 +1,150 @@
+//! The guarded `wasi:filesystem`: the one place where a guest's file operation becomes a system call.
+//!
+//! It replaces wasmtime-wasi's implementation whole on Unix, because file operations run inline, on the thread of the call: there, an open that
+//! blocks would hold the thread for good, and no deadline could end it. So every open is non-blocking and checked by type, every path is resolved
+//! beneath the mount before anything is done with it ([`locate`]), every host call is bounded, and every byte and entry is counted ([`ledger`]).
+
+mod attributes;
+mod descriptor;
+mod entries;
+mod errors;
+mod journal;
+mod ledger;
+mod listing;
+mod locate;
+mod mount;
+mod node;
+mod open;
+mod path;
+mod streams;
+mod sync;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use wasmtime::component::{HasData, Linker, ResourceTable};
+use wasmtime_wasi::WasiView;
+use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
+
+pub(crate) use errors::Refusal;
+pub(crate) use ledger::{Exhausted, Quotas};
+pub(crate) use mount::Mount;
+
+use errors::Fault;
+use ledger::Ledger;
+use mount::OpenDir;
+
+/// The name under which a guest finds its one directory. Relative paths of a guest resolve against it, too: wasi-libc strips the slash of both.
+pub(crate) const PREOPEN_NAME: &str = "/";
+
+/// What a call may do to the mounted directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Look and read. Whatever would change a file, a directory or their metadata is refused with not-permitted.
+    ReadOnly,
+    /// Everything but symbolic links, which no guest may create.
+    ReadWrite,
+}
+
+/// The file system of one call: what is mounted, what has been used up, and what happened.
+pub(crate) struct Guard {
+    root: Option<Arc<OpenDir>>,
+    access: Access,
+    ledger: Arc<Ledger>,
+}
+
+impl Guard {
+    /// A guard for one call. Without a mount the guest finds no directory, and so can name no file at all.
+    pub(crate) fn new(mount: Option<(&Mount, Access)>, quotas: Quotas) -> Self {
+        let (root, access) = match mount {
+            Some((mount, access)) => (Some(mount.root()), access),
+            None => (None, Access::ReadOnly),
+        };
+        Self { root, access, ledger: Arc::new(Ledger::new(quotas)) }
+    }
+
+    /// Whether this layer has refused something in this call. What the operating system itself refused, such as a file without read permission,
+    /// does not count.
+    pub(crate) fn refused(&self) -> bool {
+        self.refusal().is_some()
+    }
+
+    /// The first thing that was refused in this call, and why.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        self.ledger.refusal()
+    }
+
+    /// How many bytes of files the guest has read.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.ledger.bytes_read()
+    }
+
+    /// How many bytes the guest has written to files. Holes that it left count towards the quota, but not here.
+    pub(crate) fn bytes_written(&self) -> u64 {
+        self.ledger.bytes_written()
+    }
+
+    /// The first quota that the guest ran into.
+    pub(crate) fn exhausted(&self) -> Option<Exhausted> {
+        self.ledger.exhausted()
+    }
+
+    /// The paths that were really changed, relative to the mount, in the order of their first change, each once. Symbolic links are resolved. At most
+    /// [`journal::MAX_PATHS`] paths; [`Guard::modified_unlisted`] says how many changes found no place.
+    pub(crate) fn modified(&self) -> Vec<String> {
+        self.ledger.modified()
+    }
+
+    /// How many changes are missing from [`Guard::modified`] because it was full.
+    pub(crate) fn modified_unlisted(&self) -> u64 {
+        self.ledger.modified_unlisted()
+    }
+}
+
+/// What the guarded file system needs of a store in order to answer one host call.
+pub(crate) struct GuardView<'a> {
+    /// The guard of the call.
+    pub(crate) guard: &'a mut Guard,
+    /// The table that holds the call's resources, the same that `WasiView::ctx` gives out.
+    pub(crate) table: &'a mut ResourceTable,
+}
+
+impl GuardView<'_> {
+    /// Refuses whatever changes something, unless the mount may be written to.
+    fn check_writable(&self) -> Result<(), Fault> {
+        match self.guard.access {
+            Access::ReadWrite => Ok(()),
+            Access::ReadOnly => Err(Fault::Refused(Refusal::ReadOnly)),
+        }
+    }
+
+    fn ledger(&self) -> &Arc<Ledger> {
+        &self.guard.ledger
+    }
+}
+
+/// A store's data that holds a [`Guard`].
+pub(crate) trait HasGuard: WasiView {
+    /// Gives access to the guard, together with the store's resource table.
+    fn guard(&mut self) -> GuardView<'_>;
+}
+
+/// Links the guarded `wasi:filesystem/types` and `wasi:filesystem/preopens`, asynchronous trait set.
+///
+/// # Errors
+///
+/// Fails where the two interfaces are linked already, unless the linker allows shadowing.
+pub(crate) fn add_to_linker<T: HasGuard + 'static>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+    types::add_to_linker::<T, Guarded>(linker, T::guard)?;
+    preopens::add_to_linker::<T, Guarded>(linker, T::guard)
+}
+
+/// Marks the type that implements the linked traits.
+struct Guarded;
+
+impl HasData for Guarded {
+    type Data<'a> = GuardView<'a>;
+}

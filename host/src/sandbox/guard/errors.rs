@@ -1,0 +1,108 @@
+//! What can go wrong in a file operation, and how a guest sees it.
+
+use rustix::io::Errno;
+use wasmtime::component::ResourceTableError;
+use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+use wasmtime_wasi::p2::{FsError, FsResult, StreamError};
+
+use super::ledger::{Exhausted, Ledger};
+
+/// Why this layer refused an operation. The guest sees not-permitted for each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// The path is absolute, or climbs or leads out of the directory it started from.
+    #[error("the path leads out of the workspace; only paths inside it are accepted")]
+    Escape,
+    /// The workspace is mounted read-only.
+    #[error("the workspace is read-only for this tool; only reading is accepted")]
+    ReadOnly,
+    /// Neither a regular file nor a directory: opening it could block or have effects.
+    #[error("the path names a pipe, socket or device; only regular files and directories are accepted")]
+    SpecialFile,
+    /// The guest wanted to create a symbolic link, which programs outside the sandbox would follow.
+    #[error("symbolic links cannot be created from the sandbox; a copy of the file is accepted")]
+    Symlink,
+}
+
+/// Why a file operation failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Fault {
+    /// This layer forbids it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A quota of the call is used up.
+    #[error("the call may not use more: {0}")]
+    Exhausted(#[from] Exhausted),
+    /// The operation makes no sense as asked.
+    #[error("{0}")]
+    Code(ErrorCode),
+    /// The operating system said no.
+    #[error(transparent)]
+    Os(#[from] Errno),
+    /// The guest used a handle that it does not hold, or holds too many. This ends the call.
+    #[error(transparent)]
+    Table(#[from] ResourceTableError),
+}
+
+impl From<ErrorCode> for Fault {
+    fn from(code: ErrorCode) -> Self {
+        Self::Code(code)
+    }
+}
+
+impl Ledger {
+    /// Turns an outcome into what the binding wants, and remembers a refusal and a spent quota.
+    pub(super) fn answer<T>(&self, outcome: Result<T, Fault>) -> FsResult<T> {
+        outcome.map_err(|fault| {
+            self.remember(&fault);
+            match code(fault) {
+                Ok(code) => code.into(),
+                Err(error) => FsError::trap(error),
+            }
+        })
+    }
+
+    /// The same for an operation on a stream.
+    pub(super) fn answer_stream<T>(&self, outcome: Result<T, Fault>) -> Result<T, StreamError> {
+        outcome.map_err(|fault| {
+            self.remember(&fault);
+            match code(fault) {
+                Ok(code) => StreamError::LastOperationFailed(wasmtime::Error::new(code)),
+                Err(error) => StreamError::Trap(error.into()),
+            }
+        })
+    }
+
+    fn remember(&self, fault: &Fault) {
+        match fault {
+            Fault::Refused(refusal) => self.note_refusal(*refusal),
+            Fault::Exhausted(which) => self.note_exhausted(*which),
+            Fault::Code(_) | Fault::Os(_) | Fault::Table(_) => {}
+        }
+    }
+}
+
+/// The code that the guest sees. The inner error is a trap.
+fn code(fault: Fault) -> Result<ErrorCode, ResourceTableError> {
+    match fault {
+        Fault::Refused(_) => Ok(ErrorCode::NotPermitted),
+        Fault::Exhausted(_) => Ok(ErrorCode::Quota),
+        Fault::Code(code) => Ok(code),
+        Fault::Os(errno) => Ok(os_code(errno)),
+        Fault::Table(error) => Err(error),
+    }
+}
+
+/// wasmtime-wasi's own table, and what is missing from it.
+fn os_code(errno: Errno) -> ErrorCode {
+    match errno {
+        Errno::XDEV => ErrorCode::CrossDevice,
+        Errno::ROFS => ErrorCode::ReadOnly,
+        Errno::DQUOT => ErrorCode::Quota,
+        Errno::TXTBSY => ErrorCode::TextFileBusy,
+        Errno::NXIO => ErrorCode::NoSuchDevice,
+        Errno::NODEV => ErrorCode::NoDevice,
+        Errno::AGAIN => ErrorCode::WouldBlock,
+        other => ErrorCode::from(std::io::Error::from(other)),
+    }
+}

@@ -1,0 +1,204 @@
+//! What a call has used of the file system, within which bounds, and what it changed.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::errors::Refusal;
+use super::journal::Journal;
+
+/// How much one call may do to and with the file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quotas {
+    /// Bytes read from files, in sum.
+    pub(crate) read_bytes: u64,
+    /// Bytes written to files, in sum. A hole that a write or a resize leaves counts with its length.
+    pub(crate) write_bytes: u64,
+    /// Files, directories and hard links created, in sum.
+    pub(crate) new_entries: u64,
+    /// Directory entries listed, in sum.
+    pub(crate) listed_entries: u64,
+}
+
+impl Quotas {
+    /// 256 MiB: a search through a large source tree reads some 100 MiB, and reading this much takes well under a second.
+    pub(crate) const READ_BYTES: u64 = 256 << 20;
+    /// 64 MiB: more than any tool writes that edits or generates text, and little enough to be cleaned up by hand.
+    pub(crate) const WRITE_BYTES: u64 = 64 << 20;
+    /// 10,000: a generated project stays below, and so few empty files exhaust no file system's inodes.
+    pub(crate) const NEW_ENTRIES: u64 = 10_000;
+    /// 100,000: the Linux kernel's tree has about 90,000 files; listing this many takes about a quarter of a second.
+    pub(crate) const LISTED_ENTRIES: u64 = 100_000;
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self {
+            read_bytes: Self::READ_BYTES,
+            write_bytes: Self::WRITE_BYTES,
+            new_entries: Self::NEW_ENTRIES,
+            listed_entries: Self::LISTED_ENTRIES,
+        }
+    }
+}
+
+/// Which quota of a call is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Exhausted {
+    /// [`Quotas::read_bytes`]
+    ReadBytes(u64),
+    /// [`Quotas::write_bytes`]
+    WriteBytes(u64),
+    /// [`Quotas::new_entries`]
+    NewEntries(u64),
+    /// [`Quotas::listed_entries`]
+    ListedEntries(u64),
+}
+
+impl fmt::Display for Exhausted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ReadBytes(limit) => write!(f, "{limit} bytes read from files"),
+            Self::WriteBytes(limit) => write!(f, "{limit} bytes written to files"),
+            Self::NewEntries(limit) => write!(f, "{limit} files and directories created"),
+            Self::ListedEntries(limit) => write!(f, "{limit} directory entries listed"),
+        }
+    }
+}
+
+/// The books of one call, shared between its guard and its open streams.
+pub(super) struct Ledger {
+    read: Meter,
+    write: Meter,
+    holes: AtomicU64,
+    entries: Meter,
+    listed: Meter,
+    refusal: OnceLock<Refusal>,
+    exhausted: OnceLock<Exhausted>,
+    journal: Mutex<Journal>,
+}
+
+impl Ledger {
+    pub(super) fn new(quotas: Quotas) -> Self {
+        Self {
+            read: Meter::new(quotas.read_bytes),
+            write: Meter::new(quotas.write_bytes),
+            holes: AtomicU64::new(0),
+            entries: Meter::new(quotas.new_entries),
+            listed: Meter::new(quotas.listed_entries),
+            refusal: OnceLock::new(),
+            exhausted: OnceLock::new(),
+            journal: Mutex::new(Journal::new()),
+        }
+    }
+
+    /// How many bytes may still be read.
+    pub(super) fn readable(&self) -> u64 {
+        self.read.left()
+    }
+
+    /// Books bytes that were read.
+    pub(super) fn charge_read(&self, bytes: u64) -> Result<(), Exhausted> {
+        self.read.take(bytes).ok_or(Exhausted::ReadBytes(self.read.limit))
+    }
+
+    /// Books bytes that are about to be written, with the length of the hole before them.
+    pub(super) fn charge_write(&self, bytes: u64, hole: u64) -> Result<(), Exhausted> {
+        let all = bytes.saturating_add(hole);
+        self.write.take(all).ok_or(Exhausted::WriteBytes(self.write.limit))?;
+        self.holes.fetch_add(hole, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes back what was booked and then not written.
+    pub(super) fn refund_write(&self, bytes: u64, hole: u64) {
+        self.write.give_back(bytes.saturating_add(hole));
+        self.holes.fetch_sub(hole, Ordering::Relaxed);
+    }
+
+    /// Books an entry that `create` makes; nothing is booked if that fails.
+    pub(super) fn create_entry<T, E: From<Exhausted>>(&self, create: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        self.entries.take(1).ok_or(Exhausted::NewEntries(self.entries.limit))?;
+        create().inspect_err(|_| self.entries.give_back(1))
+    }
+
+    /// Books one directory entry that was looked at.
+    pub(super) fn charge_listed(&self) -> Result<(), Exhausted> {
+        self.listed.take(1).ok_or(Exhausted::ListedEntries(self.listed.limit))
+    }
+
+    /// Notes a path that has been changed.
+    pub(super) fn note(&self, path: String) {
+        self.journal().note(path);
+    }
+
+    pub(super) fn modified(&self) -> Vec<String> {
+        self.journal().paths()
+    }
+
+    pub(super) fn modified_unlisted(&self) -> u64 {
+        self.journal().unlisted()
+    }
+
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.read.used()
+    }
+
+    pub(super) fn bytes_written(&self) -> u64 {
+        self.write.used().saturating_sub(self.holes.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        self.refusal.get().copied()
+    }
+
+    pub(super) fn exhausted(&self) -> Option<Exhausted> {
+        self.exhausted.get().copied()
+    }
+
+    /// Remembers the first refusal; the others follow from the same guest, mostly for the same reason.
+    pub(super) fn note_refusal(&self, refusal: Refusal) {
+        tracing::debug!(%refusal, "file operation refused");
+        let _ = self.refusal.set(refusal);
+    }
+
+    pub(super) fn note_exhausted(&self, which: Exhausted) {
+        let _ = self.exhausted.set(which);
+    }
+
+    fn journal(&self) -> MutexGuard<'_, Journal> {
+        // Noting a path cannot leave the journal half-changed, so a panic elsewhere under the lock does not spoil it.
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A bounded counter. Relaxed ordering suffices: nothing else is published through it.
+struct Meter {
+    used: AtomicU64,
+    limit: u64,
+}
+
+impl Meter {
+    fn new(limit: u64) -> Self {
+        Self { used: AtomicU64::new(0), limit }
+    }
+
+    fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.used())
+    }
+
+    /// Adds to the counter, or does nothing where that would pass the limit.
+    fn take(&self, amount: u64) -> Option<()> {
+        let add = |used: u64| used.checked_add(amount).filter(|sum| *sum <= self.limit);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok().map(|_| ())
+    }
+
+    fn give_back(&self, amount: u64) {
+        let reduce = |used: u64| Some(used.saturating_sub(amount));
+        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reduce);
+    }
+}

@@ -1,0 +1,126 @@
+//! Input and output streams of files. They read and write where they are called: the file is regular, so there is nothing to wait for.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use wasmtime_wasi::async_trait;
+use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
+
+use super::errors::Fault;
+use super::ledger::Ledger;
+use super::node::{MAX_CHUNK, OpenFile, wide};
+
+/// Reads a file from an offset on.
+pub(super) struct Reader {
+    file: Arc<OpenFile>,
+    ledger: Arc<Ledger>,
+    offset: u64,
+}
+
+impl Reader {
+    pub(super) fn new(file: Arc<OpenFile>, ledger: Arc<Ledger>, offset: u64) -> Self {
+        Self { file, ledger, offset }
+    }
+}
+
+#[async_trait]
+impl InputStream for Reader {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        if size == 0 {
+            return Ok(Bytes::new());
+        }
+        let outcome = self.file.read(&self.ledger, wide(size), self.offset);
+        let bytes = self.ledger.answer_stream(outcome)?;
+        if bytes.is_empty() {
+            return Err(StreamError::Closed);
+        }
+        self.offset = self.offset.saturating_add(wide(bytes.len()));
+        Ok(Bytes::from(bytes))
+    }
+
+    async fn blocking_read(&mut self, size: usize) -> StreamResult<Bytes> {
+        self.read(size)
+    }
+}
+
+#[async_trait]
+impl Pollable for Reader {
+    async fn ready(&mut self) {}
+}
+
+/// Where a [`Writer`] writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Position {
+    /// From an offset on.
+    At(u64),
+    /// At the end, wherever that is by then.
+    End,
+}
+
+/// Writes a file.
+pub(super) struct Writer {
+    file: Arc<OpenFile>,
+    ledger: Arc<Ledger>,
+    position: Position,
+    failed: bool,
+}
+
+impl Writer {
+    pub(super) fn new(file: Arc<OpenFile>, ledger: Arc<Ledger>, position: Position) -> Self {
+        Self { file, ledger, position, failed: false }
+    }
+
+    /// Writes all bytes, or says why not all of them could be written.
+    fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
+        while !bytes.is_empty() {
+            let written = self.write_some(bytes)?;
+            bytes = bytes.get(written..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn write_some(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
+        match &mut self.position {
+            Position::End => self.file.append(&self.ledger, bytes),
+            Position::At(offset) => {
+                let written = self.file.write(&self.ledger, bytes, *offset)?;
+                *offset = offset.saturating_add(wide(written));
+                Ok(written)
+            }
+        }
+    }
+
+    fn check_open(&self) -> StreamResult<()> {
+        if self.failed { Err(StreamError::Closed) } else { Ok(()) }
+    }
+}
+
+#[async_trait]
+impl OutputStream for Writer {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.check_open()?;
+        if bytes.len() > MAX_CHUNK {
+            return Err(StreamError::trap("more bytes were written than check-write permitted"));
+        }
+        let outcome = self.write_all(&bytes);
+        self.failed = outcome.is_err();
+        self.ledger.answer_stream(outcome)
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        self.check_open()
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        self.check_open().map(|()| MAX_CHUNK)
+    }
+
+    async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.write(bytes)
+    }
+}
+
+#[async_trait]
+impl Pollable for Writer {
+    async fn ready(&mut self) {}
+}

@@ -1,0 +1,194 @@
+//! What the guard promises, tried on real directories through the bindings' own traits, with every way of resolving paths that this system has.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod changes;
+mod links;
+mod listing;
+mod paths;
+mod quotas;
+mod read_only;
+mod special;
+mod streams;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use tempfile::TempDir;
+use wasmtime::component::{Resource, ResourceTable};
+use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    Descriptor, DescriptorFlags, DescriptorStat, ErrorCode, HostDescriptor, OpenFlags, PathFlags,
+};
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, StreamError};
+
+use super::mount::Resolver;
+use super::{Access, Guard, GuardView, Mount, Quotas};
+
+const FOLLOW: PathFlags = PathFlags::SYMLINK_FOLLOW;
+const READ: DescriptorFlags = DescriptorFlags::READ;
+const WRITE: DescriptorFlags = DescriptorFlags::WRITE;
+
+/// Every way of resolving paths that this system has.
+fn resolvers() -> Vec<Resolver> {
+    let mut all = vec![Resolver::Walk];
+    #[cfg(target_os = "linux")]
+    all.push(Resolver::Kernel);
+    all
+}
+
+/// Runs a test once per resolver, on a writable workspace with generous quotas.
+fn everywhere(test: impl Fn(&mut Call)) {
+    for resolver in resolvers() {
+        test(&mut Call::new(resolver, Access::ReadWrite, Quotas::default()));
+    }
+}
+
+/// One call: a workspace beside a file that nobody may reach, and a guard over it.
+struct Call {
+    outer: TempDir,
+    table: ResourceTable,
+    guard: Guard,
+}
+
+impl Call {
+    fn new(resolver: Resolver, access: Access, quotas: Quotas) -> Self {
+        let outer = TempDir::new().unwrap();
+        let workspace = outer.path().join("workspace");
+        fs::create_dir_all(workspace.join("dir/sub")).unwrap();
+        fs::write(workspace.join("file.txt"), "inside").unwrap();
+        fs::write(workspace.join("dir/deep.txt"), "deep").unwrap();
+        fs::create_dir(outer.path().join("outside")).unwrap();
+        fs::write(outer.path().join("outside/secret.txt"), "secret").unwrap();
+        let handle = fs::File::open(&workspace).unwrap();
+        let mount = Mount::with_resolver(handle.into(), resolver);
+        Self { outer, table: ResourceTable::new(), guard: Guard::new(Some((&mount, access)), quotas) }
+    }
+
+    fn view(&mut self) -> GuardView<'_> {
+        GuardView { guard: &mut self.guard, table: &mut self.table }
+    }
+
+    /// A place in the workspace, as the host sees it.
+    fn host(&self, path: &str) -> PathBuf {
+        self.outer.path().join("workspace").join(path)
+    }
+
+    fn link(&self, name: &str, target: impl AsRef<Path>) {
+        symlink(target, self.host(name)).unwrap();
+    }
+
+    fn secret(&self) -> String {
+        fs::read_to_string(self.outer.path().join("outside/secret.txt")).unwrap()
+    }
+
+    fn root(&mut self) -> Resource<Descriptor> {
+        self.view().get_directories().unwrap().remove(0).0
+    }
+
+    fn open(
+        &mut self,
+        path: &str,
+        path_flags: PathFlags,
+        open_flags: OpenFlags,
+        flags: DescriptorFlags,
+    ) -> Result<Resource<Descriptor>, ErrorCode> {
+        let root = self.root();
+        code(now(self.view().open_at(root, path_flags, path.to_owned(), open_flags, flags)))
+    }
+
+    fn open_to_read(&mut self, path: &str) -> Result<Resource<Descriptor>, ErrorCode> {
+        self.open(path, FOLLOW, OpenFlags::empty(), READ)
+    }
+
+    fn open_to_write(&mut self, path: &str) -> Result<Resource<Descriptor>, ErrorCode> {
+        self.open(path, FOLLOW, OpenFlags::CREATE, READ | WRITE)
+    }
+
+    /// Reads a whole file the way wasi-libc does: through a stream, up to its end.
+    fn read(&mut self, path: &str) -> Result<String, ErrorCode> {
+        let file = self.open_to_read(path)?;
+        let stream = code(self.view().read_via_stream(file, 0))?;
+        let mut all = Vec::new();
+        while let Some(bytes) = read_some(self.table.get_mut(&stream).unwrap(), 5)? {
+            all.extend(bytes);
+        }
+        Ok(String::from_utf8(all).unwrap())
+    }
+
+    fn write(&mut self, path: &str, text: &str) -> Result<(), ErrorCode> {
+        let file = self.open(path, FOLLOW, OpenFlags::CREATE | OpenFlags::TRUNCATE, WRITE)?;
+        let stream = code(self.view().write_via_stream(file, 0))?;
+        write_some(self.table.get_mut(&stream).unwrap(), text)
+    }
+
+    fn stat(&mut self, path: &str, flags: PathFlags) -> Result<DescriptorStat, ErrorCode> {
+        let root = self.root();
+        code(now(self.view().stat_at(root, flags, path.to_owned())))
+    }
+
+    fn mkdir(&mut self, path: &str) -> Result<(), ErrorCode> {
+        let root = self.root();
+        code(now(self.view().create_directory_at(root, path.to_owned())))
+    }
+
+    fn rmdir(&mut self, path: &str) -> Result<(), ErrorCode> {
+        let root = self.root();
+        code(now(self.view().remove_directory_at(root, path.to_owned())))
+    }
+
+    fn unlink(&mut self, path: &str) -> Result<(), ErrorCode> {
+        let root = self.root();
+        code(now(self.view().unlink_file_at(root, path.to_owned())))
+    }
+
+    fn rename(&mut self, old: &str, new: &str) -> Result<(), ErrorCode> {
+        let (from, to) = (self.root(), self.root());
+        code(now(self.view().rename_at(from, old.to_owned(), to, new.to_owned())))
+    }
+
+    fn hard_link(&mut self, old: &str, new: &str) -> Result<(), ErrorCode> {
+        let (from, to) = (self.root(), self.root());
+        code(now(self.view().link_at(from, PathFlags::empty(), old.to_owned(), to, new.to_owned())))
+    }
+
+    fn read_link(&mut self, path: &str) -> Result<String, ErrorCode> {
+        let root = self.root();
+        code(now(self.view().readlink_at(root, path.to_owned())))
+    }
+}
+
+/// The outcome of something that must not wait: one look at the future has to be enough.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(outcome) => outcome,
+        Poll::Pending => panic!("a file operation waited"),
+    }
+}
+
+fn code<T>(outcome: FsResult<T>) -> Result<T, ErrorCode> {
+    outcome.map_err(|error| error.downcast().unwrap())
+}
+
+/// Some bytes of a stream, or none at its end.
+fn read_some(stream: &mut DynInputStream, size: usize) -> Result<Option<Vec<u8>>, ErrorCode> {
+    match now(stream.blocking_read(size)) {
+        Ok(bytes) => Ok(Some(bytes.to_vec())),
+        Err(StreamError::Closed) => Ok(None),
+        Err(error) => Err(stream_code(error)),
+    }
+}
+
+fn write_some(stream: &mut DynOutputStream, text: &str) -> Result<(), ErrorCode> {
+    now(stream.blocking_write_and_flush(text.to_owned().into())).map_err(stream_code)
+}
+
+fn stream_code(error: StreamError) -> ErrorCode {
+    match error {
+        StreamError::LastOperationFailed(error) => *error.downcast_ref().unwrap(),
+        other => panic!("{other}"),
+    }
+}

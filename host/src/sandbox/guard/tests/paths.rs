@@ -1,0 +1,181 @@
+//! Paths without symbolic links.
+
+use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, PathFlags};
+
+use super::{
+    Access, Call, ErrorCode, FOLLOW, Guard, GuardView, HostDescriptor, OpenFlags, Quotas, READ, ResourceTable, code,
+    everywhere, now,
+};
+use crate::sandbox::guard::PREOPEN_NAME;
+use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
+
+/// What all operations on paths answer, in one list.
+fn every_operation(call: &mut Call, path: &str) -> Vec<Result<(), ErrorCode>> {
+    vec![
+        call.open_to_read(path).map(drop),
+        call.open_to_write(path).map(drop),
+        call.stat(path, FOLLOW).map(drop),
+        call.stat(path, PathFlags::empty()).map(drop),
+        call.mkdir(path),
+        call.rmdir(path),
+        call.unlink(path),
+        call.rename(path, "renamed"),
+        call.rename("file.txt", path),
+        call.hard_link(path, "linked"),
+        call.hard_link("file.txt", path),
+        call.read_link(path).map(drop),
+    ]
+}
+
+#[test]
+fn a_path_out_of_the_workspace_is_not_permitted_in_any_operation() {
+    everywhere(|call| {
+        let absolute = call.outer.path().join("outside/secret.txt");
+        let outs =
+            ["../outside/secret.txt", "dir/../../outside/secret.txt", "/file.txt", "//file.txt", "dir/sub/../../../x"];
+        for path in outs.into_iter().chain(absolute.to_str()) {
+            for outcome in every_operation(call, path) {
+                assert_eq!(outcome, Err(ErrorCode::NotPermitted), "{path}");
+            }
+        }
+        assert!(call.guard.refused());
+        assert_eq!(call.guard.modified(), [""; 0]);
+        assert_eq!(call.secret(), "secret");
+    });
+}
+
+#[test]
+fn the_parent_of_the_workspace_is_not_permitted() {
+    everywhere(|call| {
+        for path in ["..", "../", "../.", "dir/../..", "./..", ".//..//"] {
+            assert_eq!(call.open_to_read(path).map(drop), Err(ErrorCode::NotPermitted), "{path}");
+            assert_eq!(call.stat(path, FOLLOW).map(drop), Err(ErrorCode::NotPermitted), "{path}");
+        }
+    });
+}
+
+#[test]
+fn a_path_that_turns_back_inside_is_followed() {
+    everywhere(|call| {
+        for path in ["dir/../file.txt", "./file.txt", "dir/sub/../../file.txt", "dir//sub/.././../file.txt"] {
+            assert_eq!(call.read(path).unwrap(), "inside", "{path}");
+            assert_eq!(call.stat(path, PathFlags::empty()).unwrap().size, 6, "{path}");
+        }
+        assert!(!call.guard.refused());
+    });
+}
+
+#[test]
+fn a_malformed_path_is_refused_before_the_file_system_sees_it() {
+    everywhere(|call| {
+        let long = "x/".repeat(2_100);
+        let malformed = [("", ErrorCode::NoEntry), ("a\0b", ErrorCode::Invalid), (&long, ErrorCode::NameTooLong)];
+        for (path, expected) in malformed {
+            for outcome in every_operation(call, path) {
+                assert_eq!(outcome, Err(expected), "{path:?}");
+            }
+        }
+        assert_eq!(call.open_to_read(&"x".repeat(300)).map(drop), Err(ErrorCode::NameTooLong));
+    });
+}
+
+#[test]
+fn a_trailing_slash_means_a_directory() {
+    everywhere(|call| {
+        assert_eq!(call.open_to_read("file.txt/").map(drop), Err(ErrorCode::NotDirectory));
+        assert_eq!(call.open_to_write("file.txt/").map(drop), Err(ErrorCode::NotDirectory));
+        assert_eq!(call.open_to_write("new.txt/").map(drop), Err(ErrorCode::IsDirectory));
+        assert_eq!(call.stat("file.txt/", FOLLOW).map(drop), Err(ErrorCode::NotDirectory));
+        assert_eq!(call.unlink("file.txt/"), Err(ErrorCode::NotDirectory));
+        assert_eq!(call.rename("file.txt/", "x"), Err(ErrorCode::NotDirectory));
+        assert_eq!(call.rename("file.txt", "x/"), Err(ErrorCode::NotDirectory));
+        assert_eq!(call.hard_link("file.txt", "x/"), Err(ErrorCode::NotDirectory));
+        assert_eq!(call.stat("dir//", FOLLOW).unwrap().type_, DescriptorType::Directory);
+        assert_eq!(call.mkdir("made/"), Ok(()));
+        assert_eq!(call.rename("made/", "moved/"), Ok(()));
+        assert_eq!(call.rmdir("moved/"), Ok(()));
+    });
+}
+
+#[test]
+fn a_path_that_ends_in_a_dot_names_a_directory_that_stays_where_it_is() {
+    everywhere(|call| {
+        for path in [".", "dir/.", "dir/..", "dir/sub/../"] {
+            assert_eq!(call.stat(path, FOLLOW).unwrap().type_, DescriptorType::Directory, "{path}");
+            assert!(call.open_to_read(path).is_ok(), "{path}");
+            assert_eq!(call.mkdir(path), Err(ErrorCode::Exist), "{path}");
+            assert_eq!(call.rmdir(path), Err(ErrorCode::Invalid), "{path}");
+            assert_eq!(call.unlink(path), Err(ErrorCode::IsDirectory), "{path}");
+            assert_eq!(call.rename(path, "x"), Err(ErrorCode::Invalid), "{path}");
+            assert_eq!(call.open_to_write(path).map(drop), Err(ErrorCode::IsDirectory), "{path}");
+        }
+    });
+}
+
+#[test]
+fn a_directory_handle_reaches_what_is_below_it_and_nothing_beside_it() {
+    everywhere(|call| {
+        let dir = call.open("dir", FOLLOW, OpenFlags::DIRECTORY, READ).unwrap();
+        let mut open = |path: &str| {
+            let dir = wasmtime::component::Resource::new_borrow(dir.rep());
+            code(now(call.view().open_at(dir, FOLLOW, path.to_owned(), OpenFlags::empty(), READ))).map(drop)
+        };
+        assert_eq!(open("deep.txt"), Ok(()));
+        assert_eq!(open("sub"), Ok(()));
+        assert_eq!(open("../file.txt"), Err(ErrorCode::NotPermitted));
+    });
+}
+
+#[test]
+fn a_directory_asked_for_and_a_file_found_is_an_error_and_the_reverse_too() {
+    everywhere(|call| {
+        let directory = |call: &mut Call, path| call.open(path, FOLLOW, OpenFlags::DIRECTORY, READ).map(drop);
+        assert_eq!(directory(call, "file.txt"), Err(ErrorCode::NotDirectory));
+        assert_eq!(directory(call, "dir"), Ok(()));
+        assert_eq!(call.open_to_read("file.txt/x").map(drop), Err(ErrorCode::NotDirectory));
+        assert_eq!(call.open_to_write("dir").map(drop), Err(ErrorCode::IsDirectory));
+        assert_eq!(call.open_to_read("missing").map(drop), Err(ErrorCode::NoEntry));
+        assert_eq!(call.open_to_read("missing/x").map(drop), Err(ErrorCode::NoEntry));
+        let dir = call.open_to_read("dir").unwrap();
+        assert_eq!(code(call.view().read_via_stream(dir, 0)).map(drop), Err(ErrorCode::IsDirectory));
+    });
+}
+
+#[test]
+fn the_one_preopen_is_the_root_directory() {
+    everywhere(|call| {
+        let names: Vec<String> = call.view().get_directories().unwrap().into_iter().map(|(_, name)| name).collect();
+        assert_eq!(names, [PREOPEN_NAME]);
+    });
+}
+
+#[test]
+fn without_a_mount_there_is_no_directory() {
+    let mut table = ResourceTable::new();
+    let mut guard = Guard::new(None, Quotas::default());
+    let mut view = GuardView { guard: &mut guard, table: &mut table };
+    assert!(view.get_directories().unwrap().is_empty());
+}
+
+#[test]
+fn a_workspace_that_is_moved_away_stays_the_one_that_guests_see() {
+    everywhere(|call| {
+        let (here, there) = (call.host(""), call.outer.path().join("moved"));
+        std::fs::rename(&here, there).unwrap();
+        std::fs::create_dir(&here).unwrap();
+        std::fs::write(here.join("file.txt"), "impostor").unwrap();
+        assert_eq!(call.read("file.txt").unwrap(), "inside");
+    });
+}
+
+#[test]
+fn a_mount_made_from_a_handle_finds_the_best_way_of_resolving() {
+    let outer = tempfile::TempDir::new().unwrap();
+    std::fs::write(outer.path().join("file.txt"), "inside").unwrap();
+    let dir = cap_std::fs::Dir::open_ambient_dir(outer.path(), cap_std::ambient_authority()).unwrap();
+    let mount = crate::sandbox::guard::Mount::new(&dir).unwrap();
+    let guard = Guard::new(Some((&mount, Access::ReadOnly)), Quotas::default());
+    let mut call = Call { outer, table: ResourceTable::new(), guard };
+    assert_eq!(call.read("file.txt").unwrap(), "inside");
+    assert_eq!(call.open_to_read("../x").map(drop), Err(ErrorCode::NotPermitted));
+}

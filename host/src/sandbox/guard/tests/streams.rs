@@ -1,0 +1,107 @@
+//! Streams of files.
+
+use std::fs;
+
+use bytes::Bytes;
+use wasmtime::component::Resource;
+use wasmtime_wasi::p2::StreamError;
+
+use super::{ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, code, everywhere, now, read_some, write_some};
+use crate::sandbox::guard::node::MAX_CHUNK;
+
+#[test]
+fn a_read_is_as_large_as_asked_for_up_to_one_mebibyte() {
+    everywhere(|call| {
+        fs::write(call.host("big"), vec![7; MAX_CHUNK + 100]).unwrap();
+        let file = call.open_to_read("big").unwrap();
+        let stream = code(call.view().read_via_stream(file, 0)).unwrap();
+        let stream = call.table.get_mut(&stream).unwrap();
+        assert_eq!(stream.read(usize::MAX).unwrap().len(), MAX_CHUNK);
+        assert_eq!(stream.read(60).unwrap().len(), 60);
+        assert_eq!(stream.read(60).unwrap().len(), 40);
+        assert!(matches!(stream.read(60), Err(StreamError::Closed)));
+        assert_eq!(stream.read(0).unwrap().len(), 0);
+        assert_eq!(call.guard.bytes_read(), 1_048_676);
+    });
+}
+
+#[test]
+fn a_stream_follows_a_file_that_grows() {
+    everywhere(|call| {
+        let file = call.open_to_read("file.txt").unwrap();
+        let stream = code(call.view().read_via_stream(file, 6)).unwrap();
+        assert_eq!(read_some(call.table.get_mut(&stream).unwrap(), 1_000), Ok(None));
+        fs::write(call.host("file.txt"), "x".repeat(500)).unwrap();
+        let stream = call.table.get_mut(&stream).unwrap();
+        let mut sum = 0;
+        while let Some(bytes) = read_some(stream, 1_000).unwrap() {
+            sum += bytes.len();
+        }
+        assert_eq!(sum, 494);
+    });
+}
+
+#[test]
+fn a_file_that_shrinks_under_a_reader_just_ends() {
+    everywhere(|call| {
+        let file = call.open_to_read("file.txt").unwrap();
+        fs::write(call.host("file.txt"), "in").unwrap();
+        let stream = code(call.view().read_via_stream(file, 0)).unwrap();
+        let stream = call.table.get_mut(&stream).unwrap();
+        assert_eq!(read_some(stream, 1_000), Ok(Some(b"in".to_vec())));
+        assert_eq!(read_some(stream, 1_000), Ok(None));
+    });
+}
+
+#[test]
+fn a_writer_starts_at_its_offset_and_goes_on_from_there() {
+    everywhere(|call| {
+        let file = call.open_to_write("file.txt").unwrap();
+        let stream = code(call.view().write_via_stream(file, 2)).unwrap();
+        let stream = call.table.get_mut(&stream).unwrap();
+        write_some(stream, "AB").unwrap();
+        write_some(stream, "").unwrap();
+        write_some(stream, "CDEF").unwrap();
+        assert_eq!(fs::read_to_string(call.host("file.txt")).unwrap(), "inABCDEF");
+    });
+}
+
+#[test]
+fn an_appender_writes_at_the_end_wherever_that_is() {
+    everywhere(|call| {
+        let file = call.open("file.txt", FOLLOW, OpenFlags::empty(), WRITE).unwrap();
+        let stream = code(call.view().append_via_stream(file)).unwrap();
+        write_some(call.table.get_mut(&stream).unwrap(), "+1").unwrap();
+        fs::write(call.host("file.txt"), "replaced").unwrap();
+        write_some(call.table.get_mut(&stream).unwrap(), "+2").unwrap();
+        assert_eq!(fs::read_to_string(call.host("file.txt")).unwrap(), "replaced+2");
+    });
+}
+
+#[test]
+fn a_write_larger_than_permitted_ends_the_call() {
+    everywhere(|call| {
+        let file = call.open_to_write("file.txt").unwrap();
+        let stream = code(call.view().write_via_stream(file, 0)).unwrap();
+        let stream = call.table.get_mut(&stream).unwrap();
+        assert_eq!(stream.check_write().unwrap(), MAX_CHUNK);
+        let too_large = Bytes::from(vec![0; MAX_CHUNK + 1]);
+        assert!(matches!(stream.write(too_large), Err(StreamError::Trap(_))));
+        assert!(matches!(stream.write_zeroes(usize::MAX), Err(StreamError::Trap(_))));
+        assert!(stream.write_zeroes(MAX_CHUNK).is_ok());
+    });
+}
+
+#[test]
+fn a_file_is_read_only_if_opened_for_reading_and_written_only_if_opened_for_writing() {
+    everywhere(|call| {
+        let reader = call.open("file.txt", FOLLOW, OpenFlags::empty(), READ).unwrap().rep();
+        let writer = call.open("file.txt", FOLLOW, OpenFlags::empty(), WRITE).unwrap().rep();
+        let written = now(call.view().write(Resource::new_borrow(reader), b"x".to_vec(), 0));
+        assert_eq!(code(written).map(drop), Err(ErrorCode::BadDescriptor));
+        assert_eq!(code(now(call.view().set_size(Resource::new_borrow(reader), 0))), Err(ErrorCode::BadDescriptor));
+        let read = now(call.view().read(Resource::new_borrow(writer), 1, 0));
+        assert_eq!(code(read).map(drop), Err(ErrorCode::BadDescriptor));
+        assert!(!call.guard.refused());
+    });
+}

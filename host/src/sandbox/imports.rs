@@ -1,0 +1,70 @@
+//! What a plugin may import, and the linker that answers it.
+
+use super::bindings::palisade::tool::host;
+use super::guard;
+use super::state::State;
+use wasmtime::Engine;
+use wasmtime::component::{Component, HasSelf, Linker};
+
+/// One import of a plugin, with what stands behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Import {
+    /// The interface's full name.
+    pub name: String,
+    /// What the sandbox gives for it.
+    pub meaning: &'static str,
+}
+
+/// An import that nothing answers.
+pub(super) struct Unanswered {
+    pub(super) name: String,
+    pub(super) reason: &'static str,
+}
+
+/// Links everything that a plugin may import. Denials are part of the implementations, so a plugin that imports what it never uses loads.
+pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    linker.allow_shadowing(true);
+    guard::add_to_linker(&mut linker)?;
+    linker.allow_shadowing(false);
+    host::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
+    Ok(linker)
+}
+
+/// The imports of a component, or the first that rules it out.
+pub(super) fn check(engine: &Engine, component: &Component) -> Result<Vec<Import>, Unanswered> {
+    let names = component.component_type().imports(engine).map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+    names.into_iter().map(classify).collect()
+}
+
+fn classify(name: String) -> Result<Import, Unanswered> {
+    match meaning(&name) {
+        Ok(meaning) => Ok(Import { name, meaning }),
+        Err(reason) => Err(Unanswered { name, reason }),
+    }
+}
+
+fn meaning(name: &str) -> Result<&'static str, &'static str> {
+    let interface = name.split('@').next().unwrap_or(name);
+    match interface.split('/').next().unwrap_or(interface) {
+        "palisade:tool" => Ok(if interface == "palisade:tool/host" {
+            "log, progress, emitted text, cancellation"
+        } else {
+            "types only"
+        }),
+        "wasi:filesystem" => Ok("the workspace, as far as the tool's class allows"),
+        "wasi:cli" => Ok("captured output; no input, arguments or environment"),
+        "wasi:clocks" => Ok("time"),
+        "wasi:random" => Ok("random bytes"),
+        "wasi:io" => Ok("streams of the above"),
+        "wasi:sockets" => Ok("nothing: every connection is refused"),
+        "wasi:http" => Err(
+            "no tool has network access yet; build the plugin without HTTP (componentize-js: disable the `http` feature)",
+        ),
+        package if package.starts_with("wasi:") => {
+            Err("the host has no such WASI interface; WASI 0.2 has cli, clocks, filesystem, io, random and sockets")
+        }
+        _ => Err("only WASI 0.2 and palisade:tool can be imported"),
+    }
+}

@@ -1,0 +1,73 @@
+//! Every limit of the sandbox, each a named constant with its reason.
+
+use std::time::Duration;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// Linear memory of one call, all memories together: enough for an interpreter of Python with its libraries.
+pub const MEMORY: u64 = 128 * MIB;
+/// The most that an operator can raise [`MEMORY`] to: one slot of the pool.
+pub const MAX_MEMORY: u64 = 512 * MIB;
+/// Time of one call of class none, read or write.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
+/// Time of one call of class execute or network, and the most that anybody can ask for.
+pub const MAX_TIMEOUT: Duration = Duration::from_secs(600);
+/// Time for `definitions`, which computes nothing that takes time.
+pub const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time in the queue for a sandbox.
+pub const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time from a cancellation to the end of a guest that polls for it.
+pub const CANCEL_GRACE: Duration = Duration::from_millis(25);
+/// The period of the epoch clock: the precision with which a computing guest is stopped.
+pub const TICK: Duration = Duration::from_millis(10);
+
+/// Sandboxes that live at once in the process: the slots of the pool.
+pub const LIVE_SANDBOXES: u32 = 256;
+/// Core instances of one call. A Python component has some 60.
+pub const INSTANCES: usize = 128;
+/// Linear memories of one call.
+pub const MEMORIES: usize = 16;
+/// Tables of one call. A Python component has 14 modules with up to two each.
+pub const TABLES: usize = 64;
+/// Elements of all tables of one call: function pointers, of which interpreters have some ten thousand.
+pub const TABLE_ELEMENTS: usize = 100_000;
+/// Elements of one table.
+pub const ELEMENTS_PER_TABLE: usize = 20_000;
+/// Resources that the host holds for one guest; each may be a file descriptor.
+pub const HANDLES: usize = 256;
+/// Handles of the component model inside one store, which are charged to nothing else (GHSA-q554-3cjc-rx7p).
+pub const COMPONENT_HANDLES: usize = 2_048;
+/// What one host call may copy out of a guest; it bounds the lifted result as well.
+pub const HOSTCALL_DATA: u64 = 8 * MIB;
+/// The output that a call returns.
+pub const RESULT: u64 = 4 * MIB;
+/// Standard output and standard error of a call, each.
+pub const STDIO: usize = 256 * KIB as usize;
+/// Log messages of a call, together.
+pub const LOG: usize = 256 * KIB as usize;
+/// One log or progress message.
+pub const MESSAGE: usize = 4 * KIB as usize;
+/// Chunks emitted in a call, together.
+pub const EMITTED: usize = MIB as usize;
+/// Steps of progress in a call.
+pub const PROGRESS_STEPS: usize = 10_000;
+/// Random bytes per host call: the generator works byte by byte and cannot be interrupted.
+pub const RANDOM: u64 = 64 * KIB;
+/// The largest component. A Python component is 18 to 20 MB.
+pub const COMPONENT: u64 = 64 * MIB;
+
+/// The limits that an operator can set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Linear memory of one call, in bytes, at most 512 MiB.
+    pub memory: u64,
+    /// Time of one call; `None` leaves the default of the tool's class.
+    pub timeout: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { memory: MEMORY, timeout: None }
+    }
+}

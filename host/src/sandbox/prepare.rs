@@ -1,0 +1,181 @@
+//! From bytes to a plugin that can be called: the border that every plugin has to pass.
+
+use super::bindings::PluginPre;
+use super::imports::{self, Import};
+use super::state::State;
+use super::{Sandbox, limits};
+use crate::tool::text::{cut, visible};
+use crate::tool::{Definition, DefinitionError, Digest};
+use std::sync::Arc;
+use wasmparser::{Encoding, Parser, Payload};
+use wasmtime::component::Component;
+
+/// A plugin that is compiled, linked and described.
+pub struct Prepared {
+    pub(super) pre: PluginPre<State>,
+    pub(super) digest: Digest,
+    imports: Vec<Import>,
+    definitions: Vec<Definition>,
+    freshness: Freshness,
+}
+
+/// Where the compiled code of a plugin came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freshness {
+    /// It was compiled just now.
+    Compiled,
+    /// It was in the cache.
+    Cached,
+}
+
+/// Why a plugin is refused.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum PluginRefused {
+    /// It is not a component at all.
+    #[error("{0}")]
+    NotAComponent(&'static str),
+    /// It is too large.
+    #[error("it is {size} bytes large; at most {max} are accepted")]
+    TooLarge {
+        /// Its size, in bytes.
+        size: u64,
+        /// The limit, in bytes.
+        max: u64,
+    },
+    /// It does not compile.
+    #[error("it does not compile: {0}")]
+    Compile(String),
+    /// It imports what nothing answers.
+    #[error("it imports `{import}`: {reason}")]
+    Import {
+        /// The import.
+        import: String,
+        /// Why it cannot be had.
+        reason: &'static str,
+    },
+    /// It does not have the shape of `palisade:tool/plugin`.
+    #[error("it is not a palisade:tool@0.1.0 plugin: {0}")]
+    World(String),
+    /// `definitions` failed.
+    #[error("asking it for its tools failed: {0}")]
+    Describe(String),
+    /// `definitions` answered differently when asked again.
+    #[error("it described its tools in two ways when asked twice; `definitions` must always give the same answer")]
+    Unstable,
+    /// It has no tools, or too many.
+    #[error("it has {0} tools; a plugin has 1 to 256")]
+    Count(usize),
+    /// One of its tools is not acceptable.
+    #[error("its tool `{tool}` is refused: {source}")]
+    Tool {
+        /// The name that the tool goes by, made fit to print.
+        tool: String,
+        /// What is wrong.
+        source: DefinitionError,
+    },
+    /// One of its tools has metadata that is not a JSON object.
+    #[error("its tool `{tool}` is refused: the metadata is not a JSON object: {reason}")]
+    Metadata {
+        /// The tool.
+        tool: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Two of its tools have one name.
+    #[error("it has two tools named `{0}`")]
+    TwiceNamed(String),
+}
+
+impl Sandbox {
+    /// Compiles, links and describes a plugin. Blocks for as long as that takes: up to seconds for a large plugin that is not in the cache.
+    ///
+    /// # Errors
+    ///
+    /// [`PluginRefused`] with the reason; nothing of the plugin is kept then.
+    pub fn prepare(&self, bytes: &[u8]) -> Result<Arc<Prepared>, PluginRefused> {
+        check_header(bytes)?;
+        let digest = Digest::of(bytes);
+        let (component, freshness) = self.compile(bytes, digest)?;
+        let engine = &self.runtime.engine;
+        let imports = imports::check(engine, &component).map_err(|unanswered| PluginRefused::Import {
+            import: shown(&unanswered.name),
+            reason: unanswered.reason,
+        })?;
+        let pre = self.runtime.linker.instantiate_pre(&component).map_err(|error| world(&error))?;
+        let pre = PluginPre::new(pre).map_err(|error| world(&error))?;
+        let definitions = self.describe(&pre)?;
+        Ok(Arc::new(Prepared { pre, digest, imports, definitions, freshness }))
+    }
+
+    fn compile(&self, bytes: &[u8], digest: Digest) -> Result<(Component, Freshness), PluginRefused> {
+        let engine = &self.runtime.engine;
+        if let Some(component) = self.cache.load(engine, digest) {
+            return Ok((component, Freshness::Cached));
+        }
+        // `from_binary`, not `new`: the latter would accept text as well.
+        let component = Component::from_binary(engine, bytes).map_err(|error| PluginRefused::Compile(brief(&error)))?;
+        self.cache.store(engine, digest, &component);
+        Ok((component, Freshness::Compiled))
+    }
+}
+
+impl Prepared {
+    /// Its tools, in its own order.
+    #[must_use]
+    pub fn definitions(&self) -> &[Definition] {
+        &self.definitions
+    }
+
+    /// What it imports.
+    #[must_use]
+    pub fn imports(&self) -> &[Import] {
+        &self.imports
+    }
+
+    /// The SHA-256 of its bytes.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Whether it had to be compiled.
+    #[must_use]
+    pub fn freshness(&self) -> Freshness {
+        self.freshness
+    }
+}
+
+/// Tells components from everything else that people put into a directory, before any of it is parsed further.
+fn check_header(bytes: &[u8]) -> Result<(), PluginRefused> {
+    let size = bytes.len() as u64;
+    if size > limits::COMPONENT {
+        return Err(PluginRefused::TooLarge { size, max: limits::COMPONENT });
+    }
+    let refused = |what| Err(PluginRefused::NotAComponent(what));
+    match Parser::new(0).parse(bytes, true) {
+        _ if bytes.is_empty() => refused("it is empty"),
+        _ if bytes.starts_with(b"\x7fELF") => {
+            refused("it is compiled native code, which is never loaded; give the .wasm that it was made from")
+        }
+        _ if bytes.trim_ascii_start().starts_with(b"(") => refused("it is WebAssembly text; give the binary form"),
+        Ok(wasmparser::Chunk::Parsed { payload: Payload::Version { encoding: Encoding::Component, .. }, .. }) => Ok(()),
+        Ok(wasmparser::Chunk::Parsed { payload: Payload::Version { encoding: Encoding::Module, .. }, .. }) => refused(
+            "it is a core module, not a component; build for wasm32-wasip2, or wrap it with `wasm-tools component new`",
+        ),
+        _ => refused("it is not WebAssembly"),
+    }
+}
+
+fn world(error: &wasmtime::Error) -> PluginRefused {
+    PluginRefused::World(format!("{}; its world must match wit/world.wit", brief(error)))
+}
+
+/// An error of the engine on one line, without what only its developers can use.
+pub(super) fn brief(error: &wasmtime::Error) -> String {
+    shown(&format!("{error:#}"))
+}
+
+fn shown(text: &str) -> String {
+    visible(cut(text, 1024)).replace('\n', " ")
+}

@@ -1,0 +1,108 @@
+//! The `palisade:tool/host` interface: what a running guest says to its host.
+
+use super::bindings::palisade::tool::host::{Host, Level};
+use super::bindings::palisade::tool::types;
+use super::limits;
+use super::state::State;
+use crate::execution::{Progress, Severity, Silent, Sink};
+use crate::tool::text::cut;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio_util::sync::CancellationToken;
+
+/// What is left of the budgets of one call, and where messages go.
+pub(super) struct Talk {
+    sink: Arc<dyn Sink>,
+    cancel: CancellationToken,
+    polled: Arc<AtomicBool>,
+    log_left: usize,
+    emit_left: usize,
+    steps_left: usize,
+    dropped: u64,
+}
+
+impl Talk {
+    pub(super) fn new(sink: Arc<dyn Sink>, cancel: CancellationToken) -> Self {
+        Self {
+            sink,
+            cancel,
+            polled: Arc::default(),
+            log_left: limits::LOG,
+            emit_left: limits::EMITTED,
+            steps_left: limits::PROGRESS_STEPS,
+            dropped: 0,
+        }
+    }
+
+    /// For `definitions`, where nobody listens.
+    pub(super) fn silent() -> Self {
+        Self::new(Arc::new(Silent), CancellationToken::new())
+    }
+
+    /// Set as soon as the guest has asked whether it is cancelled.
+    pub(super) fn polled(&self) -> Arc<AtomicBool> {
+        self.polled.clone()
+    }
+
+    pub(super) fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Bytes of messages that were dropped.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    fn charge(left: &mut usize, dropped: &mut u64, text: &str, max: usize) -> String {
+        let kept = cut(text, max.min(*left));
+        *left -= kept.len();
+        *dropped += (text.len() - kept.len()) as u64;
+        kept.to_owned()
+    }
+}
+
+impl Host for State {
+    fn log(&mut self, level: Level, message: String) {
+        let talk = &mut self.talk;
+        let kept = Talk::charge(&mut talk.log_left, &mut talk.dropped, &message, limits::MESSAGE);
+        if !kept.is_empty() {
+            talk.sink.log(level.into(), &kept);
+        }
+    }
+
+    fn progress(&mut self, done: f64, total: Option<f64>, message: Option<String>) {
+        let talk = &mut self.talk;
+        let finite = done.is_finite() && total.is_none_or(f64::is_finite);
+        let Some(left) = talk.steps_left.checked_sub(1).filter(|_| finite) else { return };
+        talk.steps_left = left;
+        let message = message.map(|text| Talk::charge(&mut talk.log_left, &mut talk.dropped, &text, limits::MESSAGE));
+        talk.sink.progress(Progress { done, total, message });
+    }
+
+    fn emit(&mut self, chunk: String) {
+        let talk = &mut self.talk;
+        let kept = Talk::charge(&mut talk.emit_left, &mut talk.dropped, &chunk, limits::EMITTED);
+        if !kept.is_empty() {
+            talk.sink.emit(&kept);
+        }
+    }
+
+    fn cancelled(&mut self) -> bool {
+        self.talk.polled.store(true, Ordering::Relaxed);
+        self.talk.cancel.is_cancelled()
+    }
+}
+
+impl types::Host for State {}
+
+impl From<Level> for Severity {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Trace => Self::Trace,
+            Level::Debug => Self::Debug,
+            Level::Info => Self::Info,
+            Level::Warn => Self::Warn,
+            Level::Error => Self::Error,
+        }
+    }
+}

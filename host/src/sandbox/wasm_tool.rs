@@ -1,0 +1,140 @@
+//! A tool of a plugin, as the rest of the host sees it.
+
+use super::bindings::exports::palisade::tool::tool as wit;
+use super::ended::Ended;
+use super::guard::{Access, Guard, Mount, Quotas};
+use super::limiter::Limiter;
+use super::run::{bounded, slot, store};
+use super::state::State;
+use super::talk::Talk;
+use super::{Limits, Prepared, Sandbox, convert};
+use crate::execution::{BoxFuture, Factory, Report, Tool, ToolContext, ToolOutput, ValidInput};
+use crate::tool::{Definition, ErrorKind, ExecutionKind, SideEffects, Usage};
+use std::sync::Arc;
+use wasmtime::Store;
+use wasmtime_wasi::WasiCtx;
+
+impl Sandbox {
+    /// The factories of a plugin's tools.
+    #[must_use]
+    pub fn factories(&self, plugin: &Arc<Prepared>, limits: Limits) -> Vec<(Definition, Factory)> {
+        let factory = |definition: &Definition| -> (Definition, Factory) {
+            let (sandbox, plugin, own) = (self.clone(), plugin.clone(), definition.clone());
+            let make = move || {
+                Box::new(WasmTool { sandbox: sandbox.clone(), plugin: plugin.clone(), definition: own.clone(), limits })
+                    as Box<dyn Tool>
+            };
+            (definition.clone(), Arc::new(make))
+        };
+        plugin.definitions().iter().map(factory).collect()
+    }
+}
+
+struct WasmTool {
+    sandbox: Sandbox,
+    plugin: Arc<Prepared>,
+    definition: Definition,
+    limits: Limits,
+}
+
+impl Tool for WasmTool {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn execute<'a>(
+        &'a self,
+        input: ValidInput,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+        Box::pin(async move {
+            let ended = self.run(&input, context).await;
+            ended.unwrap_or_else(|ended| Err(ended.into_kind(context.time_limit(), self.definition.side_effects())))
+        })
+    }
+}
+
+impl WasmTool {
+    async fn run(&self, input: &ValidInput, context: &ToolContext) -> Result<Result<ToolOutput, ErrorKind>, Ended> {
+        let runtime = &self.sandbox.runtime;
+        let _slot = slot(runtime).await?;
+        let guard = match self.guard(context) {
+            Ok(guard) => guard,
+            Err(kind) => return Ok(Err(kind)),
+        };
+        let talk = Talk::new(context.sink().clone(), context.cancel().clone());
+        let polled = talk.polled();
+        let state = State::new(WasiCtx::builder(), guard, Limiter::new(self.limits.memory), talk, context.deadline());
+        let mut store = store(runtime, state);
+        let _running = runtime.running();
+        let ended = {
+            let work = self.call(&mut store, input, context);
+            bounded(work, context.deadline(), context.cancel(), &polled).await
+        };
+        let result = match ended {
+            Ok(returned) => Ok(convert::returned(returned, &self.definition, store.data())),
+            Err(stop) => Err(stop.into_ended(&store)),
+        };
+        context.set_report(report(&mut store));
+        result
+    }
+
+    async fn call(
+        &self,
+        store: &mut Store<State>,
+        input: &ValidInput,
+        context: &ToolContext,
+    ) -> wasmtime::Result<Result<wit::Output, wit::ToolError>> {
+        let plugin = self.plugin.pre.instantiate_async(&mut *store).await?;
+        let caller = context.caller();
+        let (opaque, metadata) = (convert::compact(&caller.context), convert::compact_object(&caller.metadata));
+        let call = wit::Call {
+            call_id: caller.call_id.as_str(),
+            session_id: caller.session_id.as_deref(),
+            turn_id: caller.turn_id.as_deref(),
+            tool: self.definition.name().as_str(),
+            input: input.text(),
+            remaining_ms: u64::try_from(context.remaining().as_millis()).unwrap_or(u64::MAX),
+            context: &opaque,
+            metadata: &metadata,
+        };
+        plugin.palisade_tool_tool().call_execute(&mut *store, call).await
+    }
+
+    /// The class decides what is mounted: a tool that claims to read cannot write, whatever its code does.
+    fn guard(&self, context: &ToolContext) -> Result<Guard, ErrorKind> {
+        let access = match self.definition.side_effects() {
+            SideEffects::None | SideEffects::Network => return Ok(Guard::new(None, Quotas::default())),
+            SideEffects::Read => Access::ReadOnly,
+            SideEffects::Write | SideEffects::Execute => Access::ReadWrite,
+        };
+        let mount = context.workspace().mount(Mount::new).map_err(|error| ErrorKind::Execution {
+            kind: ExecutionKind::Internal,
+            message: "the workspace could not be mounted".to_owned(),
+            field: None,
+            source: Some(Arc::new(error)),
+        })?;
+        Ok(Guard::new(Some((&*mount, access)), Quotas::default()))
+    }
+}
+
+/// What the host saw of the call.
+fn report(store: &mut Store<State>) -> Report {
+    let state = store.data_mut();
+    let (stdout, stdout_dropped) = state.stdout.take();
+    let (stderr, stderr_dropped) = state.stderr.take();
+    for (name, bytes) in [("stdout", stdout), ("stderr", stderr)] {
+        if !bytes.is_empty() {
+            tracing::debug!(stream = name, "{}", crate::tool::text::visible(&String::from_utf8_lossy(&bytes)));
+        }
+    }
+    Report {
+        usage: Usage {
+            peak_memory_bytes: state.limiter.peak(),
+            bytes_read: state.guard.bytes_read(),
+            bytes_written: state.guard.bytes_written(),
+            truncated_bytes: state.talk.dropped() + stdout_dropped + stderr_dropped,
+        },
+        files_modified: state.guard.modified(),
+    }
+}

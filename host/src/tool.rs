@@ -1,0 +1,24 @@
+//! What a tool is and what a call gives back: data only, with no runtime, file system or clock behind it.
+
+pub mod call;
+pub mod content;
+pub mod definition;
+pub mod digest;
+pub mod error;
+pub mod formats;
+pub mod json;
+pub mod name;
+pub mod result;
+pub mod schema;
+pub mod side_effects;
+pub mod text;
+
+pub use call::{Call, CallId, CallInput};
+pub use content::{Body, Content};
+pub use definition::{Definition, DefinitionError};
+pub use digest::Digest;
+pub use error::{ErrorClass, ErrorKind, ExecutionKind, Limit, PermissionReason, ToolError};
+pub use name::{InvalidName, ToolName};
+pub use result::{ToolResult, Usage};
+pub use schema::{Schema, SchemaError, Violation, Violations};
+pub use side_effects::SideEffects;

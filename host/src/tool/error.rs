@@ -1,0 +1,438 @@
+//! Why a call failed: a closed set of classes, and under each what the caller can match on.
+
+use super::text::elided;
+use super::{CallId, SideEffects, Violation, Violations};
+use serde_json::{Map, Value, json};
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The closed set of error classes, as they stand in results and events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorClass {
+    /// No tool of this name.
+    NotFound,
+    /// The input breaks the tool's schema.
+    ValidationError,
+    /// The policy, the sandbox or the workspace's border said no.
+    PermissionDenied,
+    /// A person said no.
+    UserDenied,
+    /// The time was up.
+    Timeout,
+    /// The tool itself failed.
+    ExecutionError,
+    /// The caller stopped the call.
+    Cancelled,
+    /// Nobody answered whether the call may run.
+    ConfirmationTimeout,
+    /// A limit was reached; the detail names it.
+    ResourceExhausted,
+}
+
+impl ErrorClass {
+    /// The name used in results and events.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotFound => "not_found",
+            Self::ValidationError => "validation_error",
+            Self::PermissionDenied => "permission_denied",
+            Self::UserDenied => "user_denied",
+            Self::Timeout => "timeout",
+            Self::ExecutionError => "execution_error",
+            Self::Cancelled => "cancelled",
+            Self::ConfirmationTimeout => "confirmation_timeout",
+            Self::ResourceExhausted => "resource_exhausted",
+        }
+    }
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A limit of the sandbox or the host, as `resource_exhausted` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Limit {
+    /// The sum of all linear memories of a call, in bytes.
+    Memory,
+    /// The sum of all table elements of a call.
+    Tables,
+    /// Core instances of a call.
+    Instances,
+    /// Handles that the host holds for a guest.
+    Handles,
+    /// What one host call may copy out of a guest, in bytes.
+    HostcallData,
+    /// The output that a call returns, in bytes.
+    Result,
+    /// Bytes read from the workspace.
+    BytesRead,
+    /// Bytes written to the workspace.
+    BytesWritten,
+    /// New directory entries.
+    NewEntries,
+    /// Directory entries listed.
+    ListedEntries,
+    /// Time in the queue, in milliseconds.
+    Queue,
+    /// Sandboxes that live at once in the process.
+    Sandboxes,
+}
+
+impl Limit {
+    /// The name used in `detail.limit`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Tables => "tables",
+            Self::Instances => "instances",
+            Self::Handles => "handles",
+            Self::HostcallData => "hostcall_data",
+            Self::Result => "result",
+            Self::BytesRead => "bytes_read",
+            Self::BytesWritten => "bytes_written",
+            Self::NewEntries => "new_entries",
+            Self::ListedEntries => "listed_entries",
+            Self::Queue => "queue",
+            Self::Sandboxes => "sandboxes",
+        }
+    }
+
+    /// What a person can do who needs more.
+    #[must_use]
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Memory => "raise `limits.memory` in palisade.toml (at most 512MiB), or ask the tool for less at once",
+            Self::Result | Self::HostcallData => "ask the tool for a smaller part at once",
+            Self::Queue | Self::Sandboxes => "try again when other calls have ended",
+            Self::Tables | Self::Instances | Self::Handles => "this bound is fixed; the plugin has to use less",
+            Self::BytesRead | Self::BytesWritten | Self::NewEntries | Self::ListedEntries => {
+                "split the work over several calls"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Which of a plugin's own errors an `execution_error` stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ExecutionKind {
+    /// The tool refused the input although the schema allows it.
+    InvalidInput,
+    /// Something that the input names does not exist.
+    NotFound,
+    /// The tool says that something was not permitted; the host knows nothing of it.
+    PermissionDenied,
+    /// The tool failed in its own words.
+    Failed,
+    /// The tool says that it was cancelled; the host knows nothing of it.
+    Cancelled,
+    /// The tool ran to its end and reports a failure.
+    Unsuccessful,
+    /// The guest trapped, or exited in place of returning.
+    Trap,
+    /// The tool broke the contract: bad JSON, an output that breaks its schema, and the like.
+    Contract,
+    /// A native tool panicked, or the host met an internal error.
+    Internal,
+}
+
+impl ExecutionKind {
+    /// The name used in `detail.kind`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidInput => "invalid-input",
+            Self::NotFound => "not-found",
+            Self::PermissionDenied => "permission-denied",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Unsuccessful => "unsuccessful",
+            Self::Trap => "trap",
+            Self::Contract => "contract",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// Who or what denied a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PermissionReason {
+    /// A path leads out of the workspace.
+    Workspace,
+    /// The sandbox refused the guest something, and the guest gave up on it.
+    Sandbox,
+    /// The policy says deny.
+    Policy,
+    /// A person would have to be asked, and nobody can be.
+    NoConfirmer,
+}
+
+impl PermissionReason {
+    /// The name used in `detail.reason`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Workspace => "workspace",
+            Self::Sandbox => "sandbox",
+            Self::Policy => "policy",
+            Self::NoConfirmer => "no_confirmer",
+        }
+    }
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// No tool of this name; the nearest names are listed.
+    #[error("there is no tool `{}`{}", elided(.tool, 64), suggestions(.nearest))]
+    NotFound {
+        /// The name asked for.
+        tool: String,
+        /// Up to three names that are near it.
+        nearest: Vec<String>,
+    },
+    /// The input breaks the tool's schema, or is not JSON.
+    #[error("the input is not valid: {0}")]
+    Validation(Violations),
+    /// Something said no.
+    #[error("{message}")]
+    PermissionDenied {
+        /// Who or what.
+        reason: PermissionReason,
+        /// What was refused, and what would be accepted.
+        message: String,
+    },
+    /// A person said no.
+    #[error("the user denied this call")]
+    UserDenied,
+    /// The time was up.
+    #[error("the call was stopped after {}; a call of class {class} gets this long unless --timeout or `limits.timeout` says otherwise", humantime::format_duration(*.limit))]
+    Timeout {
+        /// The time the call had.
+        limit: Duration,
+        /// The tool's class.
+        class: SideEffects,
+    },
+    /// The tool itself failed.
+    #[error("{message}")]
+    Execution {
+        /// How.
+        kind: ExecutionKind,
+        /// The tool's own words, or the host's where the tool had none.
+        message: String,
+        /// The field that the tool complains of, for [`ExecutionKind::InvalidInput`].
+        field: Option<String>,
+        /// The chain below, for the log.
+        source: Option<Arc<dyn StdError + Send + Sync>>,
+    },
+    /// The caller stopped the call.
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// Nobody answered.
+    #[error("nobody answered within {} whether this call may run", humantime::format_duration(*.after))]
+    ConfirmationTimeout {
+        /// How long the question stood.
+        after: Duration,
+    },
+    /// A limit was reached.
+    #[error("the limit `{limit}` of {value} was reached; {}", limit.advice())]
+    ResourceExhausted {
+        /// Which.
+        limit: Limit,
+        /// Its value, in the limit's unit.
+        value: u64,
+    },
+}
+
+impl ErrorKind {
+    /// An execution error in plain words.
+    #[must_use]
+    pub fn execution(kind: ExecutionKind, message: impl Into<String>) -> Self {
+        Self::Execution { kind, message: message.into(), field: None, source: None }
+    }
+
+    /// The class that the error falls into.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::NotFound { .. } => ErrorClass::NotFound,
+            Self::Validation(_) => ErrorClass::ValidationError,
+            Self::PermissionDenied { .. } => ErrorClass::PermissionDenied,
+            Self::UserDenied => ErrorClass::UserDenied,
+            Self::Timeout { .. } => ErrorClass::Timeout,
+            Self::Execution { .. } => ErrorClass::ExecutionError,
+            Self::Cancelled => ErrorClass::Cancelled,
+            Self::ConfirmationTimeout { .. } => ErrorClass::ConfirmationTimeout,
+            Self::ResourceExhausted { .. } => ErrorClass::ResourceExhausted,
+        }
+    }
+
+    /// Whether the message is meant for a person. Internal failures are not: their chain goes to the log.
+    #[must_use]
+    pub fn is_user_visible(&self) -> bool {
+        !matches!(self, Self::Execution { kind: ExecutionKind::Internal, .. })
+    }
+
+    /// Whether another call, with other input or at another time, may well succeed.
+    #[must_use]
+    pub fn is_recoverable(&self) -> bool {
+        match self {
+            Self::NotFound { .. }
+            | Self::Validation(_)
+            | Self::Timeout { .. }
+            | Self::ConfirmationTimeout { .. }
+            | Self::ResourceExhausted { .. } => true,
+            Self::Execution { kind, .. } => {
+                !matches!(kind, ExecutionKind::Trap | ExecutionKind::Contract | ExecutionKind::Internal)
+            }
+            Self::PermissionDenied { .. } | Self::UserDenied | Self::Cancelled => false,
+        }
+    }
+
+    fn detail(&self) -> Map<String, Value> {
+        let detail = match self {
+            Self::NotFound { nearest, .. } => json!({"nearest": nearest}),
+            Self::PermissionDenied { reason, .. } => json!({"reason": reason.as_str()}),
+            Self::Timeout { limit, .. } => json!({"limit": "timeout", "value_ms": millis(*limit)}),
+            Self::Execution { kind, field, .. } => match field {
+                Some(field) => json!({"kind": kind.as_str(), "field": field}),
+                None => json!({"kind": kind.as_str()}),
+            },
+            Self::ConfirmationTimeout { after } => json!({"value_ms": millis(*after)}),
+            Self::ResourceExhausted { limit, value } => {
+                json!({"limit": limit.as_str(), "value": value, "advice": limit.advice()})
+            }
+            Self::Validation(_) | Self::UserDenied | Self::Cancelled => json!({}),
+        };
+        match detail {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        }
+    }
+}
+
+/// A failed call: what went wrong, and in which call of which tool.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{kind}")]
+pub struct ToolError {
+    call_id: CallId,
+    tool: String,
+    kind: ErrorKind,
+}
+
+impl ToolError {
+    /// Ties an error to its call.
+    #[must_use]
+    pub fn new(call_id: CallId, tool: &str, kind: ErrorKind) -> Self {
+        Self { call_id, tool: tool.to_owned(), kind }
+    }
+
+    /// The call that failed.
+    #[must_use]
+    pub fn call_id(&self) -> &CallId {
+        &self.call_id
+    }
+
+    /// The tool that was called; `<unnamed>` where the name was blank.
+    #[must_use]
+    pub fn tool_name(&self) -> &str {
+        named(&self.tool)
+    }
+
+    /// What went wrong, to match on.
+    #[must_use]
+    pub fn kind(&self) -> &ErrorKind {
+        &self.kind
+    }
+
+    /// The class.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        self.kind.class()
+    }
+
+    /// The message that the model and, if [`is_user_visible`](Self::is_user_visible), a person reads.
+    #[must_use]
+    pub fn message(&self) -> String {
+        self.kind.to_string()
+    }
+
+    /// The fields that are wrong, for a validation error.
+    #[must_use]
+    pub fn errors(&self) -> &[Violation] {
+        match &self.kind {
+            ErrorKind::Validation(violations) => violations.as_slice(),
+            _ => &[],
+        }
+    }
+
+    /// Whether the message is meant for a person.
+    #[must_use]
+    pub fn is_user_visible(&self) -> bool {
+        self.kind.is_user_visible()
+    }
+
+    /// Whether another try may succeed.
+    #[must_use]
+    pub fn is_recoverable(&self) -> bool {
+        self.kind.is_recoverable()
+    }
+
+    /// The chain below the message, for the log.
+    #[must_use]
+    pub fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match &self.kind {
+            ErrorKind::Execution { source: Some(source), .. } => Some(&**source),
+            _ => None,
+        }
+    }
+
+    /// `{"class", "message", "errors", "detail", "is_user_visible", "is_recoverable"}`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let errors: Vec<Value> =
+            self.errors().iter().map(|e| json!({"pointer": e.pointer, "reason": e.reason})).collect();
+        json!({
+            "class": self.class().as_str(),
+            "message": self.message(),
+            "errors": errors,
+            "detail": self.kind.detail(),
+            "is_user_visible": self.is_user_visible(),
+            "is_recoverable": self.is_recoverable(),
+        })
+    }
+}
+
+/// The name to show for a tool: blank names would make a message unreadable.
+pub(crate) fn named(tool: &str) -> &str {
+    if tool.trim().is_empty() { "<unnamed>" } else { tool }
+}
+
+fn suggestions(nearest: &[String]) -> String {
+    match nearest {
+        [] => "; `palisade list` shows the tools there are".to_owned(),
+        names => {
+            format!("; did you mean {}?", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "))
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

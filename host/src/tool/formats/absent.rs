@@ -1,0 +1,65 @@
+//! Undoes on the way in what strict mode asks for on the way out: that `null` stands for what is absent.
+
+use serde_json::{Map, Value, json};
+
+use super::local::target;
+
+/// How long a chain of references is followed.
+const MAX_CHAIN: usize = 16;
+
+/// Removes members that are `null`, that the schema knows, does not require, and would not accept as `null`.
+///
+/// For inputs from a provider that was given a strict schema, before they are validated. Other inputs stay as they are.
+pub fn drop_absent(schema: &Value, input: &mut Value) {
+    visit(schema, schema, input);
+}
+
+fn visit(root: &Value, schema: &Value, value: &mut Value) {
+    let Some(schema) = resolve(root, schema) else { return };
+    match value {
+        Value::Object(members) => object(root, schema, members),
+        Value::Array(elements) => {
+            if let Some(items) = schema.get("items") {
+                elements.iter_mut().for_each(|element| visit(root, items, element));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn object(root: &Value, schema: &Map<String, Value>, members: &mut Map<String, Value>) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+    let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    members.retain(|name, value| {
+        let Some(property) = properties.get(name) else { return true };
+        visit(root, property, value);
+        !value.is_null() || required.contains(&json!(name)) || accepts_null(root, property, 0)
+    });
+}
+
+fn resolve<'v>(root: &'v Value, schema: &'v Value) -> Option<&'v Map<String, Value>> {
+    let mut schema = schema.as_object()?;
+    for _ in 0..MAX_CHAIN {
+        match schema.get("$ref").and_then(Value::as_str) {
+            Some(reference) => schema = target(root, reference)?.as_object()?,
+            None => return Some(schema),
+        }
+    }
+    None
+}
+
+/// In doubt `null` is taken for a value, since validation then says what is wrong with it.
+fn accepts_null(root: &Value, schema: &Value, depth: usize) -> bool {
+    let Some(schema) = resolve(root, schema).filter(|_| depth < MAX_CHAIN) else { return schema != &json!(false) };
+    let null = json!("null");
+    let by_type = schema
+        .get("type")
+        .is_none_or(|kind| kind == &null || kind.as_array().is_some_and(|kinds| kinds.contains(&null)));
+    let by_enum = schema.get("enum").and_then(Value::as_array).is_none_or(|values| values.contains(&Value::Null));
+    let by_const = schema.get("const").is_none_or(Value::is_null);
+    let by_choice = ["anyOf", "oneOf"].iter().all(|keyword| {
+        let alternatives = schema.get(*keyword).and_then(Value::as_array);
+        alternatives.is_none_or(|alternatives| alternatives.iter().any(|one| accepts_null(root, one, depth + 1)))
+    });
+    by_type && by_enum && by_const && by_choice
+}

@@ -1,0 +1,188 @@
+//! Follows the references of a schema inside its own document, and writes out what a provider wants written out.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use crate::tool::schema::percent_decode;
+
+/// How deep one written-out reference may stand inside another.
+const MAX_INLINED: usize = 8;
+
+/// What a local `$ref` leads to. References by anchor are not followed.
+pub(super) fn target<'v>(root: &'v Value, reference: &str) -> Option<&'v Value> {
+    root.pointer(&percent_decode(reference.strip_prefix('#')?)?)
+}
+
+/// The schema with its definitions under `$defs`, which is where providers look for them.
+pub(super) fn modernised(root: &Value) -> Cow<'_, Value> {
+    let Some(keywords) =
+        root.as_object().filter(|keywords| keywords.contains_key("definitions") && !keywords.contains_key("$defs"))
+    else {
+        return Cow::Borrowed(root);
+    };
+    let mut keywords = keywords.clone();
+    if let Some(definitions) = keywords.remove("definitions") {
+        keywords.insert("$defs".to_owned(), definitions);
+    }
+    let mut root = Value::Object(keywords);
+    redirect(&mut root);
+    Cow::Owned(root)
+}
+
+fn redirect(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(redirect),
+        Value::Object(members) => {
+            for (keyword, value) in members.iter_mut() {
+                let name = value
+                    .as_str()
+                    .filter(|_| keyword == "$ref")
+                    .and_then(|target| target.strip_prefix("#/definitions/"));
+                match name.map(|name| format!("#/$defs/{name}")) {
+                    Some(target) => *value = Value::String(target),
+                    None => redirect(value),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A schema object whose `$ref` had siblings and whose `allOf` could be merged, with both written out; and what stays in the way.
+pub(super) struct Flat {
+    pub(super) keywords: Map<String, Value>,
+    /// The keywords that had to go because their `$ref` cannot be written out.
+    pub(super) dropped: Vec<String>,
+}
+
+/// Writes out `$ref` with siblings, and `allOf`.
+pub(super) fn flatten(root: &Value, keywords: &Map<String, Value>) -> Flat {
+    let mut flat = Flat { keywords: keywords.clone(), dropped: Vec::new() };
+    for _ in 0..MAX_INLINED {
+        if !flat.merge_all_of() && !flat.inline(root) {
+            break;
+        }
+    }
+    flat.leave_alone();
+    flat
+}
+
+impl Flat {
+    /// Merges `allOf` where its members say different things.
+    fn merge_all_of(&mut self) -> bool {
+        let Some(Value::Array(members)) = self.keywords.get("allOf") else { return false };
+        let mut merged = self.keywords.clone();
+        merged.remove("allOf");
+        for member in members {
+            match member.as_object().and_then(|member| merge(&merged, member)) {
+                Some(next) => merged = next,
+                None => return false,
+            }
+        }
+        self.keywords = merged;
+        true
+    }
+
+    /// Puts the target of a `$ref` in its place, beside its siblings, which say more than the target where both speak.
+    fn inline(&mut self, root: &Value) -> bool {
+        let (Some(Value::String(reference)), true) = (self.keywords.get("$ref"), self.keywords.len() > 1) else {
+            return false;
+        };
+        let Some(Value::Object(target)) = target(root, reference) else { return false };
+        if recurs(root, target, reference) {
+            return false;
+        }
+        let mut siblings = self.keywords.clone();
+        siblings.remove("$ref");
+        let mut plain = target.clone();
+        for annotation in ["title", "description", "default", "examples"] {
+            if siblings.contains_key(annotation) {
+                plain.remove(annotation);
+            }
+        }
+        let Some(merged) = merge(&siblings, &plain) else { return false };
+        self.keywords = merged;
+        true
+    }
+
+    /// A reference that could not be written out stands alone; definitions are no siblings that say anything.
+    fn leave_alone(&mut self) {
+        if self.keywords.contains_key("$ref") {
+            let stays = |keyword: &str| matches!(keyword, "$ref" | "$defs" | "definitions");
+            self.dropped = self.keywords.keys().filter(|keyword| !stays(keyword)).cloned().collect();
+            self.keywords.retain(|keyword, _| stays(keyword));
+        }
+    }
+}
+
+/// One object that says what both say; `None` where they disagree or would have to be read together.
+fn merge(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<String, Value>> {
+    const READ_TOGETHER: [&str; 4] = ["additionalProperties", "unevaluatedProperties", "patternProperties", "items"];
+    let mut merged = one.clone();
+    if READ_TOGETHER.iter().any(|keyword| {
+        one.contains_key(*keyword) != two.contains_key(*keyword)
+            && one.contains_key("properties")
+            && two.contains_key("properties")
+    }) {
+        return None;
+    }
+    for (keyword, value) in two {
+        let both = match (keyword.as_str(), merged.get(keyword), value) {
+            (_, None, value) => value.clone(),
+            ("properties" | "$defs", Some(Value::Object(one)), Value::Object(two)) => Value::Object(union(one, two)?),
+            ("required", Some(Value::Array(one)), Value::Array(two)) => {
+                Value::Array(one.iter().chain(two.iter().filter(|name| !one.contains(name))).cloned().collect())
+            }
+            (_, Some(one), two) if one == two => continue,
+            _ => return None,
+        };
+        merged.insert(keyword.clone(), both);
+    }
+    Some(merged)
+}
+
+fn union(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let disagree = |(name, value): (&String, &Value)| one.get(name).is_some_and(|other| other != value);
+    (!two.iter().any(disagree))
+        .then(|| one.iter().chain(two).map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+/// Whether a definition leads back to itself.
+fn recurs(root: &Value, target: &Map<String, Value>, reference: &str) -> bool {
+    let mut seen = Vec::new();
+    let mut open: Vec<String> = references(&Value::Object(target.clone()));
+    while let Some(next) = open.pop() {
+        if next == reference {
+            return true;
+        }
+        if !seen.contains(&next) {
+            open.extend(self::target(root, &next).map(references).unwrap_or_default());
+            seen.push(next);
+        }
+    }
+    false
+}
+
+/// Whether any reference of a schema leads back to where it stands.
+pub(super) fn has_recursion(root: &Value) -> bool {
+    let mut all = references(root);
+    all.sort_unstable();
+    all.dedup();
+    all.iter().any(|reference| {
+        target(root, reference)
+            .is_none_or(|target| target.as_object().is_some_and(|target| recurs(root, target, reference)))
+    })
+}
+
+/// Every text that stands under a `$ref`, wherever: one too many only keeps a reference that could have been written out.
+fn references(value: &Value) -> Vec<String> {
+    match value {
+        Value::Array(values) => values.iter().flat_map(references).collect(),
+        Value::Object(members) => {
+            let here = members.get("$ref").and_then(Value::as_str).map(str::to_owned);
+            here.into_iter().chain(members.values().flat_map(references)).collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,249 @@
+//! Writes a schema in the terms of one provider, and notes what gets lost.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use super::local::{flatten, modernised};
+use super::profile::{Profile, Treatment};
+use super::strict::Reason;
+use super::{ToolView, Weakening};
+use crate::tool::schema::Dialect;
+use crate::tool::schema::{Shape, holds, join};
+use crate::tool::text::elided;
+
+/// What replaces `"format": "workspace-path"`.
+const PATH_SENTENCE: &str = "A path relative to the workspace.";
+/// The longest value in a note, in characters: a description is read with every request.
+const MAX_NOTE: usize = 240;
+
+/// A schema in the terms of one provider.
+pub(super) struct Rewritten {
+    pub(super) schema: Value,
+    pub(super) weakened: Vec<Weakening>,
+    /// What keeps the schema from being strict, where writing it strictly would forbid what the tool needs.
+    pub(super) blocked: Option<Reason>,
+}
+
+/// Writes the input schema of a tool.
+pub(super) fn rewrite(view: &ToolView<'_>, profile: &'static Profile) -> Rewritten {
+    let modern =
+        if profile.keywords.is_some() { modernised(view.input_schema) } else { Cow::Borrowed(view.input_schema) };
+    let mut writer = Writer { root: &modern, tool: view.name, profile, weakened: Vec::new(), blocked: None };
+    let schema = writer.schema(&modern, "");
+    Rewritten { schema, weakened: writer.weakened, blocked: writer.blocked }
+}
+
+struct Writer<'v> {
+    root: &'v Value,
+    tool: &'v str,
+    profile: &'static Profile,
+    weakened: Vec<Weakening>,
+    blocked: Option<Reason>,
+}
+
+/// What a schema object gathers for its description.
+#[derive(Default)]
+struct Notes {
+    sentence: bool,
+    notes: Vec<String>,
+}
+
+impl Writer<'_> {
+    fn schema(&mut self, schema: &Value, pointer: &str) -> Value {
+        let Value::Object(keywords) = schema else { return schema.clone() };
+        let keywords = self.flat(keywords, pointer);
+        let mut written = Map::new();
+        let mut notes = Notes::default();
+        for (keyword, value) in &keywords {
+            self.keyword(keyword, value, pointer, &keywords, (&mut written, &mut notes));
+        }
+        self.complete(&mut written);
+        if self.profile.closed && is_object(&written) {
+            self.close(&keywords, &mut written, pointer);
+        }
+        describe(&mut written, &notes);
+        Value::Object(written)
+    }
+
+    /// Only strict subsets want references alone and no `allOf`.
+    fn flat(&mut self, keywords: &Map<String, Value>, pointer: &str) -> Map<String, Value> {
+        if self.profile.keywords.is_none() {
+            return keywords.clone();
+        }
+        let flat = flatten(self.root, keywords);
+        for keyword in &flat.dropped {
+            self.weaken(pointer, keyword, "is left out: nothing may stand beside a recursive `$ref`");
+        }
+        flat.keywords
+    }
+
+    fn keyword(
+        &mut self,
+        keyword: &str,
+        value: &Value,
+        pointer: &str,
+        siblings: &Map<String, Value>,
+        (written, notes): (&mut Map<String, Value>, &mut Notes),
+    ) {
+        match self.profile.treat(keyword, value, pointer.is_empty()) {
+            Treatment::Keep => {
+                let value = self.inside(keyword, value, &join(pointer, keyword));
+                written.insert(keyword.to_owned(), value);
+            }
+            Treatment::AnyOf if !siblings.contains_key("anyOf") => {
+                self.weaken(pointer, keyword, "becomes `anyOf`: that no other alternative matches is not said");
+                let value = self.inside(keyword, value, &join(pointer, keyword));
+                written.insert("anyOf".to_owned(), value);
+            }
+            Treatment::Enum => {
+                written.insert("enum".to_owned(), json!([value]));
+            }
+            Treatment::Sentence => {
+                self.weaken(pointer, keyword, "becomes a sentence in the description");
+                notes.sentence = true;
+            }
+            Treatment::AnyOf | Treatment::Note => {
+                self.weaken(pointer, keyword, "moves into the description");
+                notes.notes.push(format!("{keyword}: {}", elided(&value.to_string(), MAX_NOTE)));
+            }
+            Treatment::Drop => self.weaken(pointer, keyword, "is left out: it says nothing to a model"),
+        }
+    }
+
+    /// Writes the subschemas of a keyword that stays.
+    fn inside(&mut self, keyword: &str, value: &Value, place: &str) -> Value {
+        match (holds(keyword, value, Dialect::Draft202012), value) {
+            (Some((Shape::One, _)), value) => self.schema(value, place),
+            (Some((Shape::List, _)), Value::Array(list)) => {
+                list.iter().enumerate().map(|(at, value)| self.schema(value, &join(place, &at.to_string()))).collect()
+            }
+            (Some((Shape::Map, _)), Value::Object(map)) => {
+                if keyword == "properties" {
+                    self.check_names(map, place);
+                }
+                map.iter().map(|(name, value)| (name.clone(), self.schema(value, &join(place, name)))).collect()
+            }
+            _ => value.clone(),
+        }
+    }
+
+    fn check_names(&mut self, properties: &Map<String, Value>, place: &str) {
+        let Some((accepts, accepted)) = self.profile.names else { return };
+        for name in properties.keys().filter(|name| !accepts(name)) {
+            let what = format!("has a name that this provider may refuse; it accepts {accepted}");
+            self.weaken(&join(place, name), "properties", &what);
+        }
+    }
+
+    /// Says what the provider insists on hearing, even where it changes nothing.
+    fn complete(&self, written: &mut Map<String, Value>) {
+        if !self.profile.completed {
+            return;
+        }
+        if written.get("type") == Some(&json!("object")) && !written.contains_key("properties") {
+            written.insert("properties".to_owned(), json!({}));
+        }
+        if written.get("type") == Some(&json!("array")) && !written.contains_key("items") {
+            written.insert("items".to_owned(), json!({}));
+        }
+    }
+
+    /// Says of an object that it has the listed members and no others, unless it lives from others.
+    fn close(&mut self, keywords: &Map<String, Value>, written: &mut Map<String, Value>, pointer: &str) {
+        let open = ["additionalProperties", "unevaluatedProperties", "patternProperties"];
+        let lives_from_others =
+            open.iter().any(|keyword| keywords.get(*keyword).is_some_and(|value| value != &json!(false)));
+        let says_nothing = !pointer.is_empty() && !keywords.contains_key("properties");
+        if lives_from_others || says_nothing {
+            let why = "an object with members of any name is left, which strict mode would have to be empty";
+            self.blocked.get_or_insert(Reason { pointer: pointer.to_owned(), why });
+        }
+        written.insert("additionalProperties".to_owned(), json!(false));
+        if self.profile.all_required {
+            self.require_all(written, pointer);
+        }
+    }
+
+    fn require_all(&mut self, written: &mut Map<String, Value>, pointer: &str) {
+        let required = written.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+        let Some(properties) = written.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        let names: Vec<Value> = properties.keys().cloned().map(Value::String).collect();
+        for (name, property) in properties.iter_mut().filter(|(name, _)| !required.contains(&json!(name))) {
+            let place = join(&join(pointer, "properties"), name);
+            *property = or_null(std::mem::take(property));
+            self.weakened.push(self.weakening(&place, "required", "becomes required: `null` stands for its absence"));
+        }
+        written.insert("required".to_owned(), Value::Array(names));
+    }
+
+    fn weaken(&mut self, pointer: &str, keyword: &str, what: &str) {
+        self.weakened.push(self.weakening(pointer, keyword, what));
+    }
+
+    fn weakening(&self, pointer: &str, keyword: &str, what: &str) -> Weakening {
+        Weakening {
+            tool: self.tool.to_owned(),
+            pointer: pointer.to_owned(),
+            keyword: keyword.to_owned(),
+            what: what.to_owned(),
+        }
+    }
+}
+
+fn is_object(schema: &Map<String, Value>) -> bool {
+    match schema.get("type") {
+        Some(Value::String(kind)) => kind == "object",
+        Some(Value::Array(kinds)) => kinds.contains(&json!("object")),
+        _ => schema.contains_key("properties"),
+    }
+}
+
+/// A schema that also accepts `null`, with the description where a model looks for it.
+fn or_null(mut schema: Value) -> Value {
+    let nothing = json!({"type": "null"});
+    let Some(keywords) = schema.as_object_mut() else { return json!({"anyOf": [schema, nothing]}) };
+    if let Some(Value::Array(alternatives)) = keywords.get_mut("anyOf") {
+        if !alternatives.contains(&nothing) {
+            alternatives.push(nothing);
+        }
+        return schema;
+    }
+    if keywords.contains_key("$ref") || keywords.contains_key("const") || !keywords.contains_key("type") {
+        let description = keywords.remove("description");
+        let mut either = json!({"anyOf": [schema, nothing]});
+        if let (Some(either), Some(description)) = (either.as_object_mut(), description) {
+            either.insert("description".to_owned(), description);
+        }
+        return either;
+    }
+    let kinds = match keywords.remove("type") {
+        Some(Value::Array(mut kinds)) => {
+            if !kinds.contains(&json!("null")) {
+                kinds.push(json!("null"));
+            }
+            kinds
+        }
+        kind => kind.into_iter().chain([json!("null")]).collect(),
+    };
+    keywords.insert("type".to_owned(), Value::Array(kinds));
+    if let Some(Value::Array(values)) = keywords.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+    schema
+}
+
+/// Appends what was gathered to the description.
+fn describe(written: &mut Map<String, Value>, notes: &Notes) {
+    let sentence = notes.sentence.then(|| PATH_SENTENCE.to_owned());
+    let said = written.get("description").and_then(Value::as_str).map(str::to_owned);
+    let prose: Vec<String> = said.into_iter().chain(sentence).collect();
+    let braces = (!notes.notes.is_empty()).then(|| format!("{{{}}}", notes.notes.join(", ")));
+    let parts: Vec<String> =
+        Some(prose.join(" ")).filter(|prose| !prose.is_empty()).into_iter().chain(braces).collect();
+    if notes.sentence || !notes.notes.is_empty() {
+        written.insert("description".to_owned(), Value::String(parts.join("\n\n")));
+    }
+}

@@ -1,0 +1,226 @@
+//! Whether a schema is in the subset that a provider holds a model to.
+
+use serde_json::{Map, Value, json};
+
+use super::local::has_recursion;
+use crate::tool::schema::{Dialect, Shape, holds, join};
+
+/// What a provider's strict mode accepts.
+#[derive(Debug)]
+pub(super) struct Rules {
+    pub(super) keywords: &'static [&'static str],
+    pub(super) formats: &'static [&'static str],
+    /// Whether every property has to be required.
+    all_required: bool,
+    /// Whether `$ref` may lead back to where it stands.
+    recursion: bool,
+    limits: Limits,
+}
+
+/// Figures of OpenAI's documentation; Anthropic publishes none, so the same are taken.
+#[derive(Debug)]
+struct Limits {
+    properties: usize,
+    depth: usize,
+    enum_values: usize,
+    characters: usize,
+}
+
+const LIMITS: Limits = Limits { properties: 5_000, depth: 10, enum_values: 1_000, characters: 120_000 };
+
+/// OpenAI's Structured Outputs.
+pub(super) static OPENAI: Rules = Rules {
+    keywords: &[
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "enum",
+        "const",
+        "anyOf",
+        "$ref",
+        "$defs",
+        "title",
+        "description",
+        "pattern",
+        "format",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minItems",
+        "maxItems",
+    ],
+    formats: &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
+    all_required: true,
+    recursion: true,
+    limits: LIMITS,
+};
+
+/// What Anthropic's own libraries leave in a strict schema.
+pub(super) static ANTHROPIC: Rules = Rules {
+    keywords: &[
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "enum",
+        "const",
+        "anyOf",
+        "allOf",
+        "$ref",
+        "$defs",
+        "title",
+        "description",
+        "format",
+        "minItems",
+    ],
+    formats: &["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"],
+    all_required: false,
+    recursion: false,
+    limits: LIMITS,
+};
+
+/// What keeps a schema from being strict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reason {
+    pub(super) pointer: String,
+    pub(super) why: &'static str,
+}
+
+impl Rules {
+    /// Says the first thing that strict mode would refuse.
+    pub(super) fn check(&self, schema: &Value) -> Result<(), Reason> {
+        let mut tally = Tally { rules: self, properties: 0, enum_values: 0, characters: 0 };
+        let at_root = |why| Err(Reason { pointer: String::new(), why });
+        if schema.get("type") != Some(&json!("object")) || schema.get("anyOf").is_some() {
+            return at_root("its root has to be an object without alternatives");
+        }
+        if !self.recursion && has_recursion(schema) {
+            return at_root("it is recursive");
+        }
+        tally.schema(schema, "", 1)?;
+        tally.within_limits().map_or(Ok(()), at_root)
+    }
+}
+
+/// Counts what a provider limits over a whole schema.
+struct Tally<'r> {
+    rules: &'r Rules,
+    properties: usize,
+    enum_values: usize,
+    characters: usize,
+}
+
+impl Tally<'_> {
+    fn schema(&mut self, schema: &Value, pointer: &str, depth: usize) -> Result<(), Reason> {
+        let refuse = |why| Err(Reason { pointer: pointer.to_owned(), why });
+        let Some(keywords) = schema.as_object() else { return refuse("a schema that is true or false says no type") };
+        if let Some(why) = self.refuses(keywords, depth) {
+            return refuse(why);
+        }
+        if let Some(values) = keywords.get("enum").and_then(Value::as_array) {
+            self.enum_values = self.enum_values.saturating_add(values.len());
+            self.characters = values
+                .iter()
+                .filter_map(Value::as_str)
+                .fold(self.characters, |sum, text| sum.saturating_add(text.len()));
+        }
+        keywords.iter().try_for_each(|(keyword, value)| self.inside(keyword, value, &join(pointer, keyword), depth))
+    }
+
+    fn inside(&mut self, keyword: &str, value: &Value, place: &str, depth: usize) -> Result<(), Reason> {
+        // Alternatives and definitions stand at their schema's own depth.
+        let deeper = if matches!(keyword, "properties" | "items") { depth.saturating_add(1) } else { depth };
+        match (holds(keyword, value, Dialect::Draft202012), value) {
+            (Some((Shape::Map, _)), Value::Object(map)) => {
+                self.properties = self.properties.saturating_add(if keyword == "properties" { map.len() } else { 0 });
+                self.characters = map.keys().fold(self.characters, |sum, name| sum.saturating_add(name.len()));
+                map.iter().try_for_each(|(name, value)| self.schema(value, &join(place, name), deeper))
+            }
+            (Some((Shape::List, _)), Value::Array(list)) => list
+                .iter()
+                .enumerate()
+                .try_for_each(|(at, value)| self.schema(value, &join(place, &at.to_string()), deeper)),
+            (Some((Shape::One, _)), value) if keyword != "additionalProperties" => self.schema(value, place, deeper),
+            _ => Ok(()),
+        }
+    }
+
+    fn refuses(&self, keywords: &Map<String, Value>, depth: usize) -> Option<&'static str> {
+        let rules = self.rules;
+        let unknown = |format: &Value| format.as_str().is_none_or(|format| !rules.formats.contains(&format));
+        if keywords.keys().any(|keyword| !rules.keywords.contains(&keyword.as_str())) {
+            return Some("a keyword is left that strict mode does not know");
+        }
+        if keywords.get("format").is_some_and(unknown) {
+            return Some("a format is left that strict mode does not know");
+        }
+        if depth > rules.limits.depth {
+            return Some("it nests more than 10 levels of objects and arrays");
+        }
+        match keywords.get("$ref").and_then(Value::as_str) {
+            Some(reference) if reference != "#" && !reference.starts_with("#/$defs/") => {
+                Some("a reference leads elsewhere than to `$defs`")
+            }
+            Some(_) if keywords.keys().any(|keyword| keyword != "$ref" && keyword != "$defs") => {
+                Some("something stands beside a `$ref`")
+            }
+            Some(_) => None,
+            None if ["type", "anyOf", "allOf", "enum", "const"]
+                .iter()
+                .all(|keyword| !keywords.contains_key(*keyword)) =>
+            {
+                Some("a schema says no type")
+            }
+            None => rules.refuses_object(keywords).or_else(|| refuses_array(keywords)),
+        }
+    }
+
+    fn within_limits(&self) -> Option<&'static str> {
+        let limits = &self.rules.limits;
+        if self.properties > limits.properties {
+            return Some("it has more than 5,000 properties");
+        }
+        if self.enum_values > limits.enum_values {
+            return Some("it has more than 1,000 values in enums");
+        }
+        (self.characters > limits.characters).then_some("its names and enums have more than 120,000 characters")
+    }
+}
+
+impl Rules {
+    fn refuses_object(&self, keywords: &Map<String, Value>) -> Option<&'static str> {
+        if !names_type(keywords, "object") && !keywords.contains_key("properties") {
+            return None;
+        }
+        let Some(properties) = keywords.get("properties").and_then(Value::as_object) else {
+            return Some("an object does not say what members it has");
+        };
+        if keywords.get("additionalProperties") != Some(&json!(false)) {
+            return Some("an object does not say `\"additionalProperties\": false`");
+        }
+        let required = keywords.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let optional = properties.keys().any(|name| !required.contains(&json!(name)));
+        (self.all_required && optional).then_some("a property is not required")
+    }
+}
+
+fn refuses_array(keywords: &Map<String, Value>) -> Option<&'static str> {
+    match keywords.get("items") {
+        Some(Value::Array(_)) => Some("an array is a tuple"),
+        None if names_type(keywords, "array") => Some("an array does not say what its items are"),
+        _ => None,
+    }
+}
+
+fn names_type(keywords: &Map<String, Value>, name: &str) -> bool {
+    match keywords.get("type") {
+        Some(Value::String(kind)) => kind == name,
+        Some(Value::Array(kinds)) => kinds.contains(&json!(name)),
+        _ => false,
+    }
+}

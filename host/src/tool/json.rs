@@ -1,0 +1,267 @@
+//! Reads JSON text that nobody trusts: bounded before it is stored, and without duplicate keys.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// The bounds of one JSON text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JsonBounds {
+    /// The longest text, in bytes.
+    pub bytes: usize,
+    /// The deepest nesting of arrays and objects; `[[]]` has depth 2. Values above 120 count as 120, because the parser
+    /// underneath stops there by itself.
+    pub depth: usize,
+    /// The most array elements and object members in the whole text.
+    pub members: usize,
+}
+
+impl JsonBounds {
+    /// What the input of a call may be: 1 MiB, depth 64, 100,000 members.
+    ///
+    /// The largest honest inputs are files to write, which are one long string; depth and members beyond these figures only
+    /// cost the validator time.
+    pub const CALL_INPUT: Self = Self { bytes: 1024 * 1024, depth: 64, members: 100_000 };
+}
+
+/// A place in a JSON text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// Bytes from the start of the text.
+    pub offset: usize,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in bytes, from 1.
+    pub column: usize,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {} (byte {})", self.line, self.column, self.offset)
+    }
+}
+
+/// Why a JSON text was refused. No variant repeats a value of the text, since it may be a secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JsonError {
+    /// The text is longer than its bound.
+    #[error("the JSON text has {got} bytes; at most {max} are accepted")]
+    TooLong {
+        /// The length of the text, in bytes.
+        got: usize,
+        /// The bound.
+        max: usize,
+    },
+    /// Arrays and objects are nested too deeply.
+    #[error("the JSON is nested too deeply at {at}; a depth of {max} is accepted")]
+    TooDeep {
+        /// The bound.
+        max: usize,
+        /// Where the bound was crossed.
+        at: Position,
+    },
+    /// There are too many elements and members.
+    #[error("the JSON has more than {max} elements and members, counted up to {at}")]
+    TooManyMembers {
+        /// The bound.
+        max: usize,
+        /// Where the bound was crossed.
+        at: Position,
+    },
+    /// An object names the same key twice. Readers disagree about which one counts, so none does.
+    #[error("an object has the key {key:?} twice, at {at}; every key may occur once")]
+    DuplicateKey {
+        /// The key, cut at 64 characters.
+        key: String,
+        /// Where the second one ends.
+        at: Position,
+    },
+    /// The text is not JSON.
+    #[error("not JSON at {at}: {reason}")]
+    Syntax {
+        /// What the parser says.
+        reason: String,
+        /// Where it stopped.
+        at: Position,
+    },
+    /// The text is JSON, but not an object.
+    #[error("want a JSON object, got {got}")]
+    NotAnObject {
+        /// The type that was found.
+        got: &'static str,
+    },
+}
+
+/// Reads one JSON value and nothing after it.
+pub fn parse_bounded(text: &str, bounds: JsonBounds) -> Result<Value, JsonError> {
+    if text.len() > bounds.bytes {
+        return Err(JsonError::TooLong { got: text.len(), max: bounds.bytes });
+    }
+    let reader = Reader { bounds, members: Cell::new(0), refusal: Cell::new(None) };
+    let mut source = serde_json::Deserializer::from_str(text);
+    let value = Level { reader: &reader, depth: 0 }.deserialize(&mut source);
+    value.and_then(|value| source.end().map(|()| value)).map_err(|error| reader.explain(text, &error))
+}
+
+/// Reads one JSON object. The empty text stands for `{}`, as everywhere in the contract with plugins.
+pub fn parse_object(text: &str, bounds: JsonBounds) -> Result<Map<String, Value>, JsonError> {
+    if text.is_empty() {
+        return Ok(Map::new());
+    }
+    match parse_bounded(text, bounds)? {
+        Value::Object(object) => Ok(object),
+        other => Err(JsonError::NotAnObject { got: type_name(&other) }),
+    }
+}
+
+/// The JSON Schema name of a value's type.
+pub fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// What refused the text, kept aside because a serde error can carry only a message.
+enum Refusal {
+    Depth,
+    Members,
+    Duplicate(String),
+}
+
+struct Reader {
+    bounds: JsonBounds,
+    members: Cell<usize>,
+    refusal: Cell<Option<Refusal>>,
+}
+
+impl Reader {
+    fn refuse<E: serde::de::Error>(&self, refusal: Refusal) -> E {
+        self.refusal.set(Some(refusal));
+        E::custom("refused")
+    }
+
+    fn count<E: serde::de::Error>(&self) -> Result<(), E> {
+        let members = self.members.get().saturating_add(1);
+        self.members.set(members);
+        if members > self.bounds.members { Err(self.refuse(Refusal::Members)) } else { Ok(()) }
+    }
+
+    fn explain(&self, text: &str, error: &serde_json::Error) -> JsonError {
+        let at = position(text, error.line(), error.column());
+        match self.refusal.take() {
+            Some(Refusal::Depth) => JsonError::TooDeep { max: self.bounds.depth, at },
+            Some(Refusal::Members) => JsonError::TooManyMembers { max: self.bounds.members, at },
+            Some(Refusal::Duplicate(key)) => JsonError::DuplicateKey { key, at },
+            None => JsonError::Syntax { reason: reason(error), at },
+        }
+    }
+}
+
+/// One level of nesting.
+#[derive(Clone, Copy)]
+struct Level<'r> {
+    reader: &'r Reader,
+    depth: usize,
+}
+
+impl Level<'_> {
+    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
+        let depth = self.depth.saturating_add(1);
+        if depth > self.reader.bounds.depth {
+            return Err(self.reader.refuse(Refusal::Depth));
+        }
+        Ok(Self { depth, ..self })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Level<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Value, D::Error> {
+        source.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Level<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        serde_json::Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
+        let inner = self.deeper()?;
+        let mut items = Vec::new();
+        while let Some(item) = source.next_element_seed(inner)? {
+            self.reader.count()?;
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
+        let inner = self.deeper()?;
+        let mut members = Map::new();
+        while let Some(key) = source.next_key::<String>()? {
+            self.reader.count()?;
+            if members.contains_key(&key) {
+                return Err(self.reader.refuse(Refusal::Duplicate(key.chars().take(64).collect())));
+            }
+            members.insert(key, source.next_value_seed(inner)?);
+        }
+        Ok(Value::Object(members))
+    }
+}
+
+/// The parser counts columns in bytes from 1, and 0 right after a line break.
+fn position(text: &str, line: usize, column: usize) -> Position {
+    let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let offset = before.saturating_add(column.saturating_sub(1)).min(text.len());
+    Position { offset, line: line.max(1), column: column.max(1) }
+}
+
+/// The parser's own words without its " at line 1 column 2".
+fn reason(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    message.rfind(" at line ").and_then(|end| message.get(..end)).unwrap_or(&message).to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! The one result that every call gives back, whatever happened inside it.
+
+use super::error::named;
+use super::{CallId, Content, Digest, ErrorKind, ToolError};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+/// What a call used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The most memory that the guest held at once, in bytes.
+    pub peak_memory_bytes: u64,
+    /// Bytes read from the workspace.
+    pub bytes_read: u64,
+    /// Bytes written to the workspace.
+    pub bytes_written: u64,
+    /// Bytes of logs, progress, emitted text and standard output that were dropped.
+    pub truncated_bytes: u64,
+}
+
+/// The result of a call. Made once, read-only.
+///
+/// ```
+/// use palisade::{ErrorKind, ToolResult, CallId, json};
+///
+/// let done = ToolResult::success(CallId::new("tu_01"), "echo", "hello");
+/// assert!(done.is_success());
+/// assert_eq!(done.to_string(), "hello");
+/// assert_eq!(done.to_block()["is_error"], json!(false));
+///
+/// let failed = ToolResult::failure(CallId::new("tu_02"), "echo", ErrorKind::Cancelled);
+/// assert_eq!(failed.output(), None);
+/// assert_eq!(failed.to_string(), "the call was cancelled");
+/// ```
+#[derive(Debug, Clone)]
+pub struct ToolResult {
+    call_id: CallId,
+    tool: String,
+    content: Vec<Content>,
+    error: Option<ToolError>,
+    pub(crate) metadata: Map<String, Value>,
+    pub(crate) files_modified: Vec<String>,
+    pub(crate) command_executed: Option<String>,
+    pub(crate) duration: Duration,
+    pub(crate) usage: Usage,
+    pub(crate) plugin: Option<String>,
+    pub(crate) digest: Option<Digest>,
+}
+
+impl ToolResult {
+    /// A success whose output is `output`.
+    #[must_use]
+    pub fn success(call_id: CallId, tool: &str, output: impl Into<String>) -> Self {
+        Self::success_with(call_id, tool, vec![Content::Text(output.into())])
+    }
+
+    /// A success whose output is made of blocks.
+    #[must_use]
+    pub fn success_with(call_id: CallId, tool: &str, content: Vec<Content>) -> Self {
+        Self::bare(call_id, tool, content, None)
+    }
+
+    /// A failure.
+    #[must_use]
+    pub fn failure(call_id: CallId, tool: &str, kind: ErrorKind) -> Self {
+        Self::failure_with(call_id, tool, kind, Vec::new())
+    }
+
+    /// A failure of a tool that ran to its end and left blocks for the model.
+    #[must_use]
+    pub fn failure_with(call_id: CallId, tool: &str, kind: ErrorKind, content: Vec<Content>) -> Self {
+        let error = ToolError::new(call_id.clone(), tool, kind);
+        Self::bare(call_id, tool, content, Some(error))
+    }
+
+    fn bare(call_id: CallId, tool: &str, content: Vec<Content>, error: Option<ToolError>) -> Self {
+        Self {
+            call_id,
+            tool: tool.to_owned(),
+            content,
+            error,
+            metadata: Map::new(),
+            files_modified: Vec::new(),
+            command_executed: None,
+            duration: Duration::ZERO,
+            usage: Usage::default(),
+            plugin: None,
+            digest: None,
+        }
+    }
+
+    /// Adds what the program that embeds the host is meant to see, and the model is not.
+    #[must_use]
+    pub fn with_metadata(mut self, metadata: Map<String, Value>) -> Self {
+        self.metadata = metadata;
+        self
+    }
+
+    /// The call that this is the result of.
+    #[must_use]
+    pub fn call_id(&self) -> &CallId {
+        &self.call_id
+    }
+
+    /// The tool that was called; `<unnamed>` where the name was blank.
+    #[must_use]
+    pub fn tool(&self) -> &str {
+        named(&self.tool)
+    }
+
+    /// Whether the call succeeded.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        self.error.is_none()
+    }
+
+    /// Whether it failed.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// The text that the model reads. `None` on failure: exactly one of output and error is there.
+    #[must_use]
+    pub fn output(&self) -> Option<Cow<'_, str>> {
+        self.error.is_none().then(|| joined(&self.content))
+    }
+
+    /// The output's blocks.
+    #[must_use]
+    pub fn content(&self) -> &[Content] {
+        &self.content
+    }
+
+    /// Why it failed. `None` on success.
+    #[must_use]
+    pub fn error(&self) -> Option<&ToolError> {
+        self.error.as_ref()
+    }
+
+    /// What the tool says to the program that embeds the host, such as `{"stop_loop": true}`. Never part of what the model reads.
+    #[must_use]
+    pub fn metadata(&self) -> &Map<String, Value> {
+        &self.metadata
+    }
+
+    /// The files that were changed, relative to the workspace.
+    #[must_use]
+    pub fn files_modified(&self) -> &[String] {
+        &self.files_modified
+    }
+
+    /// The command that was run, if one was.
+    #[must_use]
+    pub fn command_executed(&self) -> Option<&str> {
+        self.command_executed.as_deref()
+    }
+
+    /// How long the call took, without the time in a queue or a confirmation.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.duration
+    }
+
+    /// What it used.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// The plugin that the tool came from, unless it is a native one.
+    #[must_use]
+    pub fn plugin(&self) -> Option<&str> {
+        self.plugin.as_deref()
+    }
+
+    /// The digest of that plugin.
+    #[must_use]
+    pub fn digest(&self) -> Option<Digest> {
+        self.digest
+    }
+
+    /// All of it, in the form that `palisade call --json` prints.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "call_id": self.call_id.as_str(),
+            "tool": self.tool(),
+            "success": self.is_success(),
+            "output": self.output(),
+            "content": self.content.iter().map(Content::to_json).collect::<Vec<_>>(),
+            "error": self.error.as_ref().map(ToolError::to_json),
+            "metadata": self.metadata,
+            "files_modified": self.files_modified,
+            "command_executed": self.command_executed,
+            "duration_ms": self.duration.as_secs_f64() * 1e3,
+            "usage": {
+                "peak_memory_bytes": self.usage.peak_memory_bytes,
+                "bytes_read": self.usage.bytes_read,
+                "bytes_written": self.usage.bytes_written,
+                "truncated_bytes": self.usage.truncated_bytes,
+            },
+            "plugin": self.plugin,
+            "digest": self.digest.map(|digest| digest.to_string()),
+        })
+    }
+
+    /// The result as a model's next turn takes it: `{"tool_use_id", "content", "is_error"}`.
+    #[must_use]
+    pub fn to_block(&self) -> Value {
+        let content = match &self.error {
+            Some(error) => vec![json!({"type": "text", "text": error.message()})],
+            None => self.content.iter().map(Content::to_json).collect(),
+        };
+        json!({"tool_use_id": self.call_id.as_str(), "content": content, "is_error": self.is_failure()})
+    }
+}
+
+/// Output on success, the error's message on failure.
+impl fmt::Display for ToolResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.error {
+            Some(error) => fmt::Display::fmt(error, f),
+            None => f.write_str(&joined(&self.content)),
+        }
+    }
+}
+
+/// The blocks as one text, borrowed where there is but one: a file's text is not copied to be printed.
+pub(crate) fn joined(content: &[Content]) -> Cow<'_, str> {
+    match content {
+        [] => Cow::Borrowed(""),
+        [one] => one.as_text(),
+        many => Cow::Owned(many.iter().map(Content::as_text).collect::<Vec<_>>().join("\n")),
+    }
+}

@@ -1,0 +1,184 @@
+//! Bounds what a schema can cost before anything is validated with it.
+
+use super::error::SchemaError;
+use super::outline::{Node, Outline, Step};
+use super::{MAX_CHAIN, MAX_EXPANDED, MAX_VISITS};
+
+/// Refuses schemas that apply themselves for ever, too often, or too deeply.
+pub(super) fn check(outline: &Outline<'_>) -> Result<(), SchemaError> {
+    let order = children_first(&outline.nodes)?;
+    check_one_value(&outline.nodes, &order)?;
+    check_expansion(&outline.nodes)
+}
+
+/// What judging one value costs, counted in visits of subschemas.
+#[derive(Debug, Default, Clone, Copy)]
+struct Load {
+    /// Visits to validate.
+    validate: u64,
+    /// Visits to find out what has been evaluated, for `unevaluatedItems` and `unevaluatedProperties`: branch by branch the
+    /// validator validates again before it goes down, so nesting them multiplies.
+    mark: u64,
+    /// The longest chain of subschemas, which is what the stack holds.
+    chain: u64,
+}
+
+impl Load {
+    fn of(node: &Node, loads: &[Self]) -> Self {
+        let mut load = Self { validate: 1, mark: 1, chain: 1 };
+        for child in node.steps.iter().filter(|(step, _)| step.stays()).filter_map(|(_, to)| loads.get(*to)) {
+            load.validate = load.validate.saturating_add(child.validate);
+            load.mark = load.mark.saturating_add(child.validate).saturating_add(child.mark);
+            load.chain = load.chain.max(child.chain.saturating_add(1));
+        }
+        load.validate = load.validate.saturating_add(node.unevaluated.saturating_mul(load.mark));
+        load
+    }
+}
+
+/// Bounds what all subschemas together do to one and the same value.
+fn check_one_value(nodes: &[Node], order: &[usize]) -> Result<(), SchemaError> {
+    let mut loads = vec![Load::default(); nodes.len()];
+    for &index in order {
+        let Some(node) = nodes.get(index) else { continue };
+        let load = Load::of(node, &loads);
+        refuse_above(
+            load.validate,
+            MAX_VISITS,
+            "too many subschemas for one value (counted through `$ref`, `allOf` and the like)",
+            node,
+        )?;
+        refuse_above(load.chain, MAX_CHAIN, "too long a chain of `$ref`, `allOf` and the like", node)?;
+        if let Some(slot) = loads.get_mut(index) {
+            *slot = load;
+        }
+    }
+    Ok(())
+}
+
+fn refuse_above(got: u64, max: usize, what: &'static str, node: &Node) -> Result<(), SchemaError> {
+    if got > max as u64 { Err(SchemaError::TooMuch { what, max, pointer: node.pointer.clone() }) } else { Ok(()) }
+}
+
+/// Orders the subschemas so that whatever one applies to its own value comes before it. Recursion without that order is a circle.
+fn children_first(nodes: &[Node]) -> Result<Vec<usize>, SchemaError> {
+    let mut walk = Walk::new(nodes);
+    let mut order = Vec::with_capacity(nodes.len());
+    for start in 0..nodes.len() {
+        if walk.done(start) {
+            continue;
+        }
+        walk.enter(start);
+        while let Some(node) = walk.top() {
+            match walk.next(Step::stays) {
+                Some((_, to)) if walk.done(to) => {}
+                Some((keyword, to)) if walk.is_open(to) => {
+                    return Err(SchemaError::Circle {
+                        pointer: nodes.get(to).map(|n| n.pointer.clone()).unwrap_or_default(),
+                        keyword: keyword.to_owned(),
+                    });
+                }
+                Some((_, to)) => walk.enter(to),
+                None => {
+                    order.push(node);
+                    walk.leave();
+                }
+            }
+        }
+    }
+    Ok(order)
+}
+
+/// Counts the schema with every `$ref` written out, down to where it recurs.
+fn check_expansion(nodes: &[Node]) -> Result<(), SchemaError> {
+    let mut walk = Walk::new(nodes);
+    let mut expanded = 1;
+    walk.enter(0);
+    while let Some(node) = walk.top() {
+        let Some((_, to)) = walk.next(|_| true) else {
+            walk.reopen();
+            continue;
+        };
+        expanded += 1;
+        if expanded > MAX_EXPANDED {
+            let pointer = nodes.get(node).map(|node| node.pointer.clone()).unwrap_or_default();
+            return Err(SchemaError::TooMuch {
+                what: "too many subschemas with every `$ref` written out",
+                max: MAX_EXPANDED,
+                pointer,
+            });
+        }
+        if !walk.is_open(to) {
+            walk.enter(to);
+        }
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    New,
+    Open,
+    Done,
+}
+
+/// A depth-first walk with a stack of its own, so that a schema's chains are not the thread's stack.
+struct Walk<'n> {
+    nodes: &'n [Node],
+    marks: Vec<Mark>,
+    stack: Vec<(usize, usize)>,
+}
+
+impl<'n> Walk<'n> {
+    fn new(nodes: &'n [Node]) -> Self {
+        Self { nodes, marks: vec![Mark::New; nodes.len()], stack: Vec::new() }
+    }
+
+    fn mark(&mut self, node: usize, mark: Mark) {
+        if let Some(slot) = self.marks.get_mut(node) {
+            *slot = mark;
+        }
+    }
+
+    fn done(&self, node: usize) -> bool {
+        self.marks.get(node) == Some(&Mark::Done)
+    }
+
+    fn is_open(&self, node: usize) -> bool {
+        self.marks.get(node) == Some(&Mark::Open)
+    }
+
+    fn enter(&mut self, node: usize) {
+        self.mark(node, Mark::Open);
+        self.stack.push((node, 0));
+    }
+
+    fn top(&self) -> Option<usize> {
+        self.stack.last().map(|(node, _)| *node)
+    }
+
+    /// The next step of the top node that `wanted` lets through.
+    fn next(&mut self, wanted: impl Fn(&Step) -> bool) -> Option<(&'static str, usize)> {
+        let (node, at) = self.stack.last_mut()?;
+        for (step, to) in self.nodes.get(*node)?.steps.iter().skip(*at) {
+            *at += 1;
+            if wanted(step) {
+                return Some((step.keyword(), *to));
+            }
+        }
+        None
+    }
+
+    fn leave(&mut self) {
+        if let Some((node, _)) = self.stack.pop() {
+            self.mark(node, Mark::Done);
+        }
+    }
+
+    /// As [`leave`](Self::leave), for a walk that comes again by another way.
+    fn reopen(&mut self) {
+        if let Some((node, _)) = self.stack.pop() {
+            self.mark(node, Mark::New);
+        }
+    }
+}

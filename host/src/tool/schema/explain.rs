@@ -1,0 +1,161 @@
+//! Turns the validator's errors into sentences that say what is wanted.
+
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use serde_json::Value;
+
+use super::violation::Violation;
+use crate::tool::json::type_name;
+use crate::tool::text::elided;
+
+/// The longest part of a schema that a reason repeats, in characters.
+const MAX_QUOTE: usize = 160;
+/// The longest property name that a reason repeats, in characters.
+const MAX_SHOWN_NAME: usize = 64;
+/// How many names or values of a list a reason repeats.
+const MAX_LISTED: usize = 20;
+/// How deep the search for the closest alternative goes.
+const MAX_CLOSENESS: usize = 8;
+
+/// Says what `error` means for `value`, which is the value that was validated.
+pub(super) fn violation(error: &ValidationError<'_>, value: &Value) -> Violation {
+    Violation { pointer: error.instance_path().as_str().to_owned(), reason: reason(error, value, 0) }
+}
+
+fn reason(error: &ValidationError<'_>, value: &Value, depth: usize) -> String {
+    match error.kind() {
+        Kind::Type { kind } => format!("want {}, got {}", types(kind), found(error, value)),
+        Kind::Required { property } => format!("{} is missing", property.as_str().map(name).unwrap_or_default()),
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            format!("{} not accepted here", names(unexpected))
+        }
+        Kind::FalseSchema => nothing_accepted(error, value),
+        Kind::Enum { options } => format!("want one of {}", options_of(options)),
+        Kind::Constant { expected_value } => format!("want {}", quote(expected_value)),
+        Kind::Pattern { pattern } => format!("want a text that matches the pattern {}", elided(pattern, MAX_QUOTE)),
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => no_alternative(context, value, depth),
+        Kind::PropertyNames { error } => format!("a property name is not accepted: {}", reason(error, value, depth)),
+        other => plain(other),
+    }
+}
+
+/// The reasons that need nothing but figures of the schema.
+fn plain(kind: &Kind) -> String {
+    match kind {
+        Kind::Minimum { limit } => format!("want at least {limit}"),
+        Kind::Maximum { limit } => format!("want at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("want more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("want less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("want a multiple of {multiple_of}"),
+        Kind::MinLength { limit } => format!("want at least {}", count(*limit, "character")),
+        Kind::MaxLength { limit } => format!("want at most {}", count(*limit, "character")),
+        Kind::MinItems { limit } => format!("want at least {}", count(*limit, "element")),
+        Kind::MaxItems { limit } => format!("want at most {}", count(*limit, "element")),
+        Kind::AdditionalItems { limit } => format!("want at most {}", count(*limit as u64, "element")),
+        Kind::MinProperties { limit } => format!("want at least {}", count(*limit, "member")),
+        Kind::MaxProperties { limit } => format!("want at most {}", count(*limit, "member")),
+        Kind::UniqueItems => "want elements that all differ".to_owned(),
+        Kind::UnevaluatedItems { .. } => "has elements that are not accepted here".to_owned(),
+        Kind::Contains => "want elements, in a certain number, that match `contains`".to_owned(),
+        Kind::OneOfMultipleValid { .. } => "matches more than one alternative of `oneOf`; want exactly one".to_owned(),
+        Kind::Not { .. } => "is what `not` excludes".to_owned(),
+        other => format!("breaks `{}`", other.keyword()),
+    }
+}
+
+/// Where no property is known, `"additionalProperties": false` reports the whole object; the names say more.
+fn nothing_accepted(error: &ValidationError<'_>, value: &Value) -> String {
+    let keyword = error.schema_path().as_str();
+    let is_keyword =
+        keyword.ends_with("/additionalProperties") && !keyword.ends_with("/properties/additionalProperties");
+    match value.pointer(error.instance_path().as_str()) {
+        Some(Value::Object(members)) if is_keyword => {
+            format!("{} not accepted here", names(&members.keys().cloned().collect::<Vec<_>>()))
+        }
+        _ => "nothing is accepted here".to_owned(),
+    }
+}
+
+fn count(count: u64, unit: &str) -> String {
+    if count == 1 { format!("1 {unit}") } else { format!("{count} {unit}s") }
+}
+
+fn found(error: &ValidationError<'_>, value: &Value) -> &'static str {
+    value.pointer(error.instance_path().as_str()).map_or("something else", type_name)
+}
+
+fn types(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(one) => one.to_string(),
+        TypeKind::Multiple(many) => many.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or "),
+    }
+}
+
+fn name(name: &str) -> String {
+    format!("\"{}\"", elided(name, MAX_SHOWN_NAME))
+}
+
+fn names(unexpected: &[String]) -> String {
+    let shown: Vec<String> = unexpected.iter().take(3).map(|one| name(one)).collect();
+    let verb = if unexpected.len() == 1 { "is" } else { "are" };
+    match unexpected.len().saturating_sub(shown.len()) {
+        0 => format!("{} {verb}", shown.join(" and ")),
+        more => format!("{} and {more} more {verb}", shown.join(", ")),
+    }
+}
+
+fn quote(value: &Value) -> String {
+    elided(&value.to_string(), MAX_QUOTE)
+}
+
+fn options_of(options: &Value) -> String {
+    let all = options.as_array().map(Vec::as_slice).unwrap_or_default();
+    let shown: Vec<String> = all.iter().take(MAX_LISTED).map(quote).collect();
+    let more = if all.len() > shown.len() { ", …" } else { "" };
+    elided(&format!("{}{more}", shown.join(", ")), 2 * MAX_QUOTE)
+}
+
+/// Where alternatives differ in nothing but the type, names all types; else says what the closest one misses.
+fn no_alternative(branches: &[Vec<ValidationError<'static>>], value: &Value, depth: usize) -> String {
+    if let Some(wanted) = type_of_each(branches) {
+        let got = branches.iter().flatten().next().map_or("something else", |error| found(error, value));
+        return format!("want {wanted}, got {got}");
+    }
+    let closest = branches
+        .iter()
+        .filter(|branch| depth < MAX_CLOSENESS && !branch.is_empty())
+        .min_by_key(|branch| distance(branch));
+    let none = format!("matches none of {} alternatives", branches.len());
+    match closest.and_then(|branch| branch.first()) {
+        Some(error) => {
+            let inner = Violation {
+                pointer: error.instance_path().as_str().to_owned(),
+                reason: reason(error, value, depth + 1),
+            };
+            format!("{none}; the closest: {}", elided(&inner.to_string(), 2 * MAX_QUOTE))
+        }
+        None => none,
+    }
+}
+
+/// An alternative of another type, or with another constant, is not what the caller meant, however few errors it has.
+fn distance(branch: &[ValidationError<'static>]) -> (bool, usize) {
+    let another = branch
+        .iter()
+        .any(|error| matches!(error.kind(), Kind::Type { .. } | Kind::Constant { .. } | Kind::Enum { .. }));
+    (another, branch.len())
+}
+
+fn type_of_each(branches: &[Vec<ValidationError<'static>>]) -> Option<String> {
+    let mut wanted = Vec::new();
+    let mut places = Vec::new();
+    for branch in branches {
+        let [error] = branch.as_slice() else { return None };
+        let Kind::Type { kind } = error.kind() else { return None };
+        wanted.push(types(kind));
+        places.push(error.instance_path().as_str());
+    }
+    let (first, rest) = places.split_first()?;
+    wanted.dedup();
+    rest.iter().all(|place| place == first).then(|| wanted.join(" or "))
+}

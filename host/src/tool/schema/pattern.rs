@@ -1,0 +1,73 @@
+//! Compiles each pattern once by itself, to name the one that is refused and to know what running it can cost.
+
+use std::collections::HashSet;
+
+use jsonschema::PatternOptions;
+use serde_json::json;
+
+use super::error::SchemaError;
+use super::outline::Outline;
+use super::{MAX_PATTERN, MAX_PATTERN_BYTES, MAX_PATTERNS, MAX_PATTERNS_TOGETHER};
+
+/// The classes of compiled size, in bytes.
+const CLASSES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, MAX_PATTERN_BYTES];
+
+/// The cache of the lazy automaton, in bytes a pattern. Where it is too small the engine falls back to a simulation that takes a
+/// thousand times longer, so it is generous; the number of patterns is bounded instead.
+const AUTOMATON_CACHE: usize = 512 << 10;
+
+/// How large the patterns of a schema are.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct PatternLoad {
+    /// The largest compiled `pattern`, in KiB.
+    pub(super) value: u64,
+    /// The compiled patterns of property names together, in KiB.
+    pub(super) name: u64,
+}
+
+/// How the validator runs patterns: in time linear in the text, whatever the pattern is.
+pub(super) fn options() -> PatternOptions<jsonschema::Regex> {
+    PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(AUTOMATON_CACHE)
+}
+
+/// Checks every pattern of a schema.
+pub(super) fn check(outline: &Outline<'_>) -> Result<PatternLoad, SchemaError> {
+    let mut seen = HashSet::new();
+    let mut load = PatternLoad::default();
+    let mut together = 0_usize;
+    for (pattern, keyword, pointer) in &outline.patterns {
+        let refuse = |why| SchemaError::Pattern { keyword, pointer: pointer.clone(), why };
+        if pattern.len() > MAX_PATTERN {
+            return Err(refuse("it is longer than 4 KiB"));
+        }
+        if !seen.insert((*pattern, *keyword)) {
+            continue;
+        }
+        let size = compiled_size(pattern).ok_or_else(|| refuse("the linear-time engine does not compile it"))?;
+        together = together.saturating_add(size);
+        if seen.len() > MAX_PATTERNS || together > MAX_PATTERNS_TOGETHER {
+            return Err(refuse("with it the schema's patterns are more than 128, or compile to more than 4 MiB"));
+        }
+        load.add(keyword, size);
+    }
+    Ok(load)
+}
+
+impl PatternLoad {
+    fn add(&mut self, keyword: &str, size: usize) {
+        let size = (size >> 10) as u64;
+        if keyword == "pattern" {
+            self.value = self.value.max(size);
+        } else {
+            self.name = self.name.saturating_add(size);
+        }
+    }
+}
+
+/// The first class that the compiled pattern fits into.
+fn compiled_size(pattern: &str) -> Option<usize> {
+    let schema = json!({ "pattern": pattern });
+    let compiles =
+        |size: usize| jsonschema::options().with_pattern_options(options().size_limit(size)).build(&schema).is_ok();
+    CLASSES.into_iter().find(|size| compiles(*size))
+}

@@ -1,0 +1,25 @@
+//! What schemas may say, what is refused, and what validating with them tells.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod bounds;
+mod paths;
+mod refusals;
+mod validation;
+
+use serde_json::{Value, json};
+
+use super::{Schema, SchemaError};
+
+fn refusal(schema: Value) -> SchemaError {
+    Schema::output(schema).unwrap_err()
+}
+
+/// An input schema with one property `x`.
+fn with_x(x: Value) -> Value {
+    json!({"type": "object", "properties": {"x": x}})
+}
+
+/// The text of the violations of `value`.
+fn complaint(schema: Value, value: &Value) -> String {
+    Schema::output(schema).unwrap().validate(value).unwrap_err().to_string()
+}

@@ -1,0 +1,159 @@
+//! Hostile schemas are refused, and hostile values cost a bounded number of steps.
+
+use std::thread;
+
+use serde_json::{Map, Value, json};
+
+use super::super::{MAX_CHAIN, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_VISITS, Schema, SchemaError};
+use super::{complaint, refusal};
+
+/// What a thread of the runtime has, halved.
+const STACK: usize = 1 << 20;
+const TOO_LARGE: &str = "is too large to be checked against its schema; want less at once";
+
+fn in_a_small_stack<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+    thread::Builder::new().stack_size(STACK).spawn(run).unwrap().join().unwrap()
+}
+
+fn nested(levels: usize, inner: Value, wrap: impl Fn(Value) -> Value) -> Value {
+    (0..levels).fold(inner, |inner, _| wrap(inner))
+}
+
+/// A chain of definitions, each leading to the next by `step`, the last to `end`.
+fn chained(length: usize, step: impl Fn(Value) -> Value, end: Value) -> Value {
+    let mut defs: Map<String, Value> =
+        (0..length).map(|at| (format!("d{at}"), step(json!({"$ref": format!("#/$defs/d{}", at + 1)})))).collect();
+    defs.insert(format!("d{length}"), end);
+    json!({"$ref": "#/$defs/d0", "$defs": defs})
+}
+
+#[test]
+fn a_schema_that_applies_itself_to_the_same_value_is_refused() {
+    for schema in [
+        json!({"$ref": "#"}),
+        json!({"allOf": [{"$ref": "#"}]}),
+        json!({"$ref": "#/$defs/a", "$defs": {"a": {"not": {"$ref": "#/$defs/b"}}, "b": {"if": {"$ref": "#/$defs/a"}}}}),
+        json!({"$defs": {"unused": {"$ref": "#/$defs/unused"}}}),
+    ] {
+        assert!(matches!(refusal(schema), SchemaError::Circle { .. }));
+    }
+}
+
+#[test]
+fn a_recursive_schema_is_accepted_and_validates_to_the_depth_of_the_value() {
+    let tree = json!({"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}, "n": {"type": "integer"}}, "required": ["n"]});
+    let schema = Schema::input(tree).unwrap();
+    let deep = nested(60, json!({"n": 1}), |inner| json!({"n": 1, "left": inner}));
+    assert_eq!(schema.validate(&deep), Ok(()));
+    let wrong = nested(60, json!({"n": "1"}), |inner| json!({"n": 1, "right": inner}));
+    assert_eq!(schema.validate(&wrong).unwrap_err().first().pointer, format!("{}/n", "/right".repeat(60)));
+}
+
+#[test]
+fn subschemas_are_counted_as_they_stand_and_with_every_reference_written_out() {
+    let wide = |width: usize| json!({"properties": (0..width).map(|at| (format!("p{at}"), json!(true))).collect::<Map<_, _>>()});
+    assert!(Schema::output(wide(MAX_SUBSCHEMAS - 1)).is_ok());
+    assert!(matches!(refusal(wide(MAX_SUBSCHEMAS)), SchemaError::TooMuch { what: "too many subschemas", .. }));
+    let laughs = chained(30, |next| json!({"properties": {"x": next, "y": next}}), json!(true));
+    let SchemaError::TooMuch { what, .. } = refusal(laughs) else { panic!("something else") };
+    assert_eq!(what, "too many subschemas with every `$ref` written out");
+}
+
+#[test]
+fn what_judges_one_value_is_bounded_in_number_and_length() {
+    let twice = chained(11, |next| json!({"allOf": [next, next]}), json!(true));
+    assert!(matches!(refusal(twice), SchemaError::TooMuch { max: MAX_VISITS | MAX_CHAIN, .. }));
+    assert!(Schema::output(chained(MAX_CHAIN - 2, |next| next, json!(true))).is_ok());
+    assert!(matches!(
+        refusal(chained(MAX_CHAIN - 1, |next| next, json!(true))),
+        SchemaError::TooMuch { max: MAX_CHAIN, .. }
+    ));
+    let unevaluated = nested(12, json!({}), |inner| json!({"allOf": [inner], "unevaluatedProperties": false}));
+    assert!(matches!(refusal(unevaluated), SchemaError::TooMuch { max: MAX_VISITS, .. }));
+}
+
+#[test]
+fn patterns_are_bounded_in_length_in_number_and_together() {
+    let many =
+        |count: usize| json!({"allOf": (0..count).map(|at| json!({"pattern": format!("^{at}a")})).collect::<Vec<_>>()});
+    assert!(Schema::output(many(MAX_PATTERNS)).is_ok());
+    assert!(matches!(refusal(many(MAX_PATTERNS + 1)), SchemaError::Pattern { .. }));
+    assert!(matches!(
+        refusal(json!({"pattern": "a".repeat(4097)})),
+        SchemaError::Pattern { why: "it is longer than 4 KiB", .. }
+    ));
+    let large: Vec<Value> = (0..8).map(|at| json!({"pattern": format!("[^a]{{90{at}}}")})).collect();
+    assert!(matches!(refusal(json!({"allOf": large})), SchemaError::Pattern { .. }));
+}
+
+#[test]
+fn the_worst_accepted_schema_compiles_and_validates_in_a_small_stack() {
+    in_a_small_stack(|| {
+        let end = json!({"type": "array", "items": {"$ref": "#/$defs/d0"}});
+        for half in [true, false] {
+            let step = |next| if half { json!({"anyOf": [false, next]}) } else { json!({"allOf": [next]}) };
+            let schema = Schema::output(chained(MAX_CHAIN / 2 - 1, step, end.clone())).unwrap();
+            assert_eq!(schema.validate(&nested(63, json!([]), |inner| json!([inner]))), Ok(()));
+            assert!(schema.validate(&nested(63, json!(1), |inner| json!([inner]))).is_err());
+        }
+        let long = chained(900, |next| json!({"properties": {"a": next}}), json!(true));
+        assert!(Schema::output(long).is_ok());
+        let nest = |next| nested(6, next, |inner| json!({"properties": {"a": {"items": inner}}}));
+        assert!(Schema::output(chained(100, nest, json!(true))).is_ok());
+    });
+}
+
+#[test]
+fn a_value_that_is_too_deep_is_refused_before_the_stack_ends() {
+    in_a_small_stack(|| {
+        let schema = Schema::output(json!({"items": {"$ref": "#"}, "uniqueItems": true})).unwrap();
+        let said = schema.validate(&nested(500, json!(1), |inner| json!([inner]))).unwrap_err();
+        assert_eq!(said.to_string(), "is nested too deeply; want a depth of at most 64");
+        assert_eq!(schema.validate(&nested(64, json!(1), |inner| json!([inner]))), Ok(()));
+    });
+}
+
+#[test]
+fn a_value_that_costs_too_many_steps_is_refused() {
+    let heavy = json!({"items": {"allOf": (0..1500).map(|at| json!({"minimum": -at})).collect::<Vec<_>>()}});
+    assert_eq!(complaint(heavy, &Value::Array(vec![json!(1); 50_000])), TOO_LARGE);
+    let unique = json!({"items": {"allOf": (0..500).map(|_| json!({"uniqueItems": true})).collect::<Vec<_>>()}});
+    let rows = Value::Array(vec![Value::Array((0..100).map(Value::from).collect()); 1000]);
+    assert_eq!(complaint(unique, &rows), TOO_LARGE);
+    let choice: Vec<Value> = (0..2000).map(|at| json!([at])).collect();
+    assert_eq!(complaint(json!({"items": {"enum": choice}}), &Value::Array(vec![json!([1999]); 50_000])), TOO_LARGE);
+}
+
+#[test]
+fn a_costly_pattern_runs_on_short_texts_and_a_cheap_one_on_long_texts() {
+    let costly = Schema::output(json!({"pattern": "(?:a|b)*a(?:a|b){2000}c"})).unwrap();
+    let text = "ab".repeat(1 << 19);
+    assert!(costly.validate(&json!(text[..100])).unwrap_err().to_string().starts_with("want a text"));
+    assert_eq!(costly.validate(&json!(text)).unwrap_err().to_string(), TOO_LARGE);
+    let cheap = Schema::output(json!({"pattern": r"\S"})).unwrap();
+    assert_eq!(cheap.validate(&json!(text)), Ok(()));
+}
+
+#[test]
+fn listing_a_hundred_thousand_errors_tells_the_first() {
+    let said = complaint(json!({"items": {"type": "string"}}), &Value::Array(vec![json!(1); 100_000]));
+    assert_eq!(said, "`/0`: want string, got integer");
+}
+
+#[test]
+fn alternatives_that_multiply_with_the_depth_come_to_an_end() {
+    let branch =
+        |kind: &str| json!({"properties": {"a": {"$ref": "#/$defs/e"}, "z": {"const": kind}}, "required": ["z"]});
+    let schema = json!({"$ref": "#/$defs/e", "$defs": {"e": {"oneOf": [branch("p"), branch("q")]}}});
+    let schema = Schema::output(schema).unwrap();
+    let value = |end: Value| nested(60, end, |inner| json!({"a": inner, "z": "p"}));
+    assert_eq!(schema.validate(&value(json!({"z": "q"}))), Ok(()));
+    assert!(schema.validate(&value(json!({"z": "neither"}))).is_err());
+}
+
+#[test]
+fn an_account_that_was_emptied_is_full_again_for_the_next_value() {
+    let schema = Schema::output(json!({"items": {"allOf": vec![json!({"minimum": 0}); 1500]}})).unwrap();
+    assert!(schema.validate(&Value::Array(vec![json!(1); 50_000])).is_err());
+    assert_eq!(schema.validate(&json!([1, 2])), Ok(()));
+}

@@ -1,0 +1,103 @@
+//! Which values are workspace paths.
+
+use serde_json::{Value, json};
+
+use super::super::{Schema, SchemaError};
+use super::{refusal, with_x};
+
+fn path() -> Value {
+    json!({"type": "string", "format": "workspace-path"})
+}
+
+fn found(schema: Value, input: &Value) -> Vec<String> {
+    let found = Schema::output(schema).unwrap().workspace_paths(input);
+    found.into_iter().map(|path| format!("{}={}", path.pointer, path.value)).collect()
+}
+
+#[test]
+fn paths_are_found_through_properties_items_and_references() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "path": path(), "many": {"items": path()}, "by/ref": {"$ref": "#/$defs/file"}, "note": {"type": "string"},
+            "edits": {"items": {"properties": {"in": {"$ref": "#/$defs/file"}}}},
+        },
+        "$defs": {"file": path()},
+    });
+    let input = json!({"path": "a", "many": ["b", "c"], "by/ref": "d", "note": "no", "edits": [{"in": "e"}, {}, 3], "other": "no"});
+    assert_eq!(found(schema, &input), ["/by~1ref=d", "/edits/0/in=e", "/many/0=b", "/many/1=c", "/path=a"]);
+}
+
+#[test]
+fn a_recursive_schema_finds_paths_at_every_depth_and_each_once() {
+    let schema = json!({
+        "properties": {"at": path(), "next": {"$ref": "#"}}, "$ref": "#/$defs/twin",
+        "$defs": {"twin": {"properties": {"at": path(), "next": {"$ref": "#"}}}},
+    });
+    let input = (0..60).fold(json!({"at": "end"}), |next, _| json!({"at": "x", "next": next}));
+    assert_eq!(found(schema, &input).len(), 61);
+}
+
+#[test]
+fn items_after_a_tuple_are_counted_from_where_they_begin() {
+    let schema = json!({"prefixItems": [true, true], "items": path()});
+    assert_eq!(found(schema, &json!(["a", "b", "c"])), ["/2=c"]);
+}
+
+#[test]
+fn what_is_no_string_is_no_path() {
+    let schema = json!({"properties": {"x": {"type": ["string", "null"], "format": "workspace-path"}}});
+    assert!(found(schema.clone(), &json!({"x": null})).is_empty());
+    assert!(found(schema, &json!({"x": ["a"]})).is_empty());
+}
+
+#[test]
+fn a_path_anywhere_else_is_refused_with_its_place_and_the_keyword_on_the_way() {
+    for (schema, pointer, keyword) in [
+        (json!({"anyOf": [path(), {"type": "null"}]}), "/anyOf/0", "anyOf"),
+        (json!({"allOf": [with_x(path())]}), "/allOf/0/properties/x", "allOf"),
+        (json!({"additionalProperties": path()}), "/additionalProperties", "additionalProperties"),
+        (json!({"patternProperties": {"^a": path()}}), "/patternProperties/^a", "patternProperties"),
+        (json!({"prefixItems": [path()]}), "/prefixItems/0", "prefixItems"),
+        (json!({"contains": path()}), "/contains", "contains"),
+        (json!({"if": with_x(path())}), "/if/properties/x", "if"),
+        (json!({"dependentSchemas": {"a": with_x(path())}}), "/dependentSchemas/a/properties/x", "dependentSchemas"),
+        (json!({"propertyNames": path()}), "/propertyNames", "propertyNames"),
+        (
+            json!({"items": {"$ref": "#/$defs/p"}, "not": {"$ref": "#/$defs/p"}, "$defs": {"p": path()}}),
+            "/$defs/p",
+            "not",
+        ),
+    ] {
+        let expected = SchemaError::PathPlace { pointer: pointer.into(), keyword: keyword.into() };
+        assert_eq!(refusal(schema), expected);
+    }
+}
+
+#[test]
+fn draft_07_counts_neither_tuples_nor_what_stands_beside_a_reference() {
+    let draft = "http://json-schema.org/draft-07/schema#";
+    let tuple = refusal(json!({"$schema": draft, "items": [path()]}));
+    assert!(matches!(tuple, SchemaError::PathPlace { .. }), "{tuple}");
+    let beside = refusal(json!({"$schema": draft, "properties": {"x": {"$ref": "#", "format": "workspace-path"}}}));
+    assert!(matches!(beside, SchemaError::PathPlace { .. }), "{beside}");
+}
+
+#[test]
+fn a_schema_without_paths_has_nothing_to_look_for() {
+    let without = json!({"properties": {"x": {"format": "date"}}, "$defs": {"unused": path()}});
+    assert!(!Schema::output(without).unwrap().has_workspace_paths());
+    assert!(Schema::output(with_x(path())).unwrap().has_workspace_paths());
+    let named = json!({"properties": {"format": {"const": "workspace-path"}}, "default": {"format": "workspace-path"}});
+    assert!(!Schema::output(named).unwrap().has_workspace_paths());
+}
+
+#[test]
+fn mapping_replaces_each_path_and_nothing_else() {
+    let schema = Schema::output(json!({"properties": {"a": path(), "b": {"items": path()}, "c": true}})).unwrap();
+    let mut input = json!({"a": "1", "b": ["2", "3"], "c": "4"});
+    schema.map_workspace_paths(&mut input, |pointer, value| Ok::<_, ()>(format!("{pointer}:{value}"))).unwrap();
+    assert_eq!(input, json!({"a": "/a:1", "b": ["/b/0:2", "/b/1:3"], "c": "4"}));
+    let refused = schema.map_workspace_paths(&mut input, |pointer, _| Err(pointer.to_owned()));
+    assert_eq!(refused, Err("/a".to_owned()));
+}

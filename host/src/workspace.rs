@@ -1,0 +1,80 @@
+//! The one directory that a call may see: opened once, as a handle, and never by its path again.
+
+mod resolve;
+
+pub use resolve::{LastLink, PathRefused};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use std::any::Any;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// An opened workspace. Everything below it is reached through the handle, so that a later swap of the path changes nothing.
+pub struct Workspace {
+    root: PathBuf,
+    dir: Dir,
+    mount: OnceLock<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Workspace {
+    /// Opens a directory.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError`] where it does not exist, is not a directory, or may not be read.
+    pub fn open(path: &Path) -> Result<Self, WorkspaceError> {
+        let fail = |source| WorkspaceError { path: path.to_owned(), source };
+        let root = path.canonicalize().map_err(fail)?;
+        let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(fail)?;
+        Ok(Self { root, dir, mount: OnceLock::new() })
+    }
+
+    /// Its absolute path, for people and for native tools. Guests never learn it.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Its handle.
+    #[must_use]
+    pub fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    /// Checks a path argument and gives it back relative to the workspace.
+    ///
+    /// # Errors
+    ///
+    /// [`PathRefused`] where it leads out, or cannot be a path at all.
+    pub fn resolve(&self, path: &str, last: LastLink) -> Result<String, PathRefused> {
+        resolve::resolve(&self.dir, &self.root, path, last)
+    }
+
+    /// What the sandbox keeps for this workspace, made at first use: its own form of the handle.
+    pub(crate) fn mount<T: Any + Send + Sync>(&self, make: impl FnOnce(&Dir) -> io::Result<T>) -> io::Result<Arc<T>> {
+        let mount = match self.mount.get() {
+            Some(mount) => mount.clone(),
+            None => {
+                let made: Arc<dyn Any + Send + Sync> = Arc::new(make(&self.dir)?);
+                self.mount.get_or_init(|| made).clone()
+            }
+        };
+        mount.downcast().map_err(|_| io::Error::other("another kind of sandbox mounted this workspace"))
+    }
+}
+
+impl std::fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workspace").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+/// A workspace that cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot open the workspace `{}`: {source}; give an existing directory with --workspace", path.display())]
+pub struct WorkspaceError {
+    path: PathBuf,
+    source: io::Error,
+}

@@ -1,0 +1,71 @@
+//! Builds the shipped plugins as components and lists them for the library to embed.
+//!
+//! In the repository the plugins are built from their sources. The published package carries them built, in `prebuilt/`,
+//! and then nothing is run: no cargo, no network.
+
+#[path = "build/guests.rs"]
+mod guests;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use guests::{Error, Request, Selection, script};
+
+/// The shipped plugins, in the order of their file names by bytes.
+const PLUGINS: [&str; 3] = ["calculate", "files", "search"];
+
+/// What the packages of the plugins are called, before the plugin's own name.
+const PREFIX: &str = "palisade-plugin-";
+
+fn main() -> ExitCode {
+    script::conclude(embed(&directory("CARGO_MANIFEST_DIR"), &directory("OUT_DIR")))
+}
+
+fn embed(package: &Path, out: &Path) -> Result<(), Error> {
+    script::watch(&["Cargo.toml", "build.rs", "build", "prebuilt"].map(|name| package.join(name)));
+    // Sources win over built plugins, so that what packaging left behind in a checkout can never hide a change.
+    let from_source = package.join(PLUGINS[0]).join("Cargo.toml").is_file();
+    let files = if from_source { build(package, out)? } else { prebuilt(package)? };
+    for (name, file) in PLUGINS.iter().zip(&files) {
+        let copy = out.join(format!("{name}.wasm"));
+        fs::copy(file, &copy).map_err(|source| Error::io("copy", file, source))?;
+    }
+    let list = out.join("plugins.rs");
+    fs::write(&list, listing()).map_err(|source| Error::io("write", &list, source))
+}
+
+fn build(package: &Path, out: &Path) -> Result<Vec<PathBuf>, Error> {
+    let workspace = package.parent().unwrap_or(package);
+    script::watch(&script::ingredients(workspace));
+    script::watch(&PLUGINS.map(|name| package.join(name)));
+    let target = script::target_directory(out, &env::var("TARGET").unwrap_or_default());
+    let packages = PLUGINS.map(|name| format!("{PREFIX}{name}"));
+    let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
+    let guests = Selection::Packages(&packages);
+    let built = guests::build(&Request { workspace, target: &target, guests })?;
+    Ok(built.into_iter().map(|guest| guest.path).collect())
+}
+
+fn prebuilt(package: &Path) -> Result<Vec<PathBuf>, Error> {
+    let folder = package.join("prebuilt");
+    let files = PLUGINS.map(|name| folder.join(format!("{name}.wasm")));
+    if files.iter().all(|file| file.is_file()) { Ok(files.into()) } else { Err(Error::NoPlugins { folder }) }
+}
+
+/// The Rust source of the list: each plugin's bytes are taken from the directory this script writes to.
+fn listing() -> String {
+    let entry = |name: &&str| {
+        format!(
+            "    Plugin {{ file: \"{name}.wasm\", name: \"{name}\", \
+             bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.wasm\")) }},\n"
+        )
+    };
+    let entries: String = PLUGINS.iter().map(entry).collect();
+    format!("static PLUGINS: [Plugin; {}] = [\n{entries}];\n", PLUGINS.len())
+}
+
+fn directory(variable: &str) -> PathBuf {
+    env::var_os(variable).unwrap_or_default().into()
+}

@@ -1,0 +1,117 @@
+//! A private apt: its own sources, lists and cache in one directory, so that the machine's are neither read nor written,
+//! while the proxies it is configured with still count. Needs no privileges.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::command;
+use super::error::Error;
+
+/// The suite that has both a recent `rust-src` and a `wasi-libc` with `wasm32-wasip2`.
+const SUITE: &str = "trixie-backports";
+
+/// Debian's archive keyring, under the name it has and the one it is getting.
+const KEYRINGS: [&str; 2] =
+    ["/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp"];
+
+/// An apt that knows one suite of one mirror.
+#[derive(Debug)]
+pub(crate) struct Apt {
+    home: PathBuf,
+}
+
+impl Apt {
+    /// Sets one up in `home` and fetches the suite's index, whose signature apt checks with Debian's archive keyring.
+    ///
+    /// # Errors
+    /// When there is no apt or no keyring, when the mirror cannot be reached, or when the signature is not Debian's.
+    pub(crate) fn open(home: &Path, mirror: &str) -> Result<Self, Error> {
+        let keyring = KEYRINGS.iter().find(|path| Path::new(path).is_file()).ok_or(Error::NoKeyring)?;
+        let apt = Self { home: home.to_owned() };
+        for folder in ["state/lists/partial", "cache/archives/partial", "parts", "log"] {
+            let path = home.join(folder);
+            fs::create_dir_all(&path).map_err(|source| Error::io("create", &path, source))?;
+        }
+        apt.write("state/status", "")?;
+        apt.write("sources.list", &format!("deb [signed-by={keyring}] {mirror} {SUITE} main\n"))?;
+        apt.write("apt.conf", &configuration(home))?;
+        command::run(apt.command("apt-get").arg("update"), &format!("apt-get update from {mirror}"))?;
+        Ok(apt)
+    }
+
+    /// The versions of `package` in the suite, newest first.
+    ///
+    /// # Errors
+    /// When apt fails.
+    pub(crate) fn versions(&self, package: &str) -> Result<Vec<String>, Error> {
+        let table = command::run(self.command("apt-cache").args(["madison", package]), "apt-cache madison")?;
+        let version = |line: &str| line.split('|').nth(1).map(|column| column.trim().to_owned());
+        Ok(table.lines().filter_map(version).collect())
+    }
+
+    /// Downloads the packages, each named `package` or `package=version`, and unpacks them into `into`.
+    ///
+    /// # Errors
+    /// When a package is not there, its checksum is not the index's, or it cannot be unpacked.
+    pub(crate) fn unpack(&self, packages: &[&str], into: &Path) -> Result<(), Error> {
+        let folder = self.home.join("packages");
+        for path in [&folder, into] {
+            fs::create_dir_all(path).map_err(|source| Error::io("create", path, source))?;
+        }
+        let mut download = self.command("apt-get");
+        command::run(download.arg("download").args(packages).current_dir(&folder), "apt-get download")?;
+        for file in fs::read_dir(&folder).map_err(|source| Error::io("list", &folder, source))?.flatten() {
+            command::run(command::scrubbed("dpkg").arg("-x").arg(file.path()).arg(into), "dpkg -x")?;
+        }
+        Ok(())
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = command::scrubbed(program);
+        command.arg("-q").arg("-c").arg(self.home.join("apt.conf"));
+        command
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), Error> {
+        let path = self.home.join(name);
+        fs::write(&path, text).map_err(|source| Error::io("write", &path, source))
+    }
+}
+
+/// The newest of `versions` that is exactly `release`: `1.95.0+dfsg1-1~bpo13+1` is 1.95.0, `1.95.0~beta.2` is not yet.
+pub(crate) fn matching<'a>(versions: &'a [String], release: &str) -> Option<&'a str> {
+    let is_release = |version: &&String| {
+        let upstream = version.split_once(':').map_or(version.as_str(), |(_epoch, rest)| rest);
+        upstream.strip_prefix(release).is_some_and(|rest| rest.is_empty() || rest.starts_with(['+', '-']))
+    };
+    versions.iter().find(is_release).map(String::as_str)
+}
+
+/// Read after the machine's own configuration: everything that is written goes to `home`, hooks of the machine (which
+/// clean its caches and refresh its catalogues) are dropped, and an index that fails to arrive is an error.
+fn configuration(home: &Path) -> String {
+    let home = home.display();
+    format!(
+        r##"#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear Acquire::IndexTargets::deb::DEP-11;
+#clear Acquire::IndexTargets::deb::DEP-11-icons;
+Dir::State "{home}/state";
+Dir::State::status "{home}/state/status";
+Dir::Cache "{home}/cache";
+Dir::Log "{home}/log";
+Dir::Etc::sourcelist "{home}/sources.list";
+Dir::Etc::sourceparts "{home}/parts";
+Dir::Etc::preferences "{home}/preferences";
+Dir::Etc::preferencesparts "{home}/parts";
+Acquire::Languages "none";
+Acquire::Retries "2";
+Acquire::http::Timeout "30";
+Acquire::https::Timeout "30";
+APT::Update::Error-Mode "any";
+APT::Sandbox::User "root";
+"##
+    )
+}

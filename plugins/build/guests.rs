@@ -1,0 +1,196 @@
+//! Building WebAssembly guests from a build script, as components for `wasm32-wasip2`.
+//!
+//! Shared by the build scripts that need guests, each with `#[path = "…/plugins/build/guests.rs"] mod guests;`. A nested
+//! cargo builds them in a target directory of its own, `<target>/guests`, so that it never waits for the outer cargo's lock
+//! and every profile of the outer build shares the artefacts: `<target>/guests/wasm32-wasip2/guest/…wasm`. One lock file serialises all of it.
+#![allow(dead_code, reason = "each build script that includes these modules uses the part it needs")]
+
+pub(crate) mod apt;
+pub(crate) mod command;
+pub(crate) mod error;
+pub(crate) mod script;
+pub(crate) mod sources;
+pub(crate) mod sysroot;
+pub(crate) mod target;
+pub(crate) mod toolchain;
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+pub(crate) use error::Error;
+use target::{TARGET, Target};
+use toolchain::Toolchain;
+
+/// A guest's stack in bytes: 128 KiB, an eighth of the linker's default, since the stack is memory every call has to touch
+/// and no tool needs more; a guest that recurses deeper traps instead of growing.
+const STACK: u32 = 128 * 1024;
+
+/// The profile of the workspace's manifest that guests are built with.
+const PROFILE: &str = "guest";
+
+/// What to build, and where.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    /// The directory of the workspace's manifest.
+    pub(crate) workspace: &'a Path,
+    /// The target directory of the outer build; guests and sysroots get directories below it.
+    pub(crate) target: &'a Path,
+    /// The guests.
+    pub(crate) guests: Selection<'a>,
+}
+
+/// The guests to build, each a library of crate type `cdylib`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Selection<'a> {
+    /// The libraries of these packages of the workspace.
+    Packages(&'a [&'a str]),
+    /// These examples of one package.
+    Examples {
+        /// The package.
+        package: &'a str,
+        /// The examples' names.
+        names: &'a [&'a str],
+        /// Features of the package to switch on.
+        features: &'a [&'a str],
+    },
+}
+
+/// One run of the nested cargo.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// The guests it builds.
+    pub(crate) names: Vec<String>,
+    /// The subcommand and what to build; how to build it is the same for all.
+    pub(crate) arguments: Vec<String>,
+}
+
+/// A guest that was built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Built {
+    /// The name of the package or of the example, as in the request.
+    pub(crate) name: String,
+    /// The component.
+    pub(crate) path: PathBuf,
+}
+
+/// Builds the guests, making the target first where the toolchain lacks it. Does next to nothing when all is up to date.
+///
+/// # Errors
+/// [`Error::NoTarget`] when the target is missing and cannot be made, [`Error::Guests`] when a guest does not compile.
+pub(crate) fn build(request: &Request<'_>) -> Result<Vec<Built>, Error> {
+    let toolchain = Toolchain::of_this_build()?;
+    let folder = request.target.join("guests");
+    fs::create_dir_all(&folder).map_err(|source| Error::io("create", &folder, source))?;
+    let _lock = lock(&folder.join("lock"))?;
+    let target = Target::find(&toolchain, &request.target.join("wasm32-wasip2-sysroot"))?;
+    forget_artefacts_of_another(&target, &folder)?;
+    for run in request.guests.runs() {
+        let status = nested_cargo(&toolchain, &target, request.workspace, &folder, &run).status();
+        if !status.map_err(|source| Error::io("run", Path::new(&toolchain.cargo), source))?.success() {
+            return Err(Error::Guests { names: run.names });
+        }
+    }
+    built(&request.guests, &folder.join(TARGET).join(PROFILE))
+}
+
+impl Selection<'_> {
+    /// The names of all the guests.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let (Self::Packages(names) | Self::Examples { names, .. }) = self;
+        words(names)
+    }
+
+    /// The runs of cargo that build them.
+    ///
+    /// A package gets a run of its own, as only `cargo rustc` can leave out the `rlib` that its native tests link with:
+    /// cargo does without link-time optimisation where a library is built as an `rlib` as well (an eighth of the size).
+    pub(crate) fn runs(&self) -> Vec<Run> {
+        match self {
+            Self::Packages(names) => names.iter().map(|name| Run::of_package(name)).collect(),
+            Self::Examples { package, names, features } => vec![Run::of_examples(package, names, features)],
+        }
+    }
+
+    /// The name of a guest's file below the profile's directory.
+    fn file(&self, name: &str) -> PathBuf {
+        let file = format!("{}.wasm", name.replace('-', "_"));
+        match self {
+            Self::Packages(_) => file.into(),
+            Self::Examples { .. } => Path::new("examples").join(file),
+        }
+    }
+}
+
+impl Run {
+    fn of_package(name: &str) -> Self {
+        Self {
+            names: words(&[name]),
+            arguments: words(&["rustc", "--package", name, "--lib", "--crate-type", "cdylib"]),
+        }
+    }
+
+    fn of_examples(package: &str, names: &[&str], features: &[&str]) -> Self {
+        let each = |flag: &str, names: &[&str]| names.iter().flat_map(|name| words(&[flag, name])).collect();
+        let package = words(&["build", "--package", package]);
+        Self {
+            names: words(names),
+            arguments: [package, each("--example", names), each("--features", features)].concat(),
+        }
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Waits until no other build script is at work here. A file system without locks costs only the protection.
+fn lock(path: &Path) -> Result<File, Error> {
+    let opened = File::options().create(true).truncate(false).write(true).open(path);
+    let file = opened.map_err(|source| Error::io("open", path, source))?;
+    match file.lock() {
+        Err(source) if source.kind() != io::ErrorKind::Unsupported => Err(Error::io("lock", path, source)),
+        _ => Ok(file),
+    }
+}
+
+/// Cargo does not see that a standard library was replaced, and what was compiled with the old one cannot be linked with
+/// the new one.
+fn forget_artefacts_of_another(target: &Target, folder: &Path) -> Result<(), Error> {
+    let (note, artefacts) = (folder.join("target-identity"), folder.join(TARGET));
+    let identity = target.identity();
+    if fs::read_to_string(&note).is_ok_and(|noted| noted == identity) {
+        return Ok(());
+    }
+    if artefacts.exists() {
+        fs::remove_dir_all(&artefacts).map_err(|source| Error::io("remove", &artefacts, source))?;
+    }
+    fs::write(&note, identity).map_err(|source| Error::io("write", &note, source))
+}
+
+/// The cargo that does `run`. Its standard error is the build script's, which cargo shows when the script fails.
+fn nested_cargo(toolchain: &Toolchain, target: &Target, workspace: &Path, folder: &Path, run: &Run) -> Command {
+    let mut flags = target.flags();
+    flags.push(format!("-Clink-arg=-zstack-size={STACK}"));
+    let mut cargo = command::scrubbed(&toolchain.cargo);
+    cargo
+        .current_dir(workspace)
+        .args(&run.arguments)
+        .args(["--profile", PROFILE, "--target", TARGET, "--target-dir"])
+        .arg(folder);
+    if workspace.join("Cargo.lock").is_file() {
+        cargo.arg("--locked");
+    }
+    // Encoded, because a path in them may hold a blank. With `--target` they do not reach macros and build scripts.
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}")).env("RUSTC", &toolchain.rustc).stdout(Stdio::null());
+    cargo
+}
+
+fn built(guests: &Selection<'_>, folder: &Path) -> Result<Vec<Built>, Error> {
+    let one = |name: String| {
+        let path = folder.join(guests.file(&name));
+        if path.is_file() { Ok(Built { name, path }) } else { Err(Error::Missing { path }) }
+    };
+    guests.names().into_iter().map(one).collect()
+}

@@ -1,0 +1,42 @@
+//! How a number is written out.
+
+/// The largest magnitude up to which every whole number has a double of its own: 2^53.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Writes whole numbers up to 2^53 without a fraction, and every other number as the shortest text that reads back as
+/// the same double.
+pub(crate) fn show(value: f64) -> String {
+    if value == 0.0 {
+        // Zero has a sign in floating point, which nobody who asks for `0 * -1` wants to read.
+        "0".to_owned()
+    } else if value.fract() == 0.0 && value.abs() <= EXACT {
+        format!("{value}")
+    } else {
+        format!("{value:?}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::show;
+
+    #[test]
+    fn whole_numbers_have_no_fraction_up_to_two_to_the_53() {
+        assert_eq!(show(3.0), "3");
+        assert_eq!(show(-9_007_199_254_740_992.0), "-9007199254740992");
+        assert_eq!(show(9_007_199_254_740_994.0), "9007199254740994.0");
+        assert_eq!(show(1e300), "1e300");
+    }
+
+    #[test]
+    fn other_numbers_are_the_shortest_text_that_reads_back() {
+        assert_eq!(show(0.1 + 0.2), "0.30000000000000004");
+        assert_eq!(show(0.5), "0.5");
+        assert_eq!(show(1e-7), "1e-7");
+    }
+
+    #[test]
+    fn zero_has_no_sign() {
+        assert_eq!(show(-0.0), "0");
+    }
+}

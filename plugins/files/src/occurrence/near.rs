@@ -1,0 +1,135 @@
+//! What in a text comes close to one that does not occur in it.
+
+/// How many lines of a text that does not occur are compared; the first that differs is all that is named.
+const MAX_LINES: usize = 200;
+
+/// The longest text that is quoted back whole.
+const MAX_QUOTED: usize = 1_000;
+
+const ADVICE: &str = "read the file again and copy the text exactly, with its indentation and line breaks";
+
+/// Says what in `text` comes close to `old`, which does not occur in it, and what to do.
+pub(super) fn hint(text: &str, old: &str) -> String {
+    let wanted: Vec<_> = old.trim_matches('\n').lines().take(MAX_LINES).map(normal).collect();
+    let lines: Vec<_> = text.lines().collect();
+    match closest(&lines, &wanted) {
+        Some(near) if near.equal >= wanted.len() => same_but_for_blanks(text, &lines, near, old),
+        Some(near) => differs_later(near),
+        None => ADVICE.to_owned(),
+    }
+}
+
+/// A place in the text, and how many lines from there on equal the wanted ones but for white space.
+#[derive(Clone, Copy)]
+struct Near {
+    line: usize,
+    equal: usize,
+}
+
+fn closest(lines: &[&str], wanted: &[String]) -> Option<Near> {
+    // A text of nothing but blanks is close to everything, which helps nobody.
+    if wanted.iter().all(String::is_empty) {
+        return None;
+    }
+    let normal_lines: Vec<_> = lines.iter().map(|line| normal(line)).collect();
+    let nears =
+        (0..lines.len()).map(|line| Near { line, equal: equal(normal_lines.get(line..).unwrap_or_default(), wanted) });
+    // Of several that are equally close `max_by_key` gives the last, and the first is what people look for.
+    nears.rev().filter(|near| near.equal > 0).max_by_key(|near| near.equal)
+}
+
+/// How many of the wanted lines stand at the start of `lines`. The wanted text may begin and end within a line.
+fn equal(lines: &[String], wanted: &[String]) -> usize {
+    let last = wanted.len().saturating_sub(1);
+    let agree = |(number, (line, want)): (usize, (&String, &String))| match number {
+        0 if last == 0 => !want.is_empty() && line.contains(want.as_str()),
+        0 => line.ends_with(want.as_str()),
+        _ if number == last => line.starts_with(want.as_str()),
+        _ => line == want,
+    };
+    lines.iter().zip(wanted).enumerate().take_while(|pair| agree(*pair)).count()
+}
+
+fn same_but_for_blanks(text: &str, lines: &[&str], near: Near, old: &str) -> String {
+    let last = near.line.saturating_add(near.equal).saturating_sub(1);
+    let place = if near.equal == 1 {
+        format!("line {} differs", near.line)
+    } else {
+        format!("lines {} to {last} differ", near.line)
+    };
+    let endings =
+        if text.contains("\r\n") && !old.contains("\r\n") { "; the file ends its lines with CRLF" } else { "" };
+    let quoted = lines.get(near.line..=last).map(|lines| lines.join("\n")).unwrap_or_default();
+    if quoted.len() <= MAX_QUOTED {
+        format!("{place} from it only in white space (counted from 0{endings}), which must match, too:\n{quoted}")
+    } else {
+        format!("{place} from it only in white space (counted from 0{endings}), which must match, too; {ADVICE}")
+    }
+}
+
+fn differs_later(near: Near) -> String {
+    let Near { line, equal } = near;
+    let differs = line.saturating_add(equal);
+    let begins = if equal == 1 { "its first line is".to_owned() } else { format!("its first {equal} lines are") };
+    format!("{begins} at line {line}, and line {differs} is where it differs (counted from 0); {ADVICE}")
+}
+
+fn normal(line: &str) -> String {
+    let words: Vec<_> = line.split_whitespace().collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "fn main() {\n    let x  = 1;\n    let y = 2;\n}\n";
+
+    #[test]
+    fn a_text_that_differs_only_in_white_space_is_quoted_as_it_stands_in_the_file() {
+        let wanted =
+            "line 1 differs from it only in white space (counted from 0), which must match, too:\n    let x  = 1;";
+        assert_eq!(hint(TEXT, "let x = 1;"), wanted);
+        let wanted = "lines 1 to 2 differ from it only in white space (counted from 0), which must match, too:\n    \
+                      let x  = 1;\n    let y = 2;";
+        assert_eq!(hint(TEXT, "\tlet x = 1;\n\tlet y = 2;\n"), wanted);
+    }
+
+    #[test]
+    fn a_text_may_begin_and_end_within_a_line() {
+        assert!(hint(TEXT, "x = 1;\n  let y").starts_with("lines 1 to 2 differ"));
+    }
+
+    #[test]
+    fn other_line_endings_are_named() {
+        assert!(hint("a b\r\nc\r\n", "a b\nc").contains("the file ends its lines with CRLF"));
+        assert!(!hint("a  b\nc\n", "a b\nc").contains("CRLF"));
+    }
+
+    #[test]
+    fn a_text_that_only_begins_in_the_file_is_followed_to_where_it_differs() {
+        let said = hint(TEXT, "fn main() {\n    let x  = 1;\n    let z = 3;\n}");
+        assert!(
+            said.starts_with("its first 2 lines are at line 0, and line 2 is where it differs (counted from 0);"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn the_first_of_several_close_places_is_named() {
+        assert!(hint("a  b\nx\na  b\n", "a b").starts_with("line 0 differs"));
+    }
+
+    #[test]
+    fn where_nothing_is_close_there_is_only_advice() {
+        assert_eq!(hint(TEXT, "struct"), ADVICE);
+        assert_eq!(hint(TEXT, " \n "), ADVICE);
+        assert_eq!(hint("", "a"), ADVICE);
+    }
+
+    #[test]
+    fn long_texts_are_not_quoted() {
+        let long = "word ".repeat(500);
+        assert!(hint(&long.replace(' ', "  "), long.trim_end()).ends_with(ADVICE));
+    }
+}

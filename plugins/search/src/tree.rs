@@ -1,0 +1,147 @@
+//! Walks the files below a directory, in the order of their names, without those that are to be ignored.
+
+#[cfg(test)]
+mod tests;
+
+use crate::unread::{Unread, refusal};
+use ignore::{DirEntry, Walk, WalkBuilder};
+use palisade_guest::Result;
+use std::error::Error;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// A file, or a directory with everything below it, of a workspace.
+pub(crate) struct Tree {
+    /// The workspace, as the system knows it.
+    root: PathBuf,
+    /// What is walked, relative to the workspace; empty for all of it.
+    base: PathBuf,
+}
+
+/// Something that is no directory.
+pub(crate) struct Found {
+    /// Its path, relative to the workspace.
+    pub(crate) path: PathBuf,
+    /// Whether it is a regular file, and not a link, a pipe or a device.
+    pub(crate) is_file: bool,
+}
+
+impl Tree {
+    /// The tree below `path` in the workspace of this call.
+    pub(crate) fn here(path: &Path) -> Self {
+        Self::of(Path::new("."), path)
+    }
+
+    /// The tree below `path` in any other directory.
+    pub(crate) fn of(root: &Path, path: &Path) -> Self {
+        let base = path.components().filter(|part| *part != Component::CurDir).collect();
+        Self { root: root.to_owned(), base }
+    }
+
+    /// What is walked, relative to the workspace.
+    pub(crate) fn base(&self) -> &Path {
+        &self.base
+    }
+
+    /// The path to hand to the system for one that was found.
+    pub(crate) fn at(&self, path: &Path) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// Whether the base is a directory; an error if it cannot be looked at.
+    pub(crate) fn is_directory(&self) -> Result<bool> {
+        let metadata = fs::metadata(self.at(&self.base)).map_err(|error| refusal(&self.base, &error))?;
+        Ok(metadata.is_dir())
+    }
+
+    /// Hands every file to `visit`, sorted within each directory, until it says stop; gives what could not be read.
+    ///
+    /// The walk begins at the workspace and keeps to the way to the base, so that what the directories above it ignore
+    /// is ignored. If that leaves the base itself out it was asked for all the same, and is walked on its own.
+    pub(crate) fn each(&self, mut visit: impl FnMut(Found) -> Result<Next>) -> Result<Unread> {
+        let mut unread = Unread::default();
+        let reached = self.walk(self.pruned(), &mut unread, &mut visit)?;
+        if !reached {
+            self.walk(
+                builder(&self.at(&self.base)).filter_entry(|entry| !is_git(entry)).build(),
+                &mut unread,
+                &mut visit,
+            )?;
+        }
+        Ok(unread)
+    }
+
+    /// Walks, and tells whether the base was reached.
+    fn walk(&self, walk: Walk, unread: &mut Unread, visit: &mut impl FnMut(Found) -> Result<Next>) -> Result<bool> {
+        let mut reached = false;
+        for entry in walk {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    self.note(unread, &error);
+                    continue;
+                }
+            };
+            let path = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
+            reached |= path.starts_with(&self.base);
+            let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+            if is_directory || !path.starts_with(&self.base) {
+                continue;
+            }
+            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+            if visit(Found { path: path.to_owned(), is_file })? == Next::Stop {
+                break;
+            }
+        }
+        Ok(reached)
+    }
+
+    fn pruned(&self) -> Walk {
+        let (root, base) = (self.root.clone(), self.base.clone());
+        let keep = move |entry: &DirEntry| {
+            let path = entry.path().strip_prefix(&root).unwrap_or(entry.path());
+            !is_git(entry) && (path.starts_with(&base) || base.starts_with(path))
+        };
+        builder(&self.root).filter_entry(keep).build()
+    }
+
+    fn note(&self, unread: &mut Unread, error: &ignore::Error) {
+        let path = path_of(error).unwrap_or(&self.base);
+        let path = path.strip_prefix(&self.root).unwrap_or(path);
+        unread.add(path, root_cause(error.io_error().map_or(error as &dyn Error, |error| error)));
+    }
+}
+
+/// What a visitor wants next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Next {
+    /// The next file.
+    More,
+    /// The end.
+    Stop,
+}
+
+/// A walk that depends on nothing but the workspace: no configuration of a user, no directory above. `.gitignore`
+/// counts in a workspace without `.git`, too, because a part of a repository may be the workspace.
+fn builder(start: &Path) -> WalkBuilder {
+    let mut builder = WalkBuilder::new(start);
+    builder.hidden(false).parents(false).git_global(false).require_git(false).sort_by_file_name(Ord::cmp);
+    builder
+}
+
+fn is_git(entry: &DirEntry) -> bool {
+    entry.file_name() == ".git"
+}
+
+/// What is at the bottom of an error: the layers above it repeat the path, and as the system knows it.
+fn root_cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    error.source().map_or(error, root_cause)
+}
+
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
+        _ => None,
+    }
+}

@@ -1,0 +1,73 @@
+//! What was not looked at because it could not be read: one such file must not end a search, and must not go
+//! unmentioned.
+
+use palisade_guest::Error;
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// How many entries could not be read, and the first of them.
+#[derive(Debug, Default)]
+pub(crate) struct Unread {
+    count: usize,
+    first: Option<String>,
+}
+
+impl Unread {
+    /// Notes one more.
+    pub(crate) fn add(&mut self, path: &Path, why: impl fmt::Display) {
+        self.count = self.count.saturating_add(1);
+        self.first.get_or_insert_with(|| format!("{}: {why}", shown(path)));
+    }
+
+    /// A line for the end of an output, or nothing.
+    pub(crate) fn note(&self) -> String {
+        match (self.count, &self.first) {
+            (0, _) | (_, None) => String::new(),
+            (1, Some(first)) => format!("[1 entry could not be read: {first}]\n"),
+            (count, Some(first)) => format!("[{count} entries could not be read, among them {first}]\n"),
+        }
+    }
+}
+
+/// A path as it is shown to the caller, who may have meant the workspace itself with an empty one.
+pub(crate) fn shown(path: &Path) -> String {
+    if path.as_os_str().is_empty() { "`.`".to_owned() } else { format!("`{}`", path.display()) }
+}
+
+/// The path that the caller named could not be read.
+pub(crate) fn refusal(path: &Path, error: &io::Error) -> Error {
+    let path = shown(path);
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            Error::not_found(format!("{path} does not exist; list_dir and find_files show what does"))
+        }
+        io::ErrorKind::PermissionDenied => {
+            Error::permission_denied(format!("not permitted to read {path} ({})", error.kind()))
+        }
+        _ => Error::failed(format!("cannot read {path}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_read_is_counted_and_the_first_named() {
+        let mut unread = Unread::default();
+        assert_eq!(unread.note(), "");
+        unread.add(Path::new("a"), "locked");
+        assert_eq!(unread.note(), "[1 entry could not be read: `a`: locked]\n");
+        unread.add(Path::new("b"), "locked");
+        assert_eq!(unread.note(), "[2 entries could not be read, among them `a`: locked]\n");
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_read_is_named_with_the_reason() {
+        let said = |kind| refusal(Path::new(""), &io::Error::from(kind)).to_string();
+        assert_eq!(said(io::ErrorKind::PermissionDenied), "not permitted to read `.` (permission denied)");
+        assert!(said(io::ErrorKind::NotFound).starts_with("`.` does not exist;"));
+        assert_eq!(said(io::ErrorKind::TimedOut), "cannot read `.`: timed out");
+    }
+}

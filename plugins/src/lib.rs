@@ -1,0 +1,30 @@
+//! The tools that come with Palisade, each a WebAssembly component, embedded into the program.
+//!
+//! ```
+//! let names: Vec<&str> = palisade_plugins::all().iter().map(|plugin| plugin.name).collect();
+//! assert_eq!(names, ["calculate", "files", "search"]);
+//! ```
+
+/// A shipped plugin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Plugin {
+    /// The name of its file, such as `files.wasm`.
+    pub file: &'static str,
+    /// Its name, such as `files`.
+    pub name: &'static str,
+    /// The component itself.
+    pub bytes: &'static [u8],
+}
+
+/// Every shipped plugin, in the order of their file names by bytes.
+pub fn all() -> &'static [Plugin] {
+    &PLUGINS
+}
+
+impl std::fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plugin").field("file", &self.file).field("bytes", &self.bytes.len()).finish_non_exhaustive()
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/plugins.rs"));
