@@ -12,7 +12,7 @@ use crate::registry::{Origin, Registered, Registry};
 use crate::sandbox::{Limits, limits};
 use crate::session::Session;
 use crate::tool::error::named;
-use crate::tool::{Call, ErrorKind, SideEffects, ToolResult};
+use crate::tool::{Call, ErrorKind, ExecutionKind, SideEffects, ToolResult};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +45,11 @@ impl Dispatcher {
             }
         };
         let (id, name) = (call.id.clone(), call.tool.clone());
+        if tokio::runtime::Handle::try_current().is_err() {
+            let kind =
+                ErrorKind::execution(ExecutionKind::Internal, "a call needs a tokio runtime with its timers enabled");
+            return terminal.finish(ToolResult::failure(id, &name, kind));
+        }
         let result = match self.road(session, call, &tool, &terminal).await {
             Ok(result) => result,
             Err(kind) => ToolResult::failure(id, &name, kind),

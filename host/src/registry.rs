@@ -5,6 +5,7 @@ mod nearest;
 pub use nearest::nearest_names;
 
 use crate::execution::Factory;
+use crate::tool::formats::{Format, Strictness, export_all};
 use crate::tool::{Definition, Digest};
 use arc_swap::ArcSwap;
 use serde_json::Value;
@@ -82,6 +83,7 @@ struct Snapshot {
     order: Vec<Arc<Registered>>,
     by_name: HashMap<String, Arc<Registered>>,
     listing: OnceLock<Arc<[Value]>>,
+    exported: [OnceLock<Arc<Value>>; Format::ALL.len()],
 }
 
 impl Registry {
@@ -98,7 +100,7 @@ impl Registry {
     /// [`DuplicateTool`] where the name is taken; nothing changes then.
     pub fn register(&self, factory: Factory) -> Result<&Self, DuplicateTool> {
         let definition = factory().definition().clone();
-        self.add(vec![Registered { definition, factory, origin: Origin::Native }])
+        self.add(&[Registered { definition, factory, origin: Origin::Native }])
     }
 
     /// Adds all tools of a plugin, or none.
@@ -108,12 +110,12 @@ impl Registry {
         tools: Vec<(Definition, Factory)>,
     ) -> Result<&Self, DuplicateTool> {
         let entry = |(definition, factory)| Registered { definition, factory, origin: origin.clone() };
-        self.add(tools.into_iter().map(entry).collect())
+        self.add(&tools.into_iter().map(entry).collect::<Vec<_>>())
     }
 
-    fn add(&self, entries: Vec<Registered>) -> Result<&Self, DuplicateTool> {
+    fn add(&self, entries: &[Registered]) -> Result<&Self, DuplicateTool> {
         let mut refused = None;
-        self.0.rcu(|old| match old.with(&entries) {
+        self.0.rcu(|old| match old.with(entries) {
             Ok(new) => {
                 refused = None;
                 Arc::new(new)
@@ -179,6 +181,20 @@ impl Registry {
         snapshot.listing.get_or_init(|| snapshot.order.iter().map(|tool| tool.definition.to_json()).collect()).clone()
     }
 
+    /// All definitions in a provider's format, schemas as they are. Made once for each state of the registry, and again after a change.
+    #[must_use]
+    pub fn export(&self, format: Format) -> Arc<Value> {
+        let snapshot = self.0.load();
+        let made = || {
+            let views: Vec<_> = snapshot.order.iter().map(|tool| tool.definition.view()).collect();
+            Arc::new(export_all(&views, format, Strictness::AsIs).0)
+        };
+        match Format::ALL.iter().position(|known| *known == format).and_then(|index| snapshot.exported.get(index)) {
+            Some(cell) => cell.get_or_init(made).clone(),
+            None => made(),
+        }
+    }
+
     /// A new registry with only the tools named, in the order named.
     ///
     /// # Errors
@@ -211,7 +227,7 @@ impl Registry {
 impl Snapshot {
     fn from_order(order: Vec<Arc<Registered>>) -> Self {
         let by_name = order.iter().map(|tool| (tool.definition.name().to_string(), tool.clone())).collect();
-        Self { order, by_name, listing: OnceLock::new() }
+        Self { order, by_name, listing: OnceLock::new(), exported: Default::default() }
     }
 
     fn with(&self, entries: &[Registered]) -> Result<Self, DuplicateTool> {

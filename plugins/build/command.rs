@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::process::{Command, Stdio};
 
 use super::error::Error;
@@ -39,10 +40,13 @@ pub(crate) fn scrubbed(program: impl AsRef<OsStr>) -> Command {
 /// Runs `command` to its end and returns what it printed.
 ///
 /// # Errors
-/// [`Error::NoProgram`] when it cannot be started, [`Error::Command`] when it reports failure; `what` says what it was for.
+/// [`Error::NoProgram`] when it is not installed, [`Error::Command`] when it reports failure; `what` says what it was for.
 pub(crate) fn run(command: &mut Command, what: &str) -> Result<String, Error> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|_| Error::NoProgram { program })?;
+    let output = command.output().map_err(|source| match source.kind() {
+        ErrorKind::NotFound => Error::NoProgram { program },
+        _ => Error::Io { what: format!("cannot run {program}"), source },
+    })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

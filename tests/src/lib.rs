@@ -1,1 +1,19 @@
-//! Stub.
+//! What the suites share: guests, workspaces with a canary beside them, and one way to run a case through the library and through the program.
+
+pub mod case;
+pub mod events;
+pub mod guest;
+pub mod native;
+pub mod program;
+pub mod seen;
+pub mod uniform;
+pub mod wat;
+pub mod world;
+
+pub use case::{Case, Plugins};
+pub use events::Recorder;
+pub use guest::Guest;
+pub use program::Program;
+pub use seen::Seen;
+pub use wat::Wat;
+pub use world::World;

@@ -1,2 +1,46 @@
-//! Stub.
-fn main() {}
+//! Support of the repository: `cargo xtask readme` keeps the documents true, `cargo xtask package` the published crates whole.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for developers, which talks to whoever started it"
+)]
+
+mod documents;
+#[allow(clippy::print_stdout, clippy::print_stderr, reason = "build scripts, whose words nobody reads here")]
+#[path = "../../plugins/build/guests.rs"]
+mod guests;
+mod packages;
+mod place;
+
+use place::Place;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask readme     run the commands of the documents and compare what they print
+cargo xtask package    package the published crates and build each from its package
+cargo xtask prebuild   put the built plugins into plugins/prebuilt, as publishing needs them";
+
+fn main() -> ExitCode {
+    let task = std::env::args().nth(1).unwrap_or_default();
+    match run(&task) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask {task}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: &str) -> anyhow::Result<ExitCode> {
+    let place = Place::find()?;
+    match task {
+        "readme" => documents::check(&place)?,
+        "package" => packages::package(&place)?,
+        "prebuild" => packages::prebuild(&place)?,
+        _ => {
+            eprintln!("{USAGE}");
+            return Ok(ExitCode::from(2));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -24,8 +24,8 @@ pub(super) struct Common {
     /// The directory that tools see
     #[arg(long, short = 'w', global = true, value_name = "DIR", env = "PALISADE_WORKSPACE", default_value = ".")]
     pub(super) workspace: PathBuf,
-    /// Also load the plugins (`.wasm`) of this directory; can be given several times
-    #[arg(long, short = 'p', global = true, value_name = "DIR", env = "PALISADE_PLUGINS", value_delimiter = PATH_SEPARATOR)]
+    /// Also load the plugins (`.wasm`) of this directory; can be given several times [env: PALISADE_PLUGINS]
+    #[arg(long, short = 'p', global = true, value_name = "DIR")]
     pub(super) plugins: Vec<PathBuf>,
     /// Leave out the plugins that come with palisade
     #[arg(long, global = true)]
@@ -37,11 +37,6 @@ pub(super) struct Common {
     #[arg(long, short = 'v', global = true)]
     pub(super) verbose: bool,
 }
-
-#[cfg(windows)]
-const PATH_SEPARATOR: char = ';';
-#[cfg(not(windows))]
-const PATH_SEPARATOR: char = ':';
 
 #[derive(Subcommand)]
 pub(super) enum Verb {

@@ -21,11 +21,20 @@ pub(super) fn settings(common: &Common) -> Result<Settings, Failure> {
     }
     let mut settings = Settings::from_files(&user, &common.workspace.join(PROJECT_FILE))?;
     settings.apply_environment(|name| std::env::var(name).ok()).map_err(Failure::usage)?;
-    let directories =
-        (!common.plugins.is_empty()).then(|| [settings.directories.value.clone(), common.plugins.clone()].concat());
-    settings.directories.set(directories, || Origin::Flag("--plugins"));
+    let named = std::env::var_os("PALISADE_PLUGINS")
+        .map(|list| std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect());
+    add_directories(&mut settings, named.unwrap_or_default(), Origin::Environment("PALISADE_PLUGINS"));
+    add_directories(&mut settings, common.plugins.clone(), Origin::Flag("--plugins"));
     settings.builtin.set(common.no_builtin.then_some(false), || Origin::Flag("--no-builtin"));
     Ok(settings)
+}
+
+/// Directories add up: those of a weaker source come first.
+fn add_directories(settings: &mut Settings, more: Vec<PathBuf>, origin: Origin) {
+    if !more.is_empty() {
+        let all = [settings.directories.value.clone(), more].concat();
+        settings.directories.set(Some(all), || origin);
+    }
 }
 
 /// The user's own file.
@@ -41,12 +50,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
     let base =
         Host::builder().workspace(&common.workspace).shipped(shipped).limits(settings.limits()).cache(cache_mode());
     let loading = Loading::observer();
-    settings
-        .directories
-        .value
-        .iter()
-        .fold(base, |builder, directory| builder.plugins(directory))
-        .observe_loading(loading)
+    settings.directories.value.iter().fold(base, HostBuilder::plugins).observe_loading(loading)
 }
 
 /// `PALISADE_CACHE` names another directory for compiled code, or `off`.

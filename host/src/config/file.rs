@@ -155,7 +155,7 @@ impl FileConfig {
             )?,
             tools: confirm.tools.iter().map(|(tool, mode)| tool_mode(tool, mode)).collect::<Result<_, _>>()?,
             confirm_timeout: confirm.timeout.as_deref().map(|text| duration("confirm.timeout", text)).transpose()?,
-            trusted: raw.trusted.into_iter().map(trusted).collect::<Result<_, _>>()?,
+            trusted: raw.trusted.iter().map(trusted).collect::<Result<_, _>>()?,
             memory: raw.limits.memory.as_deref().map(memory).transpose()?,
             timeout: raw.limits.timeout.as_deref().map(|text| call_time("limits.timeout", text)).transpose()?,
             concurrency: raw.limits.concurrency.map(concurrency).transpose()?,
@@ -203,7 +203,7 @@ fn tool_mode(tool: &str, text: &str) -> Result<(String, Mode), String> {
     Ok((tool.to_owned(), mode(&format!("confirm.tools.{tool}"), text)?))
 }
 
-fn trusted(raw: RawTrusted) -> Result<Trusted, String> {
+fn trusted(raw: &RawTrusted) -> Result<Trusted, String> {
     let overrides = modes("trusted", [&raw.none, &raw.read, &raw.write, &raw.execute, &raw.network])?;
     Ok(Trusted { workspace: expand(&raw.workspace), overrides })
 }

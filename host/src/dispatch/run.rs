@@ -8,14 +8,13 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a cancelled or overdue native tool gets to end before it is abandoned.
 const NATIVE_GRACE: Duration = Duration::from_secs(30);
 
 /// Runs one call of a tool that may run.
 pub(super) async fn run(tool: &Registered, input: ValidInput, context: &ToolContext, id: CallId) -> ToolResult {
-    let start = Instant::now();
     let outcome = caught(execute(tool, input, context)).await;
     let name = tool.definition().name().as_str();
     let mut result = match outcome {
@@ -23,7 +22,7 @@ pub(super) async fn run(tool: &Registered, input: ValidInput, context: &ToolCont
         Err(kind) => ToolResult::failure(id, name, kind),
     };
     let report = context.take_report();
-    result.duration = start.elapsed();
+    result.duration = context.elapsed();
     result.usage = report.usage;
     // What the host saw stands above what the tool says; a native tool has nobody else to say it.
     if matches!(tool.origin(), Origin::Plugin { .. }) {
@@ -38,7 +37,10 @@ async fn execute(tool: &Registered, input: ValidInput, context: &ToolContext) ->
     match tool.origin() {
         // The sandbox keeps its own deadline, over everything that it does.
         Origin::Plugin { .. } => instance.execute(input, context).await,
-        Origin::Native => native(&*instance, input, context).await,
+        Origin::Native => {
+            let _ = context.deadline();
+            native(&*instance, input, context).await
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::tool::{CallId, Usage};
 use crate::workspace::Workspace;
 use serde_json::{Map, Value};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -97,13 +97,12 @@ pub struct ToolContext {
     workspace: Arc<Workspace>,
     cancel: CancellationToken,
     time_limit: Duration,
-    deadline: Instant,
+    deadline: OnceLock<Instant>,
     sink: Arc<dyn Sink>,
     report: Mutex<Report>,
 }
 
 impl ToolContext {
-    /// The call's clock starts here.
     pub(crate) fn new(
         caller: Caller,
         workspace: Arc<Workspace>,
@@ -111,15 +110,7 @@ impl ToolContext {
         time_limit: Duration,
         sink: Arc<dyn Sink>,
     ) -> Self {
-        Self {
-            caller,
-            workspace,
-            cancel,
-            time_limit,
-            deadline: Instant::now() + time_limit,
-            sink,
-            report: Mutex::default(),
-        }
+        Self { caller, workspace, cancel, time_limit, deadline: OnceLock::new(), sink, report: Mutex::default() }
     }
 
     /// Who calls.
@@ -157,16 +148,24 @@ impl ToolContext {
         self.time_limit
     }
 
-    /// When the call will be stopped.
+    /// When the call will be stopped. The clock starts when this is first asked: what a call waits for before that is not its own time.
     #[must_use]
     pub fn deadline(&self) -> Instant {
-        self.deadline
+        *self.deadline.get_or_init(|| Instant::now() + self.time_limit)
+    }
+
+    /// How long the call's clock has run.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.deadline.get().map_or(Duration::ZERO, |deadline| {
+            self.time_limit.saturating_sub(deadline.saturating_duration_since(Instant::now()))
+        })
     }
 
     /// How much time is left.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+        self.deadline().saturating_duration_since(Instant::now())
     }
 
     /// Where messages go.

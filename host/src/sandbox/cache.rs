@@ -116,13 +116,14 @@ fn entry_name(engine: &Engine, digest: Digest) -> String {
 }
 
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
+    let mut file = File::open(path)?;
     let size = file.metadata()?.len();
     if size > MAX_ENTRY {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    let mut entry = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-    file.take(MAX_ENTRY).read_to_end(&mut entry)?;
+    // Known in advance, so that megabytes are read in one go.
+    let mut entry = vec![0; usize::try_from(size).unwrap_or(0)];
+    file.read_exact(&mut entry)?;
     Ok(entry)
 }
 

@@ -26,7 +26,7 @@ const OUTPUT: JsonBounds = JsonBounds { bytes: limits::RESULT as usize, depth: 6
 const FILES: usize = 10_000;
 
 /// Checks one definition of a plugin.
-pub(super) fn definition(raw: exported::Definition) -> Result<Definition, PluginRefused> {
+pub(super) fn definition(raw: &exported::Definition) -> Result<Definition, PluginRefused> {
     let tool = elided(&raw.name, 64);
     let refused = |source: DefinitionError| PluginRefused::Tool { tool: tool.clone(), source };
     let input = Schema::parse_input(&raw.input_schema).map_err(DefinitionError::Input).map_err(refused)?;
@@ -109,7 +109,7 @@ fn output(raw: exported::Output, definition: &Definition) -> Result<ToolOutput, 
     }
     let content = raw.content.into_iter().map(block).collect::<Result<Vec<_>, _>>()?;
     let metadata =
-        object(&raw.metadata).map_err(|reason| contract(format!("its metadata is not a JSON object: {reason}")))?;
+        object(&raw.metadata).map_err(|reason| contract(&format!("its metadata is not a JSON object: {reason}")))?;
     if raw.success {
         conforms(&content, definition)?;
     }
@@ -126,9 +126,9 @@ fn conforms(content: &[Content], definition: &Definition) -> Result<(), ErrorKin
     let Some(schema) = definition.output_schema() else { return Ok(()) };
     match content {
         [Content::Json(value)] => {
-            schema.validate(value).map_err(|wrong| contract(format!("its output breaks its own schema: {wrong}")))
+            schema.validate(value).map_err(|wrong| contract(&format!("its output breaks its own schema: {wrong}")))
         }
-        _ => Err(contract("it has an output schema, so a successful output is exactly one json block".to_owned())),
+        _ => Err(contract("it has an output schema, so a successful output is exactly one json block")),
     }
 }
 
@@ -159,7 +159,7 @@ fn block(block: wit::Content) -> Result<Content, ErrorKind> {
         wit::Content::Text(text) => Content::Text(text),
         wit::Content::Json(text) => Content::Json(
             parse_bounded(&text, OUTPUT)
-                .map_err(|error| contract(format!("a json block of its output is not valid JSON: {error}")))?,
+                .map_err(|error| contract(&format!("a json block of its output is not valid JSON: {error}")))?,
         ),
         wit::Content::Image(media) => Content::Image { mime: media.mime, data: media.data },
         wit::Content::Audio(media) => Content::Audio { mime: media.mime, data: media.data },
@@ -175,7 +175,7 @@ fn block(block: wit::Content) -> Result<Content, ErrorKind> {
     })
 }
 
-fn contract(what: String) -> ErrorKind {
+fn contract(what: &str) -> ErrorKind {
     ErrorKind::execution(ExecutionKind::Contract, format!("the plugin broke its contract: {what}"))
 }
 

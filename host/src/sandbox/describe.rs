@@ -30,7 +30,7 @@ impl Sandbox {
         if format!("{first:?}") != format!("{second:?}") {
             return Err(PluginRefused::Unstable);
         }
-        checked(first)
+        checked(&first)
     }
 
     async fn ask(&self, pre: &PluginPre<State>) -> Result<Vec<wit::Definition>, PluginRefused> {
@@ -65,11 +65,11 @@ fn reason(stop: Stop) -> String {
     }
 }
 
-fn checked(described: Vec<wit::Definition>) -> Result<Vec<Definition>, PluginRefused> {
+fn checked(described: &[wit::Definition]) -> Result<Vec<Definition>, PluginRefused> {
     if described.is_empty() || described.len() > MAX_TOOLS {
         return Err(PluginRefused::Count(described.len()));
     }
-    let definitions = described.into_iter().map(convert::definition).collect::<Result<Vec<_>, _>>()?;
+    let definitions = described.iter().map(convert::definition).collect::<Result<Vec<_>, _>>()?;
     let mut names = HashSet::new();
     match definitions.iter().find(|definition| !names.insert(definition.name().clone())) {
         Some(twice) => Err(PluginRefused::TwiceNamed(twice.name().to_string())),

@@ -13,6 +13,8 @@ use wasmtime::Trap;
 const FUEL_TEXT: &str = "fuel allocated for hostcalls has been exhausted";
 /// What wasmtime says when a store's resource table is full.
 const TABLE_TEXT: &str = "resource table has no free keys";
+/// What it says when a store holds too many handles of the component model.
+const HANDLES_TEXT: &str = "store handle limit exceeded";
 /// How much of a guest's last words on standard error is passed on, in bytes.
 const LAST_WORDS: usize = 2 << 10;
 
@@ -47,18 +49,18 @@ impl Ended {
 }
 
 /// Judges an error that came out of a guest.
-pub(super) fn classify(error: wasmtime::Error, state: &State) -> Ended {
+pub(super) fn classify(error: &wasmtime::Error, state: &State) -> Ended {
     if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
         return match interrupted {
             Interrupted::Deadline => Ended::Deadline,
             Interrupted::Cancelled => Ended::Cancelled,
         };
     }
-    if let Some((limit, value)) = limit(&error, state) {
+    if let Some((limit, value)) = limit(error, state) {
         return Ended::Limit(limit, value);
     }
     tracing::debug!("a guest trapped: {error:#}");
-    Ended::Trap(trap_text(&error, state))
+    Ended::Trap(trap_text(error, state))
 }
 
 fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
@@ -73,6 +75,8 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
         Some((Limit::HostcallData, limits::HOSTCALL_DATA))
     } else if text.contains(TABLE_TEXT) {
         Some((Limit::Handles, limits::HANDLES as u64))
+    } else if text.contains(HANDLES_TEXT) {
+        Some((Limit::Handles, limits::COMPONENT_HANDLES as u64))
     } else {
         None
     }

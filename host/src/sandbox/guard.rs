@@ -2,23 +2,19 @@
 //!
 //! It replaces wasmtime-wasi's implementation whole on Unix, because file operations run inline, on the thread of the call: there, an open that
 //! blocks would hold the thread for good, and no deadline could end it. So every open is non-blocking and checked by type, every path is resolved
-//! beneath the mount before anything is done with it ([`locate`]), every host call is bounded, and every byte and entry is counted ([`ledger`]).
+//! beneath the mount before anything is done with it (`direct/locate.rs`), every host call is bounded, and every byte and entry is counted ([`ledger`]).
 
-mod attributes;
-mod descriptor;
-mod entries;
+#[cfg(unix)]
+mod direct;
 mod errors;
+mod file;
 mod journal;
 mod ledger;
-mod listing;
-mod locate;
-mod mount;
-mod node;
-mod open;
 mod path;
+mod positioned;
+#[cfg(any(not(unix), test))]
+mod stock;
 mod streams;
-mod sync;
-mod walk;
 
 #[cfg(test)]
 mod tests;
@@ -29,13 +25,19 @@ use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::WasiView;
 use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 
+#[cfg(unix)]
+pub(crate) use direct::Mount;
 pub(crate) use errors::Refusal;
 pub(crate) use ledger::{Exhausted, Quotas};
-pub(crate) use mount::Mount;
+#[cfg(not(unix))]
+pub(crate) use stock::Mount;
 
+#[cfg(unix)]
+use direct::Root;
 use errors::Fault;
 use ledger::Ledger;
-use mount::OpenDir;
+#[cfg(not(unix))]
+use stock::Root;
 
 /// The name under which a guest finds its one directory. Relative paths of a guest resolve against it, too: wasi-libc strips the slash of both.
 pub(crate) const PREOPEN_NAME: &str = "/";
@@ -49,9 +51,19 @@ pub(crate) enum Access {
     ReadWrite,
 }
 
+impl Access {
+    /// Refuses whatever changes something, unless the mount may be written to.
+    fn check_writable(self) -> Result<(), Fault> {
+        match self {
+            Self::ReadWrite => Ok(()),
+            Self::ReadOnly => Err(Fault::Refused(Refusal::ReadOnly)),
+        }
+    }
+}
+
 /// The file system of one call: what is mounted, what has been used up, and what happened.
 pub(crate) struct Guard {
-    root: Option<Arc<OpenDir>>,
+    root: Option<Root>,
     access: Access,
     ledger: Arc<Ledger>,
 }
@@ -92,7 +104,8 @@ impl Guard {
         self.ledger.exhausted()
     }
 
-    /// The paths that were really changed, relative to the mount, in the order of their first change, each once. Symbolic links are resolved. At most
+    /// The paths that were really changed, relative to the mount, in the order of their first change, each once. Symbolic links are resolved, and
+    /// what the call has made and removed again is left out. At most
     /// [`journal::MAX_PATHS`] paths; [`Guard::modified_unlisted`] says how many changes found no place.
     pub(crate) fn modified(&self) -> Vec<String> {
         self.ledger.modified()
@@ -112,20 +125,6 @@ pub(crate) struct GuardView<'a> {
     pub(crate) table: &'a mut ResourceTable,
 }
 
-impl GuardView<'_> {
-    /// Refuses whatever changes something, unless the mount may be written to.
-    fn check_writable(&self) -> Result<(), Fault> {
-        match self.guard.access {
-            Access::ReadWrite => Ok(()),
-            Access::ReadOnly => Err(Fault::Refused(Refusal::ReadOnly)),
-        }
-    }
-
-    fn ledger(&self) -> &Arc<Ledger> {
-        &self.guard.ledger
-    }
-}
-
 /// A store's data that holds a [`Guard`].
 pub(crate) trait HasGuard: WasiView {
     /// Gives access to the guard, together with the store's resource table.
@@ -138,13 +137,30 @@ pub(crate) trait HasGuard: WasiView {
 ///
 /// Fails where the two interfaces are linked already, unless the linker allows shadowing.
 pub(crate) fn add_to_linker<T: HasGuard + 'static>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
-    types::add_to_linker::<T, Guarded>(linker, T::guard)?;
-    preopens::add_to_linker::<T, Guarded>(linker, T::guard)
+    types::add_to_linker::<T, Guarded>(linker, view)?;
+    preopens::add_to_linker::<T, Guarded>(linker, view)
 }
 
 /// Marks the type that implements the linked traits.
 struct Guarded;
 
+#[cfg(unix)]
+fn view<T: HasGuard>(data: &mut T) -> GuardView<'_> {
+    data.guard()
+}
+
+#[cfg(not(unix))]
+fn view<T: HasGuard>(data: &mut T) -> stock::StockView<'_> {
+    let GuardView { guard, table } = data.guard();
+    stock::StockView { root: guard.root.as_ref(), access: guard.access, ledger: &guard.ledger, table }
+}
+
+#[cfg(unix)]
 impl HasData for Guarded {
     type Data<'a> = GuardView<'a>;
+}
+
+#[cfg(not(unix))]
+impl HasData for Guarded {
+    type Data<'a> = stock::StockView<'a>;
 }

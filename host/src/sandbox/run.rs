@@ -12,14 +12,18 @@ use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use wasmtime::{Store, StoreContextMut, UpdateDeadline};
 
-/// Waits for one of the process's sandboxes.
-pub(super) async fn slot(runtime: &Runtime) -> Result<SemaphorePermit<'_>, Ended> {
+/// Waits for one of the process's sandboxes. The call's own clock does not run yet.
+pub(super) async fn slot<'a>(runtime: &'a Runtime, cancel: &CancellationToken) -> Result<SemaphorePermit<'a>, Ended> {
     if let Ok(permit) = runtime.slots.try_acquire() {
         return Ok(permit);
     }
-    match tokio::time::timeout(limits::QUEUE_TIMEOUT, runtime.slots.acquire()).await {
-        Ok(Ok(permit)) => Ok(permit),
-        _ => Err(Ended::queue()),
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(Ended::Cancelled),
+        permit = tokio::time::timeout(limits::QUEUE_TIMEOUT, runtime.slots.acquire()) => match permit {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(Ended::queue()),
+        },
     }
 }
 
@@ -73,7 +77,7 @@ impl Stop {
         match self {
             Self::Cancelled => Ended::Cancelled,
             Self::Deadline => Ended::Deadline,
-            Self::Error(error) => classify(error, store.data()),
+            Self::Error(error) => classify(&error, store.data()),
         }
     }
 }
@@ -87,6 +91,7 @@ pub(super) enum Interrupted {
     Cancelled,
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "wasmtime calls it with the context by value")]
 fn at_tick(store: StoreContextMut<'_, State>) -> wasmtime::Result<UpdateDeadline> {
     let state = store.data();
     let now = Instant::now();

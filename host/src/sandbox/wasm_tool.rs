@@ -57,7 +57,7 @@ impl Tool for WasmTool {
 impl WasmTool {
     async fn run(&self, input: &ValidInput, context: &ToolContext) -> Result<Result<ToolOutput, ErrorKind>, Ended> {
         let runtime = &self.sandbox.runtime;
-        let _slot = slot(runtime).await?;
+        let _slot = slot(runtime, context.cancel()).await?;
         let guard = match self.guard(context) {
             Ok(guard) => guard,
             Err(kind) => return Ok(Err(kind)),
@@ -127,6 +127,10 @@ fn report(store: &mut Store<State>) -> Report {
         if !bytes.is_empty() {
             tracing::debug!(stream = name, "{}", crate::tool::text::visible(&String::from_utf8_lossy(&bytes)));
         }
+    }
+    let unlisted = state.guard.modified_unlisted();
+    if unlisted > 0 {
+        tracing::warn!("{unlisted} changes found no place in the list of modified files");
     }
     Report {
         usage: Usage {

@@ -1,5 +1,6 @@
 //! What a tool says of itself, checked and then read-only.
 
+use super::formats::ToolView;
 use super::schema::{Schema, SchemaError, Violations};
 use super::text::is_deceptive;
 use super::{InvalidName, SideEffects, ToolName};
@@ -210,6 +211,20 @@ impl Definition {
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({"name": self.name().as_str(), "description": self.description(), "parameters": self.parameters()})
+    }
+
+    /// What the exporters to other formats need of it.
+    #[must_use]
+    pub fn view(&self) -> ToolView<'_> {
+        ToolView {
+            name: self.name().as_str(),
+            title: self.title(),
+            description: self.description(),
+            input_schema: self.parameters(),
+            output_schema: self.output_schema().map(Schema::as_value),
+            side_effects: self.side_effects().as_str(),
+            idempotent: self.is_idempotent(),
+        }
     }
 
     fn change(mut self, change: impl FnOnce(&mut Parts)) -> Self {

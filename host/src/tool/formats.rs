@@ -265,23 +265,27 @@ fn openai(view: &ToolView<'_>, schema: Value, strict: bool) -> Map<String, Value
 }
 
 fn anthropic(view: &ToolView<'_>, schema: Value, strict: bool) -> Value {
-    let mut tool = json!({"name": view.name, "description": view.description, "input_schema": schema});
-    if let (true, Some(tool)) = (strict, tool.as_object_mut()) {
-        tool.insert("strict".to_owned(), json!(true));
-    }
-    tool
+    let fields = [
+        ("name", Some(json!(view.name))),
+        ("description", Some(json!(view.description))),
+        ("input_schema", Some(schema)),
+        ("strict", strict.then_some(json!(true))),
+    ];
+    present(fields)
 }
 
 fn mcp(view: &ToolView<'_>, schema: Value) -> Value {
-    let mut tool = json!({
-        "name": view.name,
-        "description": view.description,
-        "inputSchema": schema,
-        "annotations": annotations(view.side_effects, view.idempotent),
-    });
-    let optional = [("title", view.title.map(Value::from)), ("outputSchema", view.output_schema.cloned())];
-    if let Some(tool) = tool.as_object_mut() {
-        tool.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
-    }
-    tool
+    let fields = [
+        ("name", Some(json!(view.name))),
+        ("title", view.title.map(Value::from)),
+        ("description", Some(json!(view.description))),
+        ("inputSchema", Some(schema)),
+        ("outputSchema", view.output_schema.cloned()),
+        ("annotations", Some(annotations(view.side_effects, view.idempotent))),
+    ];
+    present(fields)
+}
+
+fn present<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect::<Map<_, _>>().into()
 }

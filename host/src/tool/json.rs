@@ -96,6 +96,10 @@ pub enum JsonError {
 }
 
 /// Reads one JSON value and nothing after it.
+///
+/// # Errors
+///
+/// [`JsonError`] says what was refused, where, and what would be accepted.
 pub fn parse_bounded(text: &str, bounds: JsonBounds) -> Result<Value, JsonError> {
     if text.len() > bounds.bytes {
         return Err(JsonError::TooLong { got: text.len(), max: bounds.bytes });
@@ -107,6 +111,10 @@ pub fn parse_bounded(text: &str, bounds: JsonBounds) -> Result<Value, JsonError>
 }
 
 /// Reads one JSON object. The empty text stands for `{}`, as everywhere in the contract with plugins.
+///
+/// # Errors
+///
+/// [`JsonError`] says what was refused, where, and what would be accepted.
 pub fn parse_object(text: &str, bounds: JsonBounds) -> Result<Map<String, Value>, JsonError> {
     if text.is_empty() {
         return Ok(Map::new());
@@ -118,6 +126,7 @@ pub fn parse_object(text: &str, bounds: JsonBounds) -> Result<Map<String, Value>
 }
 
 /// The JSON Schema name of a value's type.
+#[must_use]
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -15,9 +15,9 @@ pub fn visible(text: &str) -> String {
     }
     text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
         if is_deceptive(c) {
-            out.extend(c.escape_unicode())
+            out.extend(c.escape_unicode());
         } else {
-            out.push(c)
+            out.push(c);
         }
         out
     })

@@ -25,7 +25,7 @@ pub(crate) struct Args {
 /// created.
 ///
 /// The file is replaced in one step: if anything fails it is as it was before. A directory or a symbolic link is not
-/// overwritten. An overwritten file has the permissions of a new one: an executable bit is lost and has to be set again.
+/// overwritten. An overwritten file has the permissions of a new one: an executable bit is lost.
 /// To change a part of a file use patch_file.
 #[tool(side_effects = "write", title = "Write a file", idempotent)]
 pub(crate) fn write_file(args: Args) -> Result<Output> {

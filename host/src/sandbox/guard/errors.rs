@@ -1,5 +1,8 @@
 //! What can go wrong in a file operation, and how a guest sees it.
 
+use std::io;
+
+#[cfg(unix)]
 use rustix::io::Errno;
 use wasmtime::component::ResourceTableError;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
@@ -38,15 +41,40 @@ pub(super) enum Fault {
     Code(ErrorCode),
     /// The operating system said no.
     #[error(transparent)]
-    Os(#[from] Errno),
+    Os(#[from] io::Error),
     /// The guest used a handle that it does not hold, or holds too many. This ends the call.
-    #[error(transparent)]
-    Table(#[from] ResourceTableError),
+    #[error("{0}")]
+    Trap(wasmtime::Error),
+}
+
+impl From<ResourceTableError> for Fault {
+    fn from(error: ResourceTableError) -> Self {
+        Self::Trap(error.into())
+    }
+}
+
+#[cfg(unix)]
+impl From<Errno> for Fault {
+    fn from(errno: Errno) -> Self {
+        Self::Os(errno.into())
+    }
 }
 
 impl From<ErrorCode> for Fault {
     fn from(code: ErrorCode) -> Self {
         Self::Code(code)
+    }
+}
+
+impl Fault {
+    /// What the stock layer meant. It says not-permitted of paths that lead out, and of little else.
+    #[cfg(any(not(unix), test))]
+    pub(super) fn from_stock(error: FsError) -> Self {
+        match error.downcast() {
+            Ok(ErrorCode::NotPermitted) => Self::Refused(Refusal::Escape),
+            Ok(code) => Self::Code(code),
+            Err(trap) => Self::Trap(trap),
+        }
     }
 }
 
@@ -68,7 +96,7 @@ impl Ledger {
             self.remember(&fault);
             match code(fault) {
                 Ok(code) => StreamError::LastOperationFailed(wasmtime::Error::new(code)),
-                Err(error) => StreamError::Trap(error.into()),
+                Err(error) => StreamError::Trap(error),
             }
         })
     }
@@ -77,32 +105,42 @@ impl Ledger {
         match fault {
             Fault::Refused(refusal) => self.note_refusal(*refusal),
             Fault::Exhausted(which) => self.note_exhausted(*which),
-            Fault::Code(_) | Fault::Os(_) | Fault::Table(_) => {}
+            Fault::Code(_) | Fault::Os(_) | Fault::Trap(_) => {}
         }
     }
 }
 
 /// The code that the guest sees. The inner error is a trap.
-fn code(fault: Fault) -> Result<ErrorCode, ResourceTableError> {
+fn code(fault: Fault) -> wasmtime::Result<ErrorCode> {
     match fault {
         Fault::Refused(_) => Ok(ErrorCode::NotPermitted),
         Fault::Exhausted(_) => Ok(ErrorCode::Quota),
         Fault::Code(code) => Ok(code),
-        Fault::Os(errno) => Ok(os_code(errno)),
-        Fault::Table(error) => Err(error),
+        Fault::Os(error) => Ok(os_code(&error)),
+        Fault::Trap(error) => Err(error),
     }
 }
 
 /// wasmtime-wasi's own table, and what is missing from it.
-fn os_code(errno: Errno) -> ErrorCode {
-    match errno {
-        Errno::XDEV => ErrorCode::CrossDevice,
-        Errno::ROFS => ErrorCode::ReadOnly,
-        Errno::DQUOT => ErrorCode::Quota,
-        Errno::TXTBSY => ErrorCode::TextFileBusy,
-        Errno::NXIO => ErrorCode::NoSuchDevice,
-        Errno::NODEV => ErrorCode::NoDevice,
-        Errno::AGAIN => ErrorCode::WouldBlock,
-        other => ErrorCode::from(std::io::Error::from(other)),
+fn os_code(error: &io::Error) -> ErrorCode {
+    missing_code(error).unwrap_or_else(|| ErrorCode::from(error))
+}
+
+#[cfg(unix)]
+fn missing_code(error: &io::Error) -> Option<ErrorCode> {
+    match Errno::from_io_error(error)? {
+        Errno::XDEV => Some(ErrorCode::CrossDevice),
+        Errno::ROFS => Some(ErrorCode::ReadOnly),
+        Errno::DQUOT => Some(ErrorCode::Quota),
+        Errno::TXTBSY => Some(ErrorCode::TextFileBusy),
+        Errno::NXIO => Some(ErrorCode::NoSuchDevice),
+        Errno::NODEV => Some(ErrorCode::NoDevice),
+        Errno::AGAIN => Some(ErrorCode::WouldBlock),
+        _ => None,
     }
+}
+
+#[cfg(not(unix))]
+fn missing_code(_error: &io::Error) -> Option<ErrorCode> {
+    None
 }

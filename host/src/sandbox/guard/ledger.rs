@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::errors::Refusal;
-use super::journal::Journal;
+use super::journal::{Journal, Origin};
 
 /// How much one call may do to and with the file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Ledger {
             listed: Meter::new(quotas.listed_entries),
             refusal: OnceLock::new(),
             exhausted: OnceLock::new(),
-            journal: Mutex::new(Journal::new()),
+            journal: Mutex::new(Journal::default()),
         }
     }
 
@@ -116,10 +116,14 @@ impl Ledger {
         self.holes.fetch_sub(hole, Ordering::Relaxed);
     }
 
-    /// Books an entry that `create` makes; nothing is booked if that fails.
-    pub(super) fn create_entry<T, E: From<Exhausted>>(&self, create: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        self.entries.take(1).ok_or(Exhausted::NewEntries(self.entries.limit))?;
-        create().inspect_err(|_| self.entries.give_back(1))
+    /// Books an entry that is about to be made.
+    pub(super) fn charge_entry(&self) -> Result<(), Exhausted> {
+        self.entries.take(1).ok_or(Exhausted::NewEntries(self.entries.limit))
+    }
+
+    /// Takes back an entry that was booked and then not made.
+    pub(super) fn refund_entry(&self) {
+        self.entries.give_back(1);
     }
 
     /// Books one directory entry that was looked at.
@@ -127,9 +131,25 @@ impl Ledger {
         self.listed.take(1).ok_or(Exhausted::ListedEntries(self.listed.limit))
     }
 
-    /// Notes a path that has been changed.
-    pub(super) fn note(&self, path: String) {
-        self.journal().note(path);
+    /// Notes a path whose contents or metadata have been changed.
+    pub(super) fn note_changed(&self, path: String) {
+        self.journal().note(path, Origin::Before);
+    }
+
+    /// Notes a path that did not exist before.
+    pub(super) fn note_created(&self, path: String) {
+        self.journal().note(path, Origin::Call);
+    }
+
+    /// Notes a path that does not exist any more.
+    pub(super) fn note_gone(&self, path: String) {
+        self.journal().note_gone(path);
+    }
+
+    /// Notes that what was under one path is under another now, where it may replace something.
+    pub(super) fn note_moved(&self, old: String, new: String, replaces: bool) {
+        let origin = if replaces { Origin::Before } else { Origin::Call };
+        self.journal().note_moved(old, new, origin);
     }
 
     pub(super) fn modified(&self) -> Vec<String> {

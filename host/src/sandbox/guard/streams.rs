@@ -7,8 +7,8 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
 use super::errors::Fault;
+use super::file::{MAX_CHUNK, OpenFile, wide};
 use super::ledger::Ledger;
-use super::node::{MAX_CHUNK, OpenFile, wide};
 
 /// Reads a file from an offset on.
 pub(super) struct Reader {

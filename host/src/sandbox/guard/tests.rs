@@ -8,7 +8,9 @@ mod listing;
 mod paths;
 mod quotas;
 mod read_only;
+#[cfg(target_os = "linux")]
 mod special;
+mod stock;
 mod streams;
 
 use std::fs;
@@ -25,7 +27,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, StreamError};
 
-use super::mount::Resolver;
+use super::direct::Resolver;
 use super::{Access, Guard, GuardView, Mount, Quotas};
 
 const FOLLOW: PathFlags = PathFlags::SYMLINK_FOLLOW;

@@ -15,6 +15,14 @@ pub(super) enum Formats {
     These(&'static [&'static str]),
 }
 
+/// Which names of properties a provider takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NameRule {
+    pub(super) accepts: fn(&str) -> bool,
+    /// The rule in words.
+    pub(super) accepted: &'static str,
+}
+
 /// How schemas are written for one provider.
 #[derive(Debug)]
 pub(super) struct Profile {
@@ -23,8 +31,8 @@ pub(super) struct Profile {
     pub(super) formats: Formats,
     /// The keywords that may not stand at the root.
     pub(super) never_at_root: &'static [&'static str],
-    /// Names of properties: whether this one is accepted, and a sentence on what is.
-    pub(super) names: Option<(fn(&str) -> bool, &'static str)>,
+    /// Which names of properties are accepted; all where `None`.
+    pub(super) names: Option<NameRule>,
     /// Whether every object says which members it has, and that it has no others.
     pub(super) closed: bool,
     /// Whether every member is required, so that `null` has to stand for absence.
@@ -111,7 +119,7 @@ pub(super) static OPENAI_STRICT: Profile = Profile {
 pub(super) static ANTHROPIC: Profile = Profile {
     formats: Formats::Any,
     never_at_root: &["anyOf", "oneOf", "allOf"],
-    names: Some((is_anthropic_name, "1 to 64 letters, digits, `_`, `.` and `-`")),
+    names: Some(NameRule { accepts: is_anthropic_name, accepted: "1 to 64 letters, digits, `_`, `.` and `-`" }),
     ..BASE
 };
 
@@ -127,8 +135,13 @@ pub(super) static ANTHROPIC_STRICT: Profile = Profile {
 };
 
 /// Gemini's `parametersJsonSchema` takes a plain JSON Schema.
-pub(super) static GEMINI: Profile =
-    Profile { names: Some((is_gemini_name, "1 to 64 letters, digits and `_`, not beginning with a digit")), ..BASE };
+pub(super) static GEMINI: Profile = Profile {
+    names: Some(NameRule {
+        accepts: is_gemini_name,
+        accepted: "1 to 64 letters, digits and `_`, not beginning with a digit",
+    }),
+    ..BASE
+};
 
 /// What Gemini documents that it follows.
 pub(super) static GEMINI_STRICT: Profile = Profile {

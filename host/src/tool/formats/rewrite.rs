@@ -129,9 +129,9 @@ impl Writer<'_> {
     }
 
     fn check_names(&mut self, properties: &Map<String, Value>, place: &str) {
-        let Some((accepts, accepted)) = self.profile.names else { return };
-        for name in properties.keys().filter(|name| !accepts(name)) {
-            let what = format!("has a name that this provider may refuse; it accepts {accepted}");
+        let Some(rule) = self.profile.names else { return };
+        for name in properties.keys().filter(|name| !(rule.accepts)(name)) {
+            let what = format!("has a name that this provider may refuse; it accepts {}", rule.accepted);
             self.weaken(&join(place, name), "properties", &what);
         }
     }
@@ -201,38 +201,41 @@ fn is_object(schema: &Map<String, Value>) -> bool {
 
 /// A schema that also accepts `null`, with the description where a model looks for it.
 fn or_null(mut schema: Value) -> Value {
-    let nothing = json!({"type": "null"});
-    let Some(keywords) = schema.as_object_mut() else { return json!({"anyOf": [schema, nothing]}) };
+    let Some(keywords) = schema.as_object_mut() else { return either(schema, None) };
     if let Some(Value::Array(alternatives)) = keywords.get_mut("anyOf") {
-        if !alternatives.contains(&nothing) {
-            alternatives.push(nothing);
-        }
+        push_new(alternatives, nothing());
         return schema;
     }
     if keywords.contains_key("$ref") || keywords.contains_key("const") || !keywords.contains_key("type") {
         let description = keywords.remove("description");
-        let mut either = json!({"anyOf": [schema, nothing]});
-        if let (Some(either), Some(description)) = (either.as_object_mut(), description) {
-            either.insert("description".to_owned(), description);
-        }
-        return either;
+        return either(schema, description);
     }
-    let kinds = match keywords.remove("type") {
-        Some(Value::Array(mut kinds)) => {
-            if !kinds.contains(&json!("null")) {
-                kinds.push(json!("null"));
-            }
-            kinds
-        }
-        kind => kind.into_iter().chain([json!("null")]).collect(),
+    let mut kinds = match keywords.remove("type") {
+        Some(Value::Array(kinds)) => kinds,
+        kind => kind.into_iter().collect(),
     };
+    push_new(&mut kinds, json!("null"));
     keywords.insert("type".to_owned(), Value::Array(kinds));
-    if let Some(Value::Array(values)) = keywords.get_mut("enum")
-        && !values.contains(&Value::Null)
-    {
-        values.push(Value::Null);
+    if let Some(Value::Array(values)) = keywords.get_mut("enum") {
+        push_new(values, Value::Null);
     }
     schema
+}
+
+fn nothing() -> Value {
+    json!({"type": "null"})
+}
+
+fn either(schema: Value, description: Option<Value>) -> Value {
+    let described = description.map(|description| ("description".to_owned(), description));
+    let alternatives = ("anyOf".to_owned(), Value::Array(vec![schema, nothing()]));
+    Value::Object(described.into_iter().chain([alternatives]).collect())
+}
+
+fn push_new(values: &mut Vec<Value>, value: Value) {
+    if !values.contains(&value) {
+        values.push(value);
+    }
 }
 
 /// Appends what was gathered to the description.

@@ -121,7 +121,7 @@ impl<'v> Outline<'v> {
         match (keyword, value) {
             ("$ref", Value::String(target)) => self.references.push((index, target)),
             ("$anchor", Value::String(name)) if self.dialect == Dialect::Draft202012 => {
-                self.anchor(index, name, place)?
+                self.anchor(index, name, place)?;
             }
             ("format", Value::String(format)) if format == WORKSPACE_PATH => {
                 if only_ref {

@@ -1,5 +1,9 @@
 //! What schemas may say, what is refused, and what validating with them tells.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a test may stop at the first surprise, and reads best with plain values"
+)]
 
 mod bounds;
 mod paths;

@@ -91,6 +91,15 @@ fn two_hundred_matches_are_shown_whole_and_one_more_is_cut_with_a_marker() {
 }
 
 #[test]
+fn lines_around_a_match_that_is_no_longer_shown_are_not_shown_either() {
+    let directory = holding(&[("a", "x\nafter\n3\n4\nbefore\n".repeat(201).as_bytes())]);
+    let output = found_in(&directory, "", "x", 1).unwrap();
+    let lines: Vec<_> = output.lines().rev().take(3).collect();
+    let marker = "[200 matches in 1 files shown, and there are more; narrow the pattern, or give a path]";
+    assert_eq!(lines, [marker, "a-996-after", "a:995:x"]);
+}
+
+#[test]
 fn output_is_cut_at_a_whole_line_before_it_grows_too_long() {
     let line = format!("{}\n", "y".repeat(499));
     let content = format!("{}x\n", line.repeat(19)).repeat(100);
@@ -126,7 +135,8 @@ fn a_wrong_pattern_is_refused_with_the_compilers_words() {
 fn the_size_of_a_pattern_is_bounded() {
     assert!(refused(&"a".repeat(4_097)).contains("4097 bytes long, and 4096 is the most"));
     assert!(refused(&format!("{}a{}", "(".repeat(100), ")".repeat(100))).contains("nest"));
-    assert!(refused("(\\w{100}){100}").contains("exceeds"), "{}", refused("(\\w{100}){100}"));
+    let said = refused("(\\w{50}){20}");
+    assert!(said.contains("exceeds size limit of 12582912"), "{said}");
 }
 
 #[cfg(unix)]

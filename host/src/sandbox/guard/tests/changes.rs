@@ -21,9 +21,36 @@ fn changes_are_noted_once_in_order_and_only_where_something_changed() {
         call.unlink("dir/deep.txt").unwrap();
         call.rmdir("dir/sub").unwrap();
         call.hard_link("file.txt", "second").unwrap();
-        let expected = ["new.txt", "made", "made/moved.txt", "dir/deep.txt", "dir/sub", "second"];
+        let expected = ["made", "made/moved.txt", "dir/deep.txt", "dir/sub", "second"];
         assert_eq!(call.guard.modified(), expected);
         assert_eq!(call.guard.modified_unlisted(), 0);
+    });
+}
+
+#[test]
+fn what_a_call_makes_and_removes_again_is_not_noted() {
+    everywhere(|call| {
+        call.write("temporary", "x").unwrap();
+        call.rename("temporary", "file.txt").unwrap();
+        call.mkdir("made").unwrap();
+        call.write("made/x", "x").unwrap();
+        call.unlink("made/x").unwrap();
+        call.rmdir("made").unwrap();
+        call.unlink("dir/deep.txt").unwrap();
+        call.write("dir/deep.txt", "again").unwrap();
+        call.unlink("dir/deep.txt").unwrap();
+        assert_eq!(call.guard.modified(), ["file.txt", "dir/deep.txt"]);
+    });
+}
+
+#[test]
+fn what_was_made_in_a_directory_is_noted_where_the_directory_went() {
+    everywhere(|call| {
+        call.mkdir("made").unwrap();
+        call.write("made/x", "x").unwrap();
+        call.write("made-not", "x").unwrap();
+        call.rename("made", "dir/moved").unwrap();
+        assert_eq!(call.guard.modified(), ["made-not", "dir/moved/x", "dir/moved"]);
     });
 }
 
@@ -104,6 +131,7 @@ fn times_of_open_handles_are_set_even_of_the_mount_itself() {
         code(now(call.view().set_times(file, at, NewTimestamp::Now))).unwrap();
         let root = call.root();
         code(now(call.view().set_times(root, NewTimestamp::NoChange, at))).unwrap();
+        assert_eq!(call.guard.modified(), ["file.txt", "."]);
         assert_eq!(fs::metadata(call.host("file.txt")).unwrap().atime(), 77);
         assert_eq!(fs::metadata(call.host("")).unwrap().mtime(), 77);
         assert_eq!(call.stat(".", FOLLOW).unwrap().data_modification_timestamp.unwrap().seconds, 77);

@@ -87,9 +87,9 @@ fn a_hole_counts_as_if_it_had_been_written() {
         assert_eq!(code(now(call.view().write(file(), b"x".to_vec(), 1 << 40))), Err(ErrorCode::Quota));
         assert_eq!(code(now(call.view().write(file(), b"x".to_vec(), u64::MAX))), Err(ErrorCode::FileTooLarge));
         assert_eq!(fs::metadata(call.host("file.txt")).unwrap().len(), 903);
-        // 500 + 397 of holes and 3 bytes leave 100.
-        assert_eq!(code(now(call.view().set_size(file(), 1_004))), Err(ErrorCode::Quota));
-        assert_eq!(code(now(call.view().set_size(file(), 1_003))), Ok(()));
+        // 500 + 394 bytes of holes and 3 bytes written leave 103.
+        assert_eq!(code(now(call.view().set_size(file(), 1_007))), Err(ErrorCode::Quota));
+        assert_eq!(code(now(call.view().set_size(file(), 1_006))), Ok(()));
     });
 }
 

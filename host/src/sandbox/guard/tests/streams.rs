@@ -7,7 +7,7 @@ use wasmtime::component::Resource;
 use wasmtime_wasi::p2::StreamError;
 
 use super::{ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, code, everywhere, now, read_some, write_some};
-use crate::sandbox::guard::node::MAX_CHUNK;
+use crate::sandbox::guard::file::MAX_CHUNK;
 
 #[test]
 fn a_read_is_as_large_as_asked_for_up_to_one_mebibyte() {

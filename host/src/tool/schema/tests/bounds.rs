@@ -4,6 +4,7 @@ use std::thread;
 
 use serde_json::{Map, Value, json};
 
+use super::super::meter::{self, Seen, Tariff};
 use super::super::{MAX_CHAIN, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_VISITS, Schema, SchemaError};
 use super::{complaint, refusal};
 
@@ -156,4 +157,32 @@ fn an_account_that_was_emptied_is_full_again_for_the_next_value() {
     let schema = Schema::output(json!({"items": {"allOf": vec![json!({"minimum": 0}); 1500]}})).unwrap();
     assert!(schema.validate(&Value::Array(vec![json!(1); 50_000])).is_err());
     assert_eq!(schema.validate(&json!([1, 2])), Ok(()));
+}
+
+#[test]
+fn an_account_that_ends_in_the_middle_of_any_keyword_ends_the_validation_without_a_panic() {
+    let schemas = [
+        json!({"type": "array", "items": {"type": "object"}, "minItems": 2, "maxItems": 3, "uniqueItems": true, "contains": {"minProperties": 1}, "minContains": 1}),
+        json!({"prefixItems": [{"pattern": "^a"}], "items": {"required": ["a"]}, "unevaluatedItems": false}),
+        json!({"properties": {"a": {"minLength": 1}}, "patternProperties": {"^b": {"enum": [1, "x"]}}, "additionalProperties": {"type": ["string", "null"]}}),
+        json!({"allOf": [{"properties": {"a": true}}], "unevaluatedProperties": false, "propertyNames": {"maxLength": 3}, "dependentSchemas": {"a": {"required": ["b"]}}}),
+        json!({"oneOf": (1..4).map(|k| json!({"properties": {"k": {"const": k.to_string()}}, "required": ["k"]})).collect::<Vec<_>>(), "not": {"const": {"a": 1}}}),
+        json!({"if": {"required": ["a"]}, "then": {"$ref": "#/$defs/r"}, "else": {"anyOf": [{"multipleOf": 2}, {"$ref": "#/$defs/r"}]},
+            "$defs": {"r": {"additionalProperties": {"$ref": "#/$defs/r"}, "items": {"$ref": "#/$defs/r"}, "maximum": 3, "dependentRequired": {"a": ["b"]}}}}),
+    ];
+    let values = [
+        json!([{"a": 1}, {"b": [2]}, "abc", {}]),
+        json!({"a": "x", "bb": 1, "c": null, "k": "2"}),
+        json!({"a": {"a": 1, "b": {"c": [[5]]}}}),
+    ];
+    for schema in schemas.map(|schema| Schema::output(schema).unwrap()) {
+        for value in &values {
+            for steps in 1..250 {
+                let tariff = Tariff { steps, value_pattern: 1, name_pattern: 1, error: steps % 7 };
+                meter::run(tariff, || schema.0.validator.is_valid(Seen::root(value)));
+                meter::run(tariff, || schema.0.validator.iter_errors(Seen::root(value)).count());
+                meter::run(tariff, || schema.0.validator.validate(Seen::root(value)).is_ok());
+            }
+        }
+    }
 }

@@ -1,0 +1,20 @@
+//! Calling tools from a program of one's own: `cargo run --release --example embed`.
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use palisade::{Host, json};
+
+#[tokio::main]
+async fn main() -> Result<(), palisade::BuildError> {
+    // `.plugins("directory")` adds plugins; `.policy(…)`, `.confirmer(…)` and `.limits(…)` change what may run, and how far.
+    let host = Host::builder().workspace(".").build()?;
+    for (tool, input) in [
+        ("calculate", json!({"expression": "2 ^ 10 / 3"})),
+        ("find_files", json!({"pattern": "wit/*.wit"})),
+        ("read_file", json!({"path": "../secret"})),
+    ] {
+        // Never panics and never returns `Err`: whatever happens inside, there is a result that a model can read.
+        let result = host.call(tool, input, json!({})).await;
+        println!("{tool}: {result}");
+    }
+    Ok(())
+}

@@ -1,0 +1,17 @@
+//! File operations as system calls of our own, on Unix.
+
+mod attributes;
+mod descriptor;
+mod entries;
+mod listing;
+mod locate;
+mod mount;
+mod node;
+mod open;
+mod sync;
+mod walk;
+
+pub(crate) use mount::Mount;
+#[cfg(test)]
+pub(super) use mount::Resolver;
+pub(super) use mount::Root;

@@ -1,0 +1,100 @@
+//! Operations on names in directories: make, remove, move, link.
+
+use rustix::fs::{AtFlags, FileType, Mode, linkat, mkdirat, readlinkat, renameat, unlinkat};
+use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+
+use super::locate::{Follow, Located, is_directory, locate};
+use super::mount::OpenDir;
+use crate::sandbox::guard::errors::{Fault, Refusal};
+use crate::sandbox::guard::ledger::Ledger;
+use crate::sandbox::guard::path::GuestPath;
+
+/// Makes a directory.
+pub(super) fn create_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), Fault> {
+    let place = locate(dir, &GuestPath::parse(path)?)?;
+    if place.is_here() {
+        return Err(ErrorCode::Exist.into());
+    }
+    // What any program creates: the user's umask decides about the rest.
+    let permissions = Mode::from_raw_mode(0o777);
+    ledger.charge_entry()?;
+    mkdirat(place.handle(), &*place.name, permissions).inspect_err(|_| ledger.refund_entry())?;
+    ledger.note_created(place.real_name());
+    Ok(())
+}
+
+/// Removes an empty directory.
+pub(super) fn remove_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), Fault> {
+    let place = named(dir, path)?;
+    unlinkat(place.handle(), &*place.name, AtFlags::REMOVEDIR)?;
+    ledger.note_gone(place.real_name());
+    Ok(())
+}
+
+/// Removes anything but a directory; a symbolic link, not what it points to.
+pub(super) fn unlink(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), Fault> {
+    let place = locate(dir, &GuestPath::parse(path)?)?;
+    if place.is_here() {
+        return Err(ErrorCode::IsDirectory.into());
+    }
+    if place.slash {
+        let directory = place.stat()?.is_some_and(|stat| is_directory(&stat));
+        return Err(if directory { ErrorCode::IsDirectory } else { ErrorCode::NotDirectory }.into());
+    }
+    unlinkat(place.handle(), &*place.name, AtFlags::empty())?;
+    ledger.note_gone(place.real_name());
+    Ok(())
+}
+
+/// Moves an entry, replacing what is there; a symbolic link, not what it points to.
+pub(super) fn rename(from: (&OpenDir, &str), to: (&OpenDir, &str), ledger: &Ledger) -> Result<(), Fault> {
+    let (old, new) = (named(from.0, from.1)?, named(to.0, to.1)?);
+    if (old.slash || new.slash) && !old.stat()?.is_some_and(|stat| is_directory(&stat)) {
+        return Err(ErrorCode::NotDirectory.into());
+    }
+    let replaces = new.stat()?.is_some();
+    renameat(old.handle(), &*old.name, new.handle(), &*new.name)?;
+    ledger.note_moved(old.real_name(), new.real_name(), replaces);
+    Ok(())
+}
+
+/// Gives a regular file a second name. A link to a symbolic link would be a way to make one, in a place where it leads elsewhere.
+pub(super) fn link(from: (&OpenDir, &str), follow: Follow, to: (&OpenDir, &str), ledger: &Ledger) -> Result<(), Fault> {
+    if follow == Follow::Yes {
+        return Err(ErrorCode::Invalid.into());
+    }
+    let (old, new) = (named(from.0, from.1)?, named(to.0, to.1)?);
+    let stat = old.stat()?.ok_or(ErrorCode::NoEntry)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile if old.slash || new.slash => return Err(ErrorCode::NotDirectory.into()),
+        FileType::RegularFile => {}
+        FileType::Directory => return Err(ErrorCode::NotPermitted.into()),
+        FileType::Symlink => return Err(Refusal::Symlink.into()),
+        _ => return Err(Refusal::SpecialFile.into()),
+    }
+    ledger.charge_entry()?;
+    let made = linkat(old.handle(), &*old.name, new.handle(), &*new.name, AtFlags::empty());
+    made.inspect_err(|_| ledger.refund_entry())?;
+    ledger.note_created(new.real_name());
+    Ok(())
+}
+
+/// Where a symbolic link points to. An absolute target would tell the guest about the host.
+pub(super) fn read_link(dir: &OpenDir, path: &str) -> Result<String, Fault> {
+    let place = locate(dir, &GuestPath::parse(path)?)?;
+    let target = readlinkat(place.handle(), &*place.name, Vec::new())?;
+    let target = target.into_string().map_err(|_| ErrorCode::IllegalByteSequence)?;
+    if target.starts_with('/') {
+        return Err(Refusal::Escape.into());
+    }
+    Ok(target)
+}
+
+/// The place of a path that names an entry of a directory.
+fn named<'a>(dir: &'a OpenDir, path: &'a str) -> Result<Located<'a>, Fault> {
+    let place = locate(dir, &GuestPath::parse(path)?)?;
+    if place.is_here() {
+        return Err(ErrorCode::Invalid.into());
+    }
+    Ok(place)
+}

@@ -1,0 +1,209 @@
+//! From a guest's path to a pinned directory and a bare name in it.
+//!
+//! Every operation on a path goes through [`locate`] or [`look`] and then acts on the bare name, without following it. So nothing that happens to
+//! the tree in between can lead an operation out of it: a race can only end in a refusal or in a place that is inside.
+
+use std::borrow::Cow;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType, OFlags, Stat, statat};
+#[cfg(target_os = "linux")]
+use rustix::fs::{Mode, ResolveFlags, openat2};
+use rustix::io::Errno;
+use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, PathFlags};
+
+use super::mount::{OpenDir, Resolver};
+use super::walk::walk;
+use crate::sandbox::guard::errors::Fault;
+#[cfg(target_os = "linux")]
+use crate::sandbox::guard::errors::Refusal;
+use crate::sandbox::guard::path::{self, GuestPath, HERE};
+
+/// What to do where the last component is a symbolic link. Links before it are always followed, as long as they stay inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Follow {
+    /// Take what it points to.
+    Yes,
+    /// Take the link itself.
+    No,
+}
+
+impl From<PathFlags> for Follow {
+    fn from(flags: PathFlags) -> Self {
+        if flags.contains(PathFlags::SYMLINK_FOLLOW) { Self::Yes } else { Self::No }
+    }
+}
+
+/// A place in the mount: a directory that is held open, and a name in it that need not exist.
+pub(super) struct Located<'a> {
+    pub(super) parent: Pinned<'a>,
+    /// One component without slashes, or `.` for the pinned directory itself.
+    pub(super) name: Cow<'a, str>,
+    /// Whether the path that led here can only mean a directory.
+    pub(super) slash: bool,
+    /// The real name of the directory that the way here started from, and the way from there, free of links.
+    pub(super) base: Cow<'a, str>,
+    pub(super) way: &'a str,
+}
+
+impl Located<'_> {
+    pub(super) fn handle(&self) -> BorrowedFd<'_> {
+        match &self.parent {
+            Pinned::Borrowed(dir) => dir.handle(),
+            Pinned::Opened(handle) => handle.as_fd(),
+        }
+    }
+
+    /// Whether the path ended in `.` or `..`, and so names a directory that nothing can be made of, removed from or moved to.
+    pub(super) fn is_here(&self) -> bool {
+        self.name == HERE
+    }
+
+    /// The real name, relative to the mount.
+    pub(super) fn real_name(&self) -> String {
+        let mut name = path::join(&self.base, self.way);
+        path::append(&mut name, &self.name);
+        name
+    }
+
+    /// What is there, if anything. Never follows a link.
+    pub(super) fn stat(&self) -> Result<Option<Stat>, Fault> {
+        match statat(self.handle(), &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+/// The directory of a [`Located`].
+pub(super) enum Pinned<'a> {
+    /// The one that the guest named.
+    Borrowed(&'a OpenDir),
+    /// One that was opened for this operation.
+    Opened(OwnedFd),
+}
+
+/// Finds the place that a path names, without following its last component.
+pub(super) fn locate<'a>(dir: &'a OpenDir, path: &GuestPath<'a>) -> Result<Located<'a>, Fault> {
+    match dir.resolver() {
+        #[cfg(target_os = "linux")]
+        Resolver::Kernel => match pin(dir, path.parent) {
+            Ok(parent) => Ok(plainly(dir, path, parent)),
+            Err(Stopped::Symlink) => walk(dir, path, Follow::No),
+            Err(Stopped::Refused(refusal)) => Err(refusal.into()),
+            Err(Stopped::Errno(errno)) => Err(errno.into()),
+        },
+        Resolver::Walk => walk(dir, path, Follow::No),
+    }
+}
+
+/// Finds the place that a path names, and what is there. Afterwards, where `follow` asked for it, the last component is not a symbolic link.
+pub(super) fn look<'a>(
+    dir: &'a OpenDir,
+    path: &GuestPath<'a>,
+    follow: Follow,
+) -> Result<(Located<'a>, Option<Stat>), Fault> {
+    let (mut place, mut found) = look_once(dir, path, Follow::No)?;
+    if found.is_some_and(|stat| is_symlink(&stat)) && (follow == Follow::Yes || path.slash) {
+        (place, found) = look_once(dir, path, Follow::Yes)?;
+        if found.is_some_and(|stat| is_symlink(&stat)) {
+            // A link again, although links were followed: somebody is changing the tree right now.
+            return Err(ErrorCode::Loop.into());
+        }
+    }
+    if place.slash && found.is_some_and(|stat| !is_directory(&stat)) {
+        return Err(ErrorCode::NotDirectory.into());
+    }
+    Ok((place, found))
+}
+
+pub(super) fn is_symlink(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Symlink
+}
+
+pub(super) fn is_directory(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+}
+
+fn look_once<'a>(dir: &'a OpenDir, path: &GuestPath<'a>, follow: Follow) -> Result<(Located<'a>, Option<Stat>), Fault> {
+    let place = match follow {
+        Follow::No => locate(dir, path)?,
+        Follow::Yes => walk(dir, path, Follow::Yes)?,
+    };
+    let found = place.stat()?;
+    Ok((place, found))
+}
+
+/// What this system can do, found out by doing it once.
+#[cfg(target_os = "linux")]
+pub(super) fn best_resolver(dir: BorrowedFd<'_>) -> Resolver {
+    match openat2(dir, HERE, PIN, Mode::empty(), BENEATH) {
+        Ok(_) => Resolver::Kernel,
+        Err(_) => Resolver::Walk,
+    }
+}
+
+/// Without `openat2` there is one way only.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn best_resolver(_dir: BorrowedFd<'_>) -> Resolver {
+    Resolver::Walk
+}
+
+/// How a directory is opened in order to act on names in it. `PATH` needs no permission to read it.
+#[cfg(target_os = "linux")]
+pub(super) const PIN: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+pub(super) const PIN: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Resolution stays beneath the directory and meets no link of any kind, so the names walked are exactly the names written.
+#[cfg(target_os = "linux")]
+pub(super) const BENEATH: ResolveFlags =
+    ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_SYMLINKS);
+
+/// Why a path was not opened in one step.
+#[cfg(target_os = "linux")]
+pub(super) enum Stopped {
+    /// There is a link on the way, or the tree is being changed: walk.
+    Symlink,
+    /// It leads out.
+    Refused(Refusal),
+    /// It does not work.
+    Errno(Errno),
+}
+
+/// Opens a path whose components are all plain names.
+#[cfg(target_os = "linux")]
+pub(super) fn open_beneath(dir: &OpenDir, path: &str, flags: OFlags) -> Result<OwnedFd, Stopped> {
+    // The kernel gives up with EAGAIN where a rename elsewhere makes `..` unsafe; wasmtime-wasi tries as often.
+    const ATTEMPTS: usize = 4;
+    for _ in 0..ATTEMPTS {
+        return match openat2(dir.handle(), path, flags, Mode::empty(), BENEATH) {
+            Ok(handle) => Ok(handle),
+            Err(Errno::AGAIN | Errno::INTR) => continue,
+            Err(Errno::LOOP) => Err(Stopped::Symlink),
+            Err(Errno::XDEV) => Err(Stopped::Refused(Refusal::Escape)),
+            Err(errno) => Err(Stopped::Errno(errno)),
+        };
+    }
+    Err(Stopped::Symlink)
+}
+
+#[cfg(target_os = "linux")]
+fn pin<'a>(dir: &'a OpenDir, path: &str) -> Result<Pinned<'a>, Stopped> {
+    if path.is_empty() {
+        return Ok(Pinned::Borrowed(dir));
+    }
+    open_beneath(dir, path, PIN).map(Pinned::Opened)
+}
+
+#[cfg(target_os = "linux")]
+fn plainly<'a>(dir: &'a OpenDir, path: &GuestPath<'a>, parent: Pinned<'a>) -> Located<'a> {
+    Located {
+        parent,
+        name: Cow::Borrowed(path.name),
+        slash: path.slash,
+        base: Cow::Borrowed(dir.name()),
+        way: path.parent,
+    }
+}

@@ -1,0 +1,73 @@
+//! The directory that guests see, opened once and shared by all calls.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use super::locate;
+
+/// A workspace directory, ready to be mounted into any number of calls at once.
+#[derive(Clone)]
+pub(crate) struct Mount {
+    root: Arc<OpenDir>,
+}
+
+impl Mount {
+    /// Mounts the directory behind this very handle. Its path is never looked at, so whatever is put in its place later is not what guests see.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the handle cannot be duplicated, mostly because the process has too many files open.
+    pub(crate) fn new(dir: &cap_std::fs::Dir) -> io::Result<Self> {
+        let handle = OwnedFd::from(dir.try_clone()?.into_std_file());
+        let resolver = locate::best_resolver(handle.as_fd());
+        Ok(Self::with_resolver(handle, resolver))
+    }
+
+    pub(in crate::sandbox::guard) fn with_resolver(handle: OwnedFd, resolver: Resolver) -> Self {
+        Self { root: Arc::new(OpenDir::new(handle, String::new(), resolver)) }
+    }
+
+    pub(in crate::sandbox::guard) fn root(&self) -> Root {
+        Arc::clone(&self.root)
+    }
+}
+
+/// What a guard keeps of a mount.
+pub(in crate::sandbox::guard) type Root = Arc<OpenDir>;
+
+/// How paths are resolved beneath a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sandbox::guard) enum Resolver {
+    /// By the kernel, in one `openat2`; paths with symbolic links are walked nevertheless, so that their real names are known.
+    #[cfg(target_os = "linux")]
+    Kernel,
+    /// Component by component: where `openat2` does not exist (before Linux 5.6, other systems) or is forbidden (seccomp).
+    Walk,
+}
+
+/// An open directory of the mount.
+pub(in crate::sandbox::guard) struct OpenDir {
+    handle: OwnedFd,
+    name: String,
+    resolver: Resolver,
+}
+
+impl OpenDir {
+    pub(super) fn new(handle: OwnedFd, name: String, resolver: Resolver) -> Self {
+        Self { handle, name, resolver }
+    }
+
+    pub(super) fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+
+    /// The real name, relative to the mount; empty for the mount itself.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn resolver(&self) -> Resolver {
+        self.resolver
+    }
+}

@@ -1,0 +1,90 @@
+//! Reading and writing at an offset, which no two users of a file disturb each other by.
+
+#[cfg(not(unix))]
+pub(super) use other::{append, read, write};
+#[cfg(unix)]
+pub(super) use unix::{append, read, write};
+
+#[cfg(unix)]
+mod unix {
+    use std::fs::File;
+    use std::io;
+    use std::os::unix::fs::FileExt;
+
+    use rustix::buffer::spare_capacity;
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+    use rustix::io::{pread, retry_on_intr};
+
+    /// Reads up to `capacity` bytes, which is not zero, into memory that is not filled with zeros before.
+    pub(in super::super) fn read(file: &File, capacity: usize, offset: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(capacity);
+        retry_on_intr(|| pread(file, spare_capacity(&mut bytes), offset))?;
+        Ok(bytes)
+    }
+
+    pub(in super::super) fn write(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        file.write_at(bytes, offset)
+    }
+
+    /// Appends in one step where the system can.
+    pub(in super::super) fn append(file: &File, bytes: &[u8]) -> io::Result<usize> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::io::{Errno, ReadWriteFlags, pwritev2};
+            match pwritev2(file, &[io::IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND) {
+                Err(Errno::NOSYS | Errno::NOTSUP) => {}
+                outcome => return Ok(outcome?),
+            }
+        }
+        append_by_flag(file, bytes)
+    }
+
+    /// Switches the open file to appending for one write. Nobody else uses this open file meanwhile: a guest has one thread.
+    fn append_by_flag(file: &File, bytes: &[u8]) -> io::Result<usize> {
+        let flags = fcntl_getfl(file)?;
+        fcntl_setfl(file, flags | OFlags::APPEND)?;
+        let outcome = rustix::io::write(file, bytes);
+        fcntl_setfl(file, flags)?;
+        Ok(outcome?)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+        use super::*;
+
+        #[test]
+        fn appending_by_flag_goes_to_the_end_and_leaves_the_flag_as_it_was() {
+            let file = tempfile::tempfile().unwrap();
+            file.write_at(b"begin", 0).unwrap();
+            assert_eq!(append_by_flag(&file, b"+end").unwrap(), 4);
+            assert_eq!(read(&file, 100, 0).unwrap(), b"begin+end");
+            assert!(!fcntl_getfl(&file).unwrap().contains(OFlags::APPEND));
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod other {
+    use std::fs::File;
+    use std::io;
+    use std::os::windows::fs::FileExt;
+
+    pub(in super::super) fn read(file: &File, capacity: usize, offset: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; capacity];
+        let read = file.seek_read(&mut bytes, offset)?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+
+    pub(in super::super) fn write(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        file.seek_write(bytes, offset)
+    }
+
+    /// Writes where the file ends now. Another program that appends in the same moment could be overwritten: the access right that makes appending
+    /// one step has to be asked for at open, and takes ordinary writing away.
+    pub(in super::super) fn append(file: &File, bytes: &[u8]) -> io::Result<usize> {
+        file.seek_write(bytes, file.metadata()?.len())
+    }
+}

@@ -1,0 +1,164 @@
+//! A guard over the stock layer, and the operations that take more than one step.
+
+use std::sync::Arc;
+
+use wasmtime::component::{Resource, ResourceTable};
+use wasmtime_wasi::filesystem::{WasiFilesystemCtx, WasiFilesystemCtxView};
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    Descriptor, DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, HostDescriptor, OpenFlags, PathFlags,
+};
+use wasmtime_wasi::p2::{DynOutputStream, FsResult};
+
+use super::mount::Root;
+use super::node::{Node, inline, open_file};
+use crate::sandbox::guard::Access;
+use crate::sandbox::guard::errors::{Fault, Refusal};
+use crate::sandbox::guard::file::OpenFile;
+use crate::sandbox::guard::ledger::Ledger;
+use crate::sandbox::guard::path::{self, GuestPath};
+use crate::sandbox::guard::streams::{Position, Writer};
+
+/// A guard over the stock layer.
+pub(in crate::sandbox::guard) struct StockView<'a> {
+    pub(in crate::sandbox::guard) root: Option<&'a Root>,
+    pub(in crate::sandbox::guard) access: Access,
+    pub(in crate::sandbox::guard) ledger: &'a Arc<Ledger>,
+    pub(in crate::sandbox::guard) table: &'a mut ResourceTable,
+}
+
+/// Asks the stock layer, and takes its not-permitted for a refusal: it says so of paths that lead out.
+macro_rules! stock {
+    ($view:expr, $fd:expr, $operation:ident $(, $argument:expr)*) => {{
+        let inner = $view.inner($fd)?;
+        let mut ctx = WasiFilesystemCtx::default();
+        let mut stock = WasiFilesystemCtxView { ctx: &mut ctx, table: $view.table };
+        HostDescriptor::$operation(&mut stock, inner $(, $argument)*).await.map_err(Fault::from_stock)
+    }};
+}
+
+pub(super) use stock;
+
+impl StockView<'_> {
+    pub(super) fn check_writable(&self) -> Result<(), Fault> {
+        self.access.check_writable()
+    }
+
+    pub(super) fn node(&self, fd: &Resource<Descriptor>) -> Result<&Node, Fault> {
+        Ok(self.table.get(&Resource::<Node>::new_borrow(fd.rep()))?)
+    }
+
+    pub(super) fn inner(&self, fd: &Resource<Descriptor>) -> Result<Resource<Descriptor>, Fault> {
+        Ok(self.node(fd)?.inner())
+    }
+
+    pub(super) fn file(&self, fd: &Resource<Descriptor>, otherwise: ErrorCode) -> Result<&Arc<OpenFile>, Fault> {
+        self.node(fd)?.file(otherwise)
+    }
+
+    /// Checks that something may be changed and that the path is one; says under which name it will be noted.
+    pub(super) fn change(&self, fd: &Resource<Descriptor>, path: &str) -> Result<String, Fault> {
+        self.check_writable()?;
+        let path = GuestPath::parse(path)?;
+        Ok(path::join(&self.node(fd)?.name, &path.whole.replace(std::path::MAIN_SEPARATOR, "/")))
+    }
+
+    pub(super) async fn look(
+        &mut self,
+        fd: &Resource<Descriptor>,
+        flags: PathFlags,
+        path: &str,
+    ) -> Result<DescriptorStat, Fault> {
+        GuestPath::parse(path)?;
+        stock!(self, fd, stat_at, flags, path.to_owned())
+    }
+
+    pub(super) async fn open(
+        &mut self,
+        fd: &Resource<Descriptor>,
+        path_flags: PathFlags,
+        path: String,
+        open_flags: OpenFlags,
+        flags: DescriptorFlags,
+    ) -> Result<Resource<Descriptor>, Fault> {
+        let creates = open_flags.contains(OpenFlags::CREATE);
+        if creates || open_flags.contains(OpenFlags::TRUNCATE) || flags.contains(DescriptorFlags::WRITE) {
+            self.check_writable()?;
+        }
+        let before = match self.look(fd, path_flags, &path).await {
+            Err(Fault::Code(ErrorCode::NoEntry)) if creates => None,
+            found => Some(check_type(found?)?),
+        };
+        let name = path::join(&self.node(fd)?.name, &path.replace(std::path::MAIN_SEPARATOR, "/"));
+        if before.is_none() {
+            self.ledger.charge_entry()?;
+        }
+        let opened = stock!(self, fd, open_at, path_flags, path, open_flags, flags);
+        if before.is_none() {
+            opened
+                .as_ref()
+                .inspect_err(|_| self.ledger.refund_entry())
+                .inspect(|_| self.ledger.note_created(name.clone()))
+                .ok();
+        }
+        let descriptor = self.table.delete(opened?)?;
+        if before.is_some_and(|stat| stat.size > 0) && open_flags.contains(OpenFlags::TRUNCATE) {
+            self.ledger.note_changed(name.clone());
+        }
+        let file = open_file(&descriptor, &name)?;
+        let inner = self.table.push(inline(&descriptor)?)?;
+        let node = self.table.push(Node::new(&inner, name, file))?;
+        Ok(Resource::new_own(node.rep()))
+    }
+
+    pub(super) async fn link(
+        &mut self,
+        (fd, old_path): (&Resource<Descriptor>, String),
+        flags: PathFlags,
+        (new_fd, new_path): (&Resource<Descriptor>, String),
+    ) -> Result<(), Fault> {
+        let name = self.change(new_fd, &new_path)?;
+        match self.look(fd, PathFlags::empty(), &old_path).await?.type_ {
+            DescriptorType::RegularFile => {}
+            DescriptorType::SymbolicLink => return Err(Refusal::Symlink.into()),
+            DescriptorType::Directory => return Err(ErrorCode::NotPermitted.into()),
+            _ => return Err(Refusal::SpecialFile.into()),
+        }
+        self.ledger.charge_entry()?;
+        let to = self.inner(new_fd)?;
+        let made = stock!(self, fd, link_at, flags, old_path, to, new_path);
+        made.inspect_err(|_| self.ledger.refund_entry())?;
+        self.ledger.note_created(name);
+        Ok(())
+    }
+
+    /// Waits only for what the guest has changed itself.
+    pub(super) async fn sync_changes(&mut self, fd: &Resource<Descriptor>) -> Result<(), Fault> {
+        let changed = match &self.node(fd)?.file(ErrorCode::IsDirectory) {
+            Ok(file) => file.is_changed(),
+            Err(_) => self.access == Access::ReadWrite,
+        };
+        if changed {
+            stock!(self, fd, sync)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn writer(
+        &mut self,
+        fd: &Resource<Descriptor>,
+        position: Position,
+    ) -> FsResult<Resource<DynOutputStream>> {
+        let file = self.check_writable().and_then(|()| self.file(fd, ErrorCode::BadDescriptor)).cloned();
+        let file = self.ledger.answer(file)?;
+        let stream: DynOutputStream = Box::new(Writer::new(file, Arc::clone(self.ledger), position));
+        Ok(self.table.push(stream)?)
+    }
+}
+
+/// Only regular files and directories are opened; of a link that is not followed the stock layer says so itself.
+fn check_type(stat: DescriptorStat) -> Result<DescriptorStat, Fault> {
+    match stat.type_ {
+        DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => Ok(stat),
+        _ => Err(Refusal::SpecialFile.into()),
+    }
+}

@@ -1,0 +1,15 @@
+//! Computes for ever, and never asks whether it should.
+
+use palisade_guest::{Context, tool};
+
+/// Says that it has started, and computes.
+#[tool(side_effects = "none")]
+fn compute(ctx: &Context) -> String {
+    ctx.warn("started");
+    ctx.emit("started");
+    loop {
+        std::hint::black_box(0);
+    }
+}
+
+palisade_guest::export!(compute);

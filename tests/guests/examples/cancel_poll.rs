@@ -1,0 +1,38 @@
+//! Asks whether it is cancelled, and then does various things.
+
+use palisade_guest::{Context, Error, Result, tool};
+
+/// Asks, and leaves things in order when the answer is yes.
+#[tool(side_effects = "write")]
+fn tidy(ctx: &Context) -> Result<String> {
+    wait(ctx);
+    std::fs::write("tidied.txt", "yes")?;
+    ctx.emit("tidied");
+    Err(Error::cancelled())
+}
+
+/// Asks, and claims a success when the answer is yes.
+#[tool(side_effects = "none")]
+fn pretend(ctx: &Context) -> String {
+    wait(ctx);
+    "nothing happened".to_owned()
+}
+
+/// Asks, and goes on for ever when the answer is yes.
+#[tool(side_effects = "none")]
+fn ignore(ctx: &Context) -> String {
+    wait(ctx);
+    ctx.emit("ignored");
+    loop {
+        std::hint::black_box(0);
+    }
+}
+
+fn wait(ctx: &Context) {
+    let _ = ctx.cancelled();
+    ctx.warn("started");
+    ctx.emit("started");
+    while !ctx.cancelled() {}
+}
+
+palisade_guest::export!(tidy, pretend, ignore);

@@ -1,0 +1,16 @@
+//! Sleeps for longer than anybody waits.
+
+use std::time::Duration;
+
+use palisade_guest::{Context, tool};
+
+/// Says that it has started, and sleeps.
+#[tool(side_effects = "none")]
+fn sleep(ctx: &Context) -> String {
+    ctx.warn("started");
+    ctx.emit("started");
+    std::thread::sleep(Duration::from_secs(3600));
+    "slept".to_owned()
+}
+
+palisade_guest::export!(sleep);

@@ -1,0 +1,38 @@
+//! Counts its calls in a static, which no other call may see.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use palisade_guest::{Context, Result, tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+static CALLS: AtomicU32 = AtomicU32::new(0);
+
+#[derive(Deserialize, JsonSchema)]
+struct Args {
+    /// A text to give back, so that answers can be told apart.
+    #[serde(default)]
+    text: String,
+}
+
+/// Says how many calls it has seen.
+#[tool(side_effects = "none")]
+fn count(args: Args) -> String {
+    format!("{} {}", CALLS.fetch_add(1, Ordering::SeqCst) + 1, args.text)
+}
+
+/// Says so, emits its text, and asks the host whether it is cancelled until that many other calls have had a turn.
+#[tool(side_effects = "none")]
+fn count_slowly(args: Args, ctx: &Context) -> String {
+    ctx.emit(&args.text);
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    count(args)
+}
+
+/// Appends a line to a file of its own.
+#[tool(side_effects = "write")]
+fn append(args: Args) -> Result<()> {
+    Ok(std::fs::write(format!("{}.txt", args.text), &args.text)?)
+}
+
+palisade_guest::export!(count, count_slowly, append);

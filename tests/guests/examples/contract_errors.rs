@@ -1,0 +1,30 @@
+//! Fails in each way that the contract has a word for.
+
+use palisade_guest::{Error, Result, tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[derive(Deserialize, JsonSchema)]
+struct Args {
+    /// Which error.
+    with: String,
+}
+
+/// Fails as asked.
+#[tool(side_effects = "none")]
+fn fail(args: Args) -> Result<String> {
+    Err(match args.with.as_str() {
+        "invalid-input" => Error::invalid_input("with", "nothing but trouble"),
+        "not-found" => Error::not_found("no such thing"),
+        "permission-denied" => Error::permission_denied("not for you"),
+        "failed" => Error::failed("it broke"),
+        "cancelled" => Error::cancelled(),
+        "blank" => Error::failed("  \n "),
+        "deceptive" => Error::failed("a\u{1b}[2Jb\u{202e}c"),
+        "long" => Error::failed("x".repeat(1 << 20)),
+        "io" => return Ok(std::fs::read_to_string("missing.txt")?),
+        other => return Ok(format!("no error is called {other}")),
+    })
+}
+
+palisade_guest::export!(fail);

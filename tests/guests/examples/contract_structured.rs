@@ -1,0 +1,41 @@
+//! Promises an output schema, and keeps to it or not.
+
+use palisade_guest::{Content, IntoOutput, Output, Result, tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize, JsonSchema)]
+struct Args {
+    /// What to give back.
+    give: String,
+}
+
+/// An output that need not be what its schema says.
+struct Promised(Output);
+
+impl IntoOutput for Promised {
+    fn into_output(self) -> Result<Output> {
+        Ok(self.0)
+    }
+
+    fn output_schema() -> Option<Value> {
+        Some(json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}))
+    }
+}
+
+/// Gives back an object with an integer `n`, or so it says.
+#[tool(side_effects = "none")]
+fn promise(args: Args) -> Result<Promised> {
+    let one = Content::json(&json!({"n": 1}))?;
+    Ok(Promised(match args.give.as_str() {
+        "right" => Output::new(vec![one]),
+        "wrong" => Output::json(&json!({"n": "one"}))?,
+        "twice" => Output::new(vec![one.clone(), one]),
+        "text" => Output::text("1"),
+        "nothing" => Output::new(Vec::new()),
+        _ => Output::text("it could not be counted").failure(),
+    }))
+}
+
+palisade_guest::export!(promise);

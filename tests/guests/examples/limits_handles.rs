@@ -1,0 +1,31 @@
+//! Holds as many handles as it is told to.
+
+use std::fs::File;
+
+use palisade_guest::{Result, tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[derive(Deserialize, JsonSchema)]
+struct Args {
+    /// How many.
+    count: usize,
+}
+
+/// Opens the same file so many times, and closes none.
+#[tool(side_effects = "read")]
+fn hold(args: Args) -> Result<String> {
+    let held = (0..args.count).map(|_| File::open("file.txt")).collect::<std::io::Result<Vec<_>>>()?;
+    Ok(format!("{} held", held.len()))
+}
+
+/// Opens the same file so many times, and closes it each time.
+#[tool(side_effects = "read")]
+fn reuse(args: Args) -> Result<String> {
+    for _ in 0..args.count {
+        File::open("file.txt")?;
+    }
+    Ok(format!("{} opened", args.count))
+}
+
+palisade_guest::export!(hold, reuse);

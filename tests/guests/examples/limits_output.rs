@@ -1,0 +1,70 @@
+//! Says as much as it is told to, in every way there is.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "what becomes of standard output is the question")]
+
+use palisade_guest::{Content, Context, Output, tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[derive(Deserialize, JsonSchema)]
+struct Args {
+    /// How many bytes.
+    bytes: usize,
+}
+
+/// Returns one block of text.
+#[tool(side_effects = "none")]
+fn text(args: Args) -> String {
+    "x".repeat(args.bytes)
+}
+
+/// Returns many small blocks.
+#[tool(side_effects = "none")]
+fn blocks(args: Args) -> Vec<Content> {
+    vec![Content::text("x".repeat(1024)); args.bytes / 1024]
+}
+
+/// Returns so much metadata.
+#[tool(side_effects = "none")]
+fn metadata(args: Args) -> Output {
+    Output::text("done").metadata("k", "x".repeat(args.bytes))
+}
+
+/// Prints so much, on standard output and on standard error.
+#[tool(side_effects = "none")]
+fn print(args: Args) -> &'static str {
+    for _ in 0..args.bytes / 1024 {
+        print!("{}", "o".repeat(1024));
+        eprint!("{}", "e".repeat(1024));
+    }
+    "printed"
+}
+
+/// Logs so much.
+#[tool(side_effects = "none")]
+fn log(args: Args, ctx: &Context) -> &'static str {
+    (0..args.bytes / 1024).for_each(|_| ctx.info(&"l".repeat(1024)));
+    "logged"
+}
+
+/// Logs one message of so many bytes.
+#[tool(side_effects = "none")]
+fn log_one(args: Args, ctx: &Context) -> &'static str {
+    ctx.info(&"l".repeat(args.bytes));
+    "logged"
+}
+
+/// Reports so many steps of progress.
+#[tool(side_effects = "none")]
+fn progress(args: Args, ctx: &Context) -> &'static str {
+    (0_u32..).take(args.bytes).for_each(|step| ctx.progress(step.into(), None, ""));
+    "progressed"
+}
+
+/// Emits so much.
+#[tool(side_effects = "none")]
+fn emit(args: Args, ctx: &Context) -> &'static str {
+    (0..args.bytes / 1024).for_each(|_| ctx.emit(&"m".repeat(1024)));
+    "emitted"
+}
+
+palisade_guest::export!(text, blocks, metadata, print, log, log_one, progress, emit);

@@ -1,0 +1,261 @@
+//! One case, driven through the library and through the program, so that the two cannot differ.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use palisade::{Call, CacheMode, Host, HostBuilder, Limits, Policy, Shipped, SideEffects};
+use serde_json::Value;
+
+use crate::events::Recorder;
+use crate::guest::{Guest, cache};
+use crate::program::Program;
+use crate::seen::{Run, Seen};
+use crate::world::World;
+
+/// Where the plugins of a case come from.
+#[derive(Debug, Clone)]
+pub enum Plugins {
+    /// A guest that the build script has built.
+    Guest(Guest),
+    /// A component made by the test, under the name that its file gets.
+    Component(String, Vec<u8>),
+    /// Those that come with the host.
+    Shipped,
+}
+
+impl From<Guest> for Plugins {
+    fn from(guest: Guest) -> Self {
+        Self::Guest(guest)
+    }
+}
+
+type Arrange = Box<dyn Fn(&World)>;
+type Input = Box<dyn Fn(&World) -> String>;
+
+/// A call to be made, with everything around it.
+pub struct Case {
+    plugins: Plugins,
+    tool: String,
+    input: Input,
+    arrange: Vec<Arrange>,
+    allow: Vec<SideEffects>,
+    timeout: Option<Duration>,
+    memory: Option<u64>,
+    varying: Vec<&'static str>,
+}
+
+impl Case {
+    /// A call of a tool with an empty input in an empty workspace.
+    #[must_use]
+    pub fn new(plugins: impl Into<Plugins>, tool: &str) -> Self {
+        Self {
+            plugins: plugins.into(),
+            tool: tool.to_owned(),
+            input: Box::new(|_| "{}".to_owned()),
+            arrange: Vec::new(),
+            allow: Vec::new(),
+            timeout: None,
+            memory: None,
+            varying: Vec::new(),
+        }
+    }
+
+    /// With this input.
+    #[must_use]
+    #[allow(clippy::needless_pass_by_value, reason = "a literal is what it is given")]
+    pub fn input(self, input: Value) -> Self {
+        self.text(&input.to_string())
+    }
+
+    /// With this text as input, whatever it is.
+    #[must_use]
+    pub fn text(mut self, text: &str) -> Self {
+        let text = text.to_owned();
+        self.input = Box::new(move |_| text.clone());
+        self
+    }
+
+    /// With an input that depends on where the workspace is.
+    #[must_use]
+    pub fn input_at(mut self, input: impl Fn(&World) -> Value + 'static) -> Self {
+        self.input = Box::new(move |world| input(world).to_string());
+        self
+    }
+
+    /// In a workspace that is prepared like this. Can be given several times.
+    #[must_use]
+    pub fn arrange(mut self, arrange: impl Fn(&World) + 'static) -> Self {
+        self.arrange.push(Box::new(arrange));
+        self
+    }
+
+    /// With a prompt lifted, as `--allow` does.
+    #[must_use]
+    pub fn allow(mut self, class: SideEffects) -> Self {
+        self.allow.push(class);
+        self
+    }
+
+    /// With so much time.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// With so much memory, in MiB.
+    #[must_use]
+    pub fn memory_mib(mut self, mib: u64) -> Self {
+        self.memory = Some(mib << 20);
+        self
+    }
+
+    /// With a part of the result, a JSON pointer, that differs from call to call by its nature.
+    #[must_use]
+    pub fn varying(mut self, pointer: &'static str) -> Self {
+        self.varying.push(pointer);
+        self
+    }
+
+    /// Makes the call in both ways, checks what holds for every call, and gives back what was seen.
+    ///
+    /// # Panics
+    ///
+    /// Where the two ways differ, or one of them breaks a promise that is the same for all calls.
+    #[must_use]
+    #[track_caller]
+    pub fn check(self) -> Seen {
+        let (library, program) = (self.in_library(), self.in_program());
+        Seen::compare(library, program, &self.varying)
+    }
+
+    /// Makes the call through the library only, for what the command line cannot say; `change` adds that to the call.
+    ///
+    /// # Panics
+    ///
+    /// Where the call breaks a promise that is the same for all calls.
+    #[must_use]
+    #[track_caller]
+    pub fn check_library(self, change: impl FnOnce(Call) -> Call) -> Seen {
+        let world = self.world();
+        let run = self.call(world, Recorder::default(), change);
+        Seen::alone(run)
+    }
+
+    /// As [`check_library`](Self::check_library), with a recorder that can act on what it hears.
+    ///
+    /// # Panics
+    ///
+    /// Where the call breaks a promise that is the same for all calls.
+    #[must_use]
+    #[track_caller]
+    pub fn check_heard(self, recorder: Recorder, change: impl FnOnce(Call) -> Call) -> Seen {
+        let world = self.world();
+        let run = self.call(world, recorder, change);
+        Seen::alone(run)
+    }
+
+    /// A prepared world.
+    #[must_use]
+    pub fn world(&self) -> World {
+        let world = World::new();
+        self.arrange.iter().for_each(|arrange| arrange(&world));
+        if let Plugins::Component(name, bytes) = &self.plugins {
+            fs::write(world.plugins().join(format!("{name}.wasm")), bytes).expect("a plugin can be written");
+        }
+        world
+    }
+
+    /// The program, about to make this call.
+    #[must_use]
+    pub fn program(&self, world: &World) -> Program {
+        let mut program = Program::new(world).args(["call", &self.tool, "-", "--json"]).stdin((self.input)(world));
+        match self.directory(world) {
+            Some(directory) => program = program.args(["--no-builtin", "--plugins"]).args([directory]),
+            None => {}
+        }
+        for class in &self.allow {
+            program = program.args(["--allow", class.as_str()]);
+        }
+        if let Some(timeout) = self.timeout {
+            program = program.args(["--timeout".to_owned(), format!("{}ms", timeout.as_millis())]);
+        }
+        match self.memory {
+            Some(memory) => program.env("PALISADE_MEMORY", format!("{memory}B")),
+            None => program,
+        }
+    }
+
+    /// The host that makes this call through the library, not yet built.
+    #[must_use]
+    pub fn builder(&self, world: &World) -> HostBuilder {
+        let policy = self.allow.iter().fold(Policy::default(), |policy, class| policy.allowing(*class));
+        let limits = Limits { memory: self.memory.unwrap_or(Limits::default().memory), ..Limits::default() };
+        let builder = Host::builder()
+            .workspace(world.root())
+            .policy(policy)
+            .limits(limits)
+            .cache(CacheMode::Directory(cache()));
+        match self.directory(world) {
+            Some(directory) => builder.shipped(Shipped::LeftOut).plugins(directory),
+            None => builder,
+        }
+    }
+
+    /// The call itself.
+    #[must_use]
+    pub fn to_call(&self, world: &World) -> Call {
+        let call = Call::new(&self.tool, (self.input)(world));
+        match self.timeout {
+            Some(timeout) => call.with_timeout(timeout),
+            None => call,
+        }
+    }
+
+    fn directory(&self, world: &World) -> Option<PathBuf> {
+        match &self.plugins {
+            Plugins::Guest(guest) => Some(guest.directory()),
+            Plugins::Component(..) => Some(world.plugins()),
+            Plugins::Shipped => None,
+        }
+    }
+
+    #[track_caller]
+    fn in_library(&self) -> Run {
+        self.call(self.world(), Recorder::default(), |call| call)
+    }
+
+    #[track_caller]
+    fn call(&self, world: World, recorder: Recorder, change: impl FnOnce(Call) -> Call) -> Run {
+        let builder = self.builder(&world).subscriber(Arc::new(recorder.clone()));
+        let host = builder.build().expect("the host can be built");
+        assert!(host.rejected().is_empty(), "a plugin of the case was rejected: {:?}", host.rejected());
+        let call = change(self.to_call(&world));
+        let run = Run::start(world);
+        let result = block_on(host.dispatch(host.session(), call));
+        run.ended(result.to_json(), recorder.events())
+    }
+
+    #[track_caller]
+    fn in_program(&self) -> Run {
+        let world = self.world();
+        let program = self.program(&world);
+        let run = Run::start(world);
+        let ran = program.run();
+        let result = ran.json();
+        crate::uniform::check_exit_code(&result, &ran);
+        run.ended(result, Vec::new())
+    }
+}
+
+/// Runs a future to its end, on this thread.
+///
+/// # Panics
+///
+/// Where no runtime can be started.
+pub fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be started").block_on(work)
+}

@@ -1,0 +1,50 @@
+//! The guests that the build script has built.
+
+use std::path::{Path, PathBuf};
+
+/// A guest in a directory of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guest {
+    name: &'static str,
+}
+
+impl Guest {
+    const fn new(name: &'static str) -> Self {
+        Self { name }
+    }
+
+    /// Its name, which is also the plugin's.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// The directory that holds it and nothing else.
+    #[must_use]
+    pub fn directory(self) -> PathBuf {
+        Path::new(env!("OUT_DIR")).join("guests").join(self.name)
+    }
+
+    /// The component itself.
+    #[must_use]
+    pub fn file(self) -> PathBuf {
+        self.directory().join(format!("{}.wasm", self.name))
+    }
+}
+
+/// Where compiled code is kept for all suites, private to this build.
+#[must_use]
+pub fn cache() -> PathBuf {
+    Path::new(env!("OUT_DIR")).join("cache")
+}
+
+include!(concat!(env!("OUT_DIR"), "/guests.rs"));
+
+/// Looks for a test or a module of the name that it is given: `foreach_contract!(is_tested)`.
+#[macro_export]
+macro_rules! is_tested {
+    ($guest:ident) => {
+        #[allow(unused_imports, reason = "that the name resolves is the check")]
+        use self::$guest as _;
+    };
+}

@@ -1,0 +1,217 @@
+//! Running the program, as a person or a script would.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::guest::cache;
+use crate::world::World;
+
+/// What no run takes, however slow the machine is. A program that hangs fails its test in place of the whole run.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The program with its command line, in an environment of its own.
+pub struct Program {
+    command: Command,
+    stdin: Vec<u8>,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Ran {
+    /// The exit code; 128 and the signal's number where a signal ended it.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Program {
+    /// The program in a world: its workspace, its home without configuration, no variable of the machine but the path.
+    #[must_use]
+    pub fn new(world: &World) -> Self {
+        let mut command = Command::new(executable());
+        command
+            .env_clear()
+            .envs(["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+            .env("HOME", world.home())
+            .env("PALISADE_CACHE", cache())
+            .current_dir(world.outer())
+            .args(["--workspace".into(), world.root()]);
+        Self { command, stdin: Vec::new() }
+    }
+
+    /// More of the command line.
+    #[must_use]
+    pub fn args<T: Into<OsString>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
+        self.command.args(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// A variable of its environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.command.env(name, value.into());
+        self
+    }
+
+    /// In another directory.
+    #[must_use]
+    pub fn directory(mut self, directory: PathBuf) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
+    /// What it reads on standard input.
+    #[must_use]
+    pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Self {
+        self.stdin = text.into();
+        self
+    }
+
+    /// Sends standard output somewhere else.
+    #[must_use]
+    pub fn stdout(mut self, to: impl Into<Stdio>) -> Self {
+        self.command.stdout(to);
+        self
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Panics
+    ///
+    /// Where it cannot be started, hangs, prints what is no UTF-8, or panics.
+    #[track_caller]
+    #[must_use]
+    pub fn run(mut self) -> Ran {
+        self.command.stdout(Stdio::piped());
+        finish(self.start())
+    }
+
+    /// Runs it with standard output as it was set.
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Self::run).
+    #[track_caller]
+    #[must_use]
+    pub fn run_into(self) -> Ran {
+        finish(self.start())
+    }
+
+    /// Starts it, its standard input written and closed.
+    ///
+    /// # Panics
+    ///
+    /// Where it cannot be started.
+    #[track_caller]
+    #[must_use]
+    pub fn start(mut self) -> Child {
+        let mut child = self.command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be started");
+        let mut pipe = child.stdin.take().expect("its standard input is a pipe");
+        let text = self.stdin;
+        // A thread of its own, because a program that does not read its input must not hold the test.
+        std::thread::spawn(move || pipe.write_all(&text));
+        child
+    }
+}
+
+/// Waits for the end of a program that was started.
+///
+/// # Panics
+///
+/// Where it hangs, prints what is no UTF-8, or panics.
+#[track_caller]
+#[must_use]
+pub fn finish(child: Child) -> Ran {
+    let id = child.id();
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || send.send(child.wait_with_output()));
+    let start = Instant::now();
+    let Ok(output) = receive.recv_timeout(PATIENCE) else {
+        kill(id);
+        panic!("the program did not end within {:?}", start.elapsed());
+    };
+    let output = output.expect("the program can be waited for");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program prints UTF-8");
+    let ran = Ran { code: code(output.status), stdout: text(output.stdout), stderr: text(output.stderr) };
+    assert!(!ran.stderr.contains("panicked at"), "the program panicked:\n{}", ran.stderr);
+    assert!(!ran.stderr.contains("stack backtrace"), "the program shows a backtrace:\n{}", ran.stderr);
+    ran
+}
+
+impl Ran {
+    /// Standard output, which is one JSON value.
+    ///
+    /// # Panics
+    ///
+    /// Where it is not.
+    #[track_caller]
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON ({error}): {self:#?}"))
+    }
+
+    /// Checks the exit code.
+    ///
+    /// # Panics
+    ///
+    /// Where it is another.
+    #[track_caller]
+    #[must_use]
+    pub fn left_with(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self
+    }
+
+    /// Checks that standard error says each of these.
+    ///
+    /// # Panics
+    ///
+    /// Where it does not.
+    #[track_caller]
+    pub fn complains(&self, of: &[&str]) -> &Self {
+        for part in of {
+            assert!(self.stderr.contains(part), "standard error does not say {part:?}: {self:#?}");
+        }
+        self
+    }
+}
+
+/// The program beside the test that is running: cargo builds it for every suite.
+#[must_use]
+pub fn executable() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows where it is");
+    let profile = test.ancestors().nth(2).expect("tests lie in the directory `deps` of a profile");
+    let program = profile.join(format!("palisade-under-test{}", std::env::consts::EXE_SUFFIX));
+    assert!(program.is_file(), "{} is not there; `cargo test -p palisade-tests` builds it", program.display());
+    program
+}
+
+#[cfg(unix)]
+fn code(status: std::process::ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt as _;
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+#[cfg(not(unix))]
+fn code(status: std::process::ExitStatus) -> i32 {
+    status.code().unwrap_or(-1)
+}
+
+/// Ends a program that hangs.
+#[cfg(unix)]
+fn kill(id: u32) {
+    let process = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(process) = process {
+        let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+    }
+}
+
+#[cfg(not(unix))]
+fn kill(_: u32) {}

@@ -1,0 +1,128 @@
+//! What holds for every result, whatever the call was.
+
+use palisade::{ErrorClass, Event};
+use serde_json::Value;
+
+use crate::program::Ran;
+
+/// The keys of a result, in alphabetical order.
+const KEYS: [&str; 13] = [
+    "call_id", "command_executed", "content", "digest", "duration_ms", "error", "files_modified", "metadata", "output",
+    "plugin", "success", "tool", "usage",
+];
+/// The keys of an error.
+const ERROR_KEYS: [&str; 6] = ["class", "detail", "errors", "is_recoverable", "is_user_visible", "message"];
+/// The keys of the usage.
+const USAGE_KEYS: [&str; 4] = ["bytes_read", "bytes_written", "peak_memory_bytes", "truncated_bytes"];
+
+/// The closed set of classes with the exit code of each.
+const CLASSES: [(&str, i32); 9] = [
+    ("not_found", 3),
+    ("permission_denied", 4),
+    ("user_denied", 4),
+    ("confirmation_timeout", 4),
+    ("execution_error", 5),
+    ("validation_error", 6),
+    ("timeout", 7),
+    ("resource_exhausted", 7),
+    ("cancelled", 130),
+];
+
+/// The classes of calls that were never started.
+const NEVER_STARTED: [&str; 4] = ["not_found", "validation_error", "user_denied", "confirmation_timeout"];
+
+/// Checks the shape of a result.
+///
+/// # Panics
+///
+/// Where a field is missing, is of another type, or contradicts another.
+#[track_caller]
+pub fn check_shape(result: &Value) {
+    assert_eq!(keys(result), KEYS, "the fields of a result are fixed");
+    assert_eq!(keys(&result["usage"]), USAGE_KEYS, "the fields of the usage are fixed");
+    for (key, value) in result["usage"].as_object().expect("the usage is an object") {
+        assert!(value.is_u64(), "{key} is a count: {value}");
+    }
+    for (key, right) in [
+        ("call_id", result["call_id"].is_string()),
+        ("tool", result["tool"].as_str().is_some_and(|tool| !tool.trim().is_empty())),
+        ("success", result["success"].is_boolean()),
+        ("content", result["content"].is_array()),
+        ("metadata", result["metadata"].is_object()),
+        ("files_modified", result["files_modified"].is_array()),
+        ("duration_ms", result["duration_ms"].as_f64().is_some_and(|ms| ms >= 0.0)),
+        ("plugin with digest", result["plugin"].is_string() == result["digest"].is_string()),
+    ] {
+        assert!(right, "`{key}` is not what it must be: {result:#}");
+    }
+    let success = result["success"] == true;
+    assert_eq!(result["output"].is_string(), success, "exactly one of output and error is there: {result:#}");
+    assert_eq!(result["error"].is_null(), success, "exactly one of output and error is there: {result:#}");
+    if !success {
+        check_error(&result["error"]);
+    }
+}
+
+#[track_caller]
+fn check_error(error: &Value) {
+    assert_eq!(keys(error), ERROR_KEYS, "the fields of an error are fixed");
+    assert!(exit_code(error).is_some(), "the class is one of the closed set: {error:#}");
+    assert!(error["message"].as_str().is_some_and(|text| !text.trim().is_empty()), "an error says something: {error:#}");
+    assert!(error["detail"].is_object() && error["errors"].is_array(), "{error:#}");
+    assert!(error["is_user_visible"].is_boolean() && error["is_recoverable"].is_boolean(), "{error:#}");
+    let text = error.to_string();
+    for noise in ["panicked at", ".rs:", "wasm backtrace", "0x"] {
+        assert!(!text.contains(noise), "an error is no backtrace: {error:#}");
+    }
+}
+
+/// Checks that the program left with the code that its result asks for.
+///
+/// # Panics
+///
+/// Where it did not.
+#[track_caller]
+pub fn check_exit_code(result: &Value, ran: &Ran) {
+    let expected = if result["success"] == true { Some(0) } else { exit_code(&result["error"]) };
+    assert_eq!(Some(ran.code), expected, "{result:#}\n{}", ran.stderr);
+}
+
+fn exit_code(error: &Value) -> Option<i32> {
+    CLASSES.iter().find(|(class, _)| error["class"] == **class).map(|(_, code)| *code)
+}
+
+/// Checks the events of one call against its result: one terminal event, of the kind that the result asks for, and the last; before it
+/// `tool.called`, unless the call never started.
+///
+/// # Panics
+///
+/// Where they do not fit.
+#[track_caller]
+pub fn check_events(result: &Value, events: &[Event]) {
+    let names: Vec<&str> = events.iter().map(Event::name).collect();
+    assert_eq!(events.iter().filter(|event| event.is_terminal()).count(), 1, "one terminal event: {names:?}");
+    let last = events.last().expect("there is one");
+    let (class, kind) = (result["error"]["class"].as_str(), &result["error"]["detail"]["kind"]);
+    match last {
+        Event::Completed(_, completion) => {
+            assert_eq!(completion.success, result["success"] == true, "{names:?}");
+            assert!(class.is_none() || kind == "unsuccessful", "{result:#}");
+        }
+        Event::InputInvalid(..) => assert_eq!(class, Some("validation_error")),
+        Event::Failed(_, failed, _) => assert_eq!(class, Some(ErrorClass::as_str(*failed))),
+        other => panic!("the last event is {}, which ends nothing", other.name()),
+    }
+    let called = names.iter().filter(|name| **name == "tool.called").count();
+    assert!(called <= 1, "{names:?}");
+    if class.is_some_and(|class| NEVER_STARTED.contains(&class)) {
+        assert_eq!(names.len(), 1, "a call that never starts has nothing but its end: {names:?}");
+    } else if called == 1 {
+        assert_eq!(names.first(), Some(&"tool.called"));
+    }
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}

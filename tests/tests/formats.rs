@@ -1,0 +1,117 @@
+//! The promise that an exported definition stays what it is: whole exports, compared with the files in `golden/formats`.
+//!
+//! After a change that is meant, `UPDATE_GOLDEN=1 cargo test -p palisade-tests --test formats` writes the files anew.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use std::env;
+use std::fs;
+use std::path::Path;
+
+use palisade::tool::formats::{Format, Strictness, ToolView, Weakening, export_all};
+use palisade::tool::schema::Schema;
+use serde_json::{Value, json};
+
+/// A tool as most are.
+fn simple() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "format": "workspace-path", "description": "The file to read."},
+            "limit": {"type": "integer", "minimum": 1, "description": "At most this many bytes."},
+        },
+        "required": ["path"],
+    })
+}
+
+/// A tool that uses what formats differ in.
+fn rich() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "title": "Edit",
+        "properties": {
+            "path": {"$ref": "#/$defs/path", "description": "The file to edit."},
+            "mode": {"type": "string", "enum": ["replace", "append"], "default": "replace"},
+            "edits": {"type": "array", "items": {"$ref": "#/$defs/edit"}, "minItems": 1, "maxItems": 50, "uniqueItems": true},
+            "where": {"oneOf": [
+                {"type": "object", "properties": {"line": {"type": "integer", "minimum": 1}}, "required": ["line"]},
+                {"type": "object", "properties": {"pattern": {"type": "string", "minLength": 1, "maxLength": 200}}, "required": ["pattern"]},
+            ]},
+            "since": {"type": ["string", "null"], "format": "date-time"},
+            "link": {"type": "string", "format": "uri", "pattern": "^https:"},
+            "ratio": {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "multipleOf": 0.25},
+        },
+        "required": ["path", "edits"],
+        "dependentRequired": {"since": ["link"]},
+        "$defs": {
+            "path": {"type": "string", "format": "workspace-path"},
+            "edit": {
+                "type": "object",
+                "properties": {"old": {"type": "string", "minLength": 1}, "new": {"type": "string"}},
+                "required": ["old", "new"],
+                "additionalProperties": false,
+            },
+        },
+    })
+}
+
+fn output() -> Value {
+    json!({"type": "object", "properties": {"changed": {"type": "integer"}}, "required": ["changed"]})
+}
+
+/// One format's exports of a tool, as it is and transformed.
+fn exports(view: &ToolView<'_>, format: Format) -> Value {
+    let one = |strictness| {
+        let (request, weakened) = export_all(&[*view], format, strictness);
+        json!({"request": request, "weakened": weakened.iter().map(Weakening::to_string).collect::<Vec<_>>()})
+    };
+    json!({"as-is": one(Strictness::AsIs), "strict": one(Strictness::Transform)})
+}
+
+fn compare(name: &str, view: &ToolView<'_>) {
+    for format in Format::ALL {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/formats/{format}.{name}.json"));
+        let exports = exports(view, format);
+        if env::var_os("UPDATE_GOLDEN").is_some() {
+            write(&path, &exports);
+        }
+        let golden: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        assert!(exports == golden, "{} differs; got:\n{exports:#}", path.display());
+    }
+}
+
+fn write(path: &Path, exports: &Value) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, format!("{exports:#}\n")).unwrap();
+}
+
+#[test]
+fn a_simple_tool_looks_the_same_in_every_format_as_it_did() {
+    let schema = Schema::input(simple()).unwrap();
+    let view = ToolView {
+        name: "read_file",
+        title: None,
+        description: "Reads a file.",
+        input_schema: schema.as_value(),
+        output_schema: None,
+        side_effects: "read",
+        idempotent: true,
+    };
+    compare("simple", &view);
+}
+
+#[test]
+fn a_rich_tool_looks_the_same_in_every_format_as_it_did() {
+    let schema = Schema::input(rich()).unwrap();
+    let output = Schema::output(output()).unwrap();
+    let view = ToolView {
+        name: "edit_file",
+        title: Some("Edit a file"),
+        description: "Edits a file.",
+        input_schema: schema.as_value(),
+        output_schema: Some(output.as_value()),
+        side_effects: "write",
+        idempotent: false,
+    };
+    compare("rich", &view);
+}

@@ -1,0 +1,96 @@
+//! The documents, kept true: their commands are run, their outputs compared, their code compared with the files it stands in, their links followed.
+
+mod compare;
+mod facts;
+mod parse;
+mod shell;
+
+use crate::place::Place;
+use anyhow::{Context as _, bail};
+use parse::{Block, Role, Step};
+use shell::{Outcome, Trial};
+use std::fs;
+
+/// The documents, each with every command that it shows tried in a fresh copy of the repository.
+const DOCUMENTS: [&str; 9] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "guest-sdk/README.md",
+    "guest-sdk/macros/README.md",
+    "host/README.md",
+    "plugins/README.md",
+];
+
+/// Longer than this and nobody reads it to its end.
+const README_LINES: usize = 250;
+
+/// Checks every document and reports all that is wrong at once.
+pub(crate) fn check(place: &Place) -> anyhow::Result<()> {
+    let mut wrong = facts::wrong(place)?;
+    for name in DOCUMENTS {
+        let text = fs::read_to_string(place.root.join(name)).with_context(|| format!("reading {name}"))?;
+        let blocks = parse::blocks(&text);
+        wrong.extend(broken_links(place, name, &text));
+        wrong.extend(strayed(place, name, &blocks)?);
+        wrong.extend(untrue(place, name, &blocks)?);
+        if name == "README.md" && text.lines().count() >= README_LINES {
+            wrong.push(format!("{name} has {README_LINES} lines or more"));
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    wrong.iter().for_each(|wrong| eprintln!("{wrong}\n"));
+    bail!("{} statements of the documents do not hold", wrong.len())
+}
+
+/// Relative links that lead nowhere.
+fn broken_links(place: &Place, name: &str, text: &str) -> Vec<String> {
+    let base = place.root.join(name);
+    let leads_nowhere = |link: &&str| base.parent().is_none_or(|directory| !directory.join(link).exists());
+    parse::links(text).into_iter().filter(leads_nowhere).map(|link| format!("{name}: `{link}` is not there")).collect()
+}
+
+/// Blocks that differ from the file which they say they are from.
+fn strayed(place: &Place, name: &str, blocks: &[Block]) -> anyhow::Result<Vec<String>> {
+    let mut strayed = Vec::new();
+    for block in blocks {
+        let Role::SameAs(file) = &block.role else { continue };
+        let text = fs::read_to_string(place.root.join(file)).with_context(|| format!("reading {file}"))?;
+        if !text.contains(&block.text()) {
+            strayed.push(format!("{name}:{}: the block is not in {file}, word for word", block.line));
+        }
+    }
+    Ok(strayed)
+}
+
+/// Commands that print something else than the document shows.
+fn untrue(place: &Place, name: &str, blocks: &[Block]) -> anyhow::Result<Vec<String>> {
+    let steps: Vec<Step> = blocks.iter().flat_map(Block::steps).collect();
+    if steps.is_empty() {
+        return Ok(Vec::new());
+    }
+    let trial = Trial::prepare(place)?;
+    for block in blocks {
+        if let Role::File(path) = &block.role {
+            trial.write(path, &block.text())?;
+        }
+    }
+    let outcomes = trial.run(&steps)?;
+    Ok(steps.iter().zip(outcomes).filter_map(|(step, outcome)| judge(name, step, outcome)).collect())
+}
+
+fn judge(name: &str, step: &Step, outcome: Outcome) -> Option<String> {
+    let place = format!("{name}:{}: $ {}", step.line, step.command);
+    match outcome {
+        Outcome::LeftOut(reason) => println!("{place}\n    not run: {reason}"),
+        Outcome::Printed(actual) if compare::matches(&step.expected, &actual) => println!("{place}"),
+        Outcome::Printed(actual) => {
+            return Some(format!("{place}\n  the document shows\n{}\n  it prints\n{actual}", step.expected));
+        }
+    }
+    None
+}

@@ -1,0 +1,125 @@
+//! What of a Markdown document can be checked: fenced blocks with what is said of them, and links.
+
+/// A fenced block.
+#[derive(Debug)]
+pub(super) struct Block {
+    /// The line of its first line, counted from 1.
+    pub(super) line: usize,
+    /// What follows the opening fence, such as `console`.
+    pub(super) language: String,
+    /// What the comment above it says that it is.
+    pub(super) role: Role,
+    lines: Vec<String>,
+}
+
+/// What a block is, said by a comment on the line above it, which readers of the document do not see.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Nothing is said.
+    Plain,
+    /// `<!-- same as PATH -->`: it stands in this file of the repository.
+    SameAs(String),
+    /// `<!-- file PATH -->`: whoever follows the document writes it to this file.
+    File(String),
+}
+
+/// One command of a `console` block, and what it prints.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    /// The line of the command, counted from 1.
+    pub(super) line: usize,
+    /// What stands behind the prompt.
+    pub(super) command: String,
+    /// The lines up to the next prompt.
+    pub(super) expected: String,
+}
+
+impl Block {
+    pub(super) fn text(&self) -> String {
+        self.lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    /// The commands of a `console` block; other blocks have none.
+    pub(super) fn steps(&self) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::new();
+        for (index, line) in self.lines.iter().enumerate().filter(|_| self.language == "console") {
+            match (line.strip_prefix("$ "), steps.last_mut()) {
+                (Some(command), _) => {
+                    let (line, command) = (self.line + index, command.to_owned());
+                    steps.push(Step { line, command, expected: String::new() });
+                }
+                (None, Some(step)) => step.expected.push_str(&format!("{line}\n")),
+                (None, None) => {}
+            }
+        }
+        steps
+    }
+}
+
+/// The fenced blocks of a document, in order.
+pub(super) fn blocks(text: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    let mut above = "";
+    for (index, line) in text.lines().enumerate() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(language)) => {
+                let (line, language) = (index + 2, language.to_owned());
+                open = Some(Block { line, language, role: role(above), lines: Vec::new() });
+            }
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(block), None) => block.lines.push(line.to_owned()),
+            (None, None) => {}
+        }
+        above = line;
+    }
+    blocks
+}
+
+fn role(comment: &str) -> Role {
+    let said = comment.trim().strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->")).unwrap_or_default().trim();
+    if let Some(path) = said.strip_prefix("same as ") {
+        Role::SameAs(path.to_owned())
+    } else if let Some(path) = said.strip_prefix("file ") {
+        Role::File(path.to_owned())
+    } else {
+        Role::Plain
+    }
+}
+
+/// The targets of links that are relative, without the anchor behind them.
+pub(super) fn links(text: &str) -> Vec<&str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
+    let relative = targets.filter(|target| !target.contains("://") && !target.contains(' '));
+    relative.filter_map(|target| target.split('#').next()).filter(|path| !path.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = "Text [here](a.md#b), [there](https://example.org) and [below](#c).\n\n\
+        <!-- file ../x/y.rs -->\n```rust\nfn main() {}\n```\n\n```console\n$ one\na\n\nb\n$ two\n```\n";
+
+    #[test]
+    fn a_block_knows_its_place_its_language_and_its_role() {
+        let found: Vec<_> =
+            blocks(DOCUMENT).into_iter().map(|b| (b.line, b.language.clone(), b.text(), b.role)).collect();
+        let file = Role::File("../x/y.rs".to_owned());
+        assert_eq!(found[0], (5, "rust".to_owned(), "fn main() {}\n".to_owned(), file));
+        assert_eq!(found[1].3, Role::Plain);
+    }
+
+    #[test]
+    fn a_console_block_is_commands_with_what_they_print() {
+        let steps: Vec<Step> = blocks(DOCUMENT).iter().flat_map(Block::steps).collect();
+        let step =
+            |line, command: &str, expected: &str| Step { line, command: command.into(), expected: expected.into() };
+        assert_eq!(steps, [step(9, "one", "a\n\nb\n"), step(13, "two", "")]);
+    }
+
+    #[test]
+    fn only_links_into_the_repository_are_followed() {
+        assert_eq!(links(DOCUMENT), ["a.md"]);
+    }
+}

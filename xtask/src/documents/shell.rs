@@ -1,0 +1,133 @@
+//! Following a document as a newcomer would: its commands in one shell, in a fresh copy of the repository.
+
+use super::parse::Step;
+use crate::guests::command::scrubbed;
+use crate::guests::target::{TARGET, Target};
+use crate::guests::toolchain::Toolchain;
+use crate::place::Place;
+use anyhow::{Context as _, anyhow, ensure};
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use tempfile::TempDir;
+
+/// Stands between the outputs of two commands.
+const MARK: &str = "\u{1}end of output\u{1}";
+
+/// What is said of a command that only makes sense outside of this check.
+const ELSEWHERE: [(&str, &str); 2] =
+    [("cargo test", "a step of its own in .ci/run"), ("cargo xtask", "it would run itself")];
+
+/// What came of a command.
+pub(super) enum Outcome {
+    /// It was not run, for this reason.
+    LeftOut(&'static str),
+    /// What it wrote to both of its outputs.
+    Printed(String),
+}
+
+/// A directory with a copy of the repository in it, named `palisade`.
+pub(super) struct Trial<'a> {
+    place: &'a Place,
+    directory: TempDir,
+}
+
+impl<'a> Trial<'a> {
+    pub(super) fn prepare(place: &'a Place) -> anyhow::Result<Self> {
+        let trial = Self { place, directory: tempfile::tempdir()? };
+        place.copy_sources(&trial.copy())?;
+        Ok(trial)
+    }
+
+    /// Writes a file that the document tells its readers to write. What is a package of its own gets the repository's versions of its dependencies.
+    pub(super) fn write(&self, path: &str, text: &str) -> anyhow::Result<()> {
+        let file = self.copy().join(path);
+        let directory = file.parent().with_context(|| format!("{path} has no directory"))?;
+        fs::create_dir_all(directory).with_context(|| format!("creating {}", directory.display()))?;
+        fs::write(&file, text).with_context(|| format!("writing {}", file.display()))?;
+        if file.ends_with("Cargo.toml") {
+            fs::copy(self.place.root.join("Cargo.lock"), directory.join("Cargo.lock"))?;
+        }
+        Ok(())
+    }
+
+    /// Runs the commands one after the other in one shell, so that a `cd` or an `export` holds for those that follow.
+    pub(super) fn run(&self, steps: &[Step]) -> anyhow::Result<Vec<Outcome>> {
+        let commands = self.commands(steps);
+        let script: String = commands.iter().map(|command| wrapped(command.as_deref().unwrap_or(":"))).collect();
+        let output = self.shell(&format!("exec 2>&1\n{script}"))?;
+        let mut printed = output.split(MARK).map(|text| text.trim_matches('\n').to_owned());
+        let outcome = |command: Result<String, &'static str>| {
+            let text = printed.next().unwrap_or_default();
+            command.map_or_else(Outcome::LeftOut, |_| Outcome::Printed(text))
+        };
+        ensure!(output.matches(MARK).count() == steps.len(), "the shell ended early:\n{output}");
+        Ok(commands.into_iter().map(outcome).collect())
+    }
+
+    /// What is really run. `cargo run` belongs into the repository itself, where everything is built already; and once the first of them has shown that it
+    /// builds and runs the program, the others name the program.
+    fn commands(&self, steps: &[Step]) -> Vec<Result<String, &'static str>> {
+        let mut shown = false;
+        let mut command = |step: &Step| {
+            if let Some((_, reason)) = ELSEWHERE.iter().find(|(start, _)| step.command.starts_with(start)) {
+                return Err(*reason);
+            }
+            match step.command.strip_prefix("cargo run --release -- ") {
+                Some(arguments) if std::mem::replace(&mut shown, true) => Ok(format!("palisade {arguments}")),
+                _ if step.command.starts_with("cargo run ") => Ok(self.in_repository(&step.command)),
+                _ => Ok(step.command.clone()),
+            }
+        };
+        steps.iter().map(&mut command).collect()
+    }
+
+    fn in_repository(&self, command: &str) -> String {
+        let Place { root, target } = self.place;
+        format!("(cd '{}' && CARGO_TARGET_DIR='{}' {command})", root.display(), target.display())
+    }
+
+    /// A shell without a terminal, so that nothing waits for an answer, and without the developer's own configuration.
+    fn shell(&self, script: &str) -> anyhow::Result<String> {
+        let mut shell = scrubbed("setsid");
+        for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PALISADE_")) {
+            shell.env_remove(name);
+        }
+        shell
+            .args(["--wait", "bash", "-c", script])
+            .current_dir(self.copy())
+            .env("PATH", self.path()?)
+            .env("XDG_CONFIG_HOME", self.directory.path().join("config"))
+            .env("XDG_CACHE_HOME", self.directory.path().join("cache"))
+            .env(format!("CARGO_TARGET_{}_RUSTFLAGS", TARGET.replace('-', "_").to_uppercase()), self.target_flags()?)
+            .stderr(Stdio::inherit());
+        let output = shell.output().context("running the commands with setsid and bash")?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// The built program comes first.
+    fn path(&self) -> anyhow::Result<OsString> {
+        let others = env::var_os("PATH").unwrap_or_default();
+        let all = [self.place.target.join("release")].into_iter().chain(env::split_paths(&others));
+        env::join_paths(all).context("putting the program on the PATH")
+    }
+
+    /// What makes up for the WebAssembly target where the toolchain lacks it: nothing where it does not.
+    fn target_flags(&self) -> anyhow::Result<String> {
+        let toolchain = Toolchain::of_this_build().map_err(|error| anyhow!("{error}"))?;
+        let home = self.place.target.join("wasm32-wasip2-sysroot");
+        let target = Target::find(&toolchain, &home).map_err(|error| anyhow!("{error}"))?;
+        Ok(target.flags().join(" "))
+    }
+
+    fn copy(&self) -> PathBuf {
+        self.directory.path().join("palisade")
+    }
+}
+
+/// A command with a mark behind its output, after which `$?` still is its own.
+fn wrapped(command: &str) -> String {
+    format!("{command}\nstatus=$?; printf '\\n{MARK}\\n'; (exit $status)\n")
+}

@@ -1,0 +1,48 @@
+//! Where the repository and its build lie on this machine.
+
+use anyhow::Context as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What is not part of a checkout, or is made anew in it.
+const LEFT_OUT: [&str; 3] = [".git", "target", "prebuilt"];
+
+/// A checkout and its target directory.
+pub(crate) struct Place {
+    /// The directory of the workspace's manifest.
+    pub(crate) root: PathBuf,
+    /// Where cargo puts what it builds.
+    pub(crate) target: PathBuf,
+}
+
+impl Place {
+    /// The checkout that this program was built in: its own file is `<target>/<profile>/xtask`.
+    pub(crate) fn find() -> anyhow::Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in no workspace")?;
+        let own = std::env::current_exe().context("where this program lies")?;
+        let target = own.ancestors().nth(2).context("this program was not built by cargo")?;
+        Ok(Self { root: root.to_owned(), target: target.to_owned() })
+    }
+
+    /// Copies the sources to `to`, so that commands can be tried that change files.
+    pub(crate) fn copy_sources(&self, to: &Path) -> anyhow::Result<()> {
+        copy_tree(&self.root, to)
+    }
+}
+
+fn copy_tree(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(to).with_context(|| format!("creating {}", to.display()))?;
+    for entry in fs::read_dir(from).with_context(|| format!("listing {}", from.display()))? {
+        let entry = entry?;
+        if LEFT_OUT.iter().any(|name| entry.file_name() == *name) {
+            continue;
+        }
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            copy_tree(&path, &copy)?;
+        } else {
+            fs::copy(&path, &copy).with_context(|| format!("copying {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
