@@ -1,6 +1,6 @@
 //! The published crates: packaged together, and each built again from its own package.
 //!
-//! They depend on each other and need not be on a registry yet, so cargo packages them in one run, where each finds the others. `palisade-plugins` carries
+//! They depend on each other and need not be on a registry yet, so cargo packages each side in one run, where one crate finds the other. `palisade-plugins` carries
 //! what a checkout does not, the plugins, built, so that nobody who depends on `palisade` compiles a guest.
 
 use crate::place::Place;
@@ -9,29 +9,40 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The published crates, dependencies first.
-const PUBLISHED: [&str; 4] = ["palisade-guest-macros", "palisade-guest", "palisade-plugins", "palisade"];
+/// The crates of the guests' side, dependencies first.
+const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
-/// The workspace's dev profile, which a package does not carry: with it the verification finds the dependencies that the tests were built with, in place
-/// of compiling the engine once more.
-const PROFILE: [&str; 3] = [
+/// The crates of the host's side, dependencies first.
+const HOSTS: [&str; 2] = ["palisade-plugins", "palisade"];
+
+/// The workspace's dev profile, which a package does not carry: with it the verification finds most of what the tests were built with, the compiler of
+/// WebAssembly above all. The guests' side is small, and built soonest as it is.
+const PROFILE: [&str; 6] = [
+    "--config",
     "profile.dev.debug='line-tables-only'",
+    "--config",
     "profile.dev.package.'*'.opt-level=2",
+    "--config",
     "profile.dev.package.'*'.debug=false",
 ];
 
 /// Packages the published crates and builds each from its package; leaves the checkout as it was.
 pub(crate) fn package(place: &Place) -> anyhow::Result<()> {
     let prebuilt = Prebuilt::make(place)?;
+    let done = cargo_package(place, &GUESTS, &[]).and_then(|()| cargo_package(place, &HOSTS, &PROFILE));
+    prebuilt.remove()?;
+    done?;
+    println!("packaged, and built from the packages: {}, {}", GUESTS.join(", "), HOSTS.join(", "));
+    Ok(())
+}
+
+fn cargo_package(place: &Place, crates: &[&str], profile: &[&str]) -> anyhow::Result<()> {
     let mut cargo = Command::new(env!("CARGO"));
     // The built plugins are not committed, so cargo calls the checkout dirty.
-    cargo.current_dir(&place.root).args(["package", "--locked", "--allow-dirty", "--target-dir"]).arg(&place.target);
-    cargo.args(PROFILE.iter().flat_map(|setting| ["--config", setting]));
-    cargo.args(PUBLISHED.iter().flat_map(|name| ["--package", name]));
-    let status = cargo.status();
-    prebuilt.remove()?;
-    ensure!(status.context("running cargo package")?.success(), "cargo package failed");
-    println!("packaged and built from the packages: {}", PUBLISHED.join(", "));
+    cargo.args(["package", "--locked", "--allow-dirty", "--no-metadata"]).args(profile);
+    cargo.args(crates.iter().flat_map(|name| ["--package", name])).arg("--target-dir").arg(&place.target);
+    let status = cargo.current_dir(&place.root).status().context("running cargo package")?;
+    ensure!(status.success(), "cargo package failed");
     Ok(())
 }
 

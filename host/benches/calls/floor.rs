@@ -24,10 +24,10 @@ use bindings::palisade::tool::types::Content;
 /// What a guest may have, in bytes; the pool's slots are as large.
 const MEMORY: usize = 64 << 20;
 
-/// Hand-written wasmtime with the shipped plugins loaded.
+/// Hand-written wasmtime with two plugins loaded.
 pub(crate) struct Floor {
     engine: Engine,
-    plugins: Vec<(&'static str, PluginPre<State>)>,
+    plugins: Vec<(&'static [&'static str], PluginPre<State>)>,
     workspace: PathBuf,
 }
 
@@ -61,18 +61,19 @@ impl Floor {
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).expect("WASI");
         bindings::palisade::tool::host::add_to_linker::<_, wasmtime::component::HasSelf<_>>(&mut linker, |state| state)
             .expect("the host interface");
-        let prepare = |plugin: &palisade_plugins::Plugin| {
-            let component = Component::from_binary(&engine, plugin.bytes).expect("a component");
+        let prepare = |bytes: &[u8]| {
+            let component = Component::from_binary(&engine, bytes).expect("a component");
             PluginPre::new(linker.instantiate_pre(&component).expect("known imports")).expect("a plugin")
         };
-        let plugins = palisade_plugins::all().iter().map(|plugin| (plugin.name, prepare(plugin))).collect();
+        let bench = std::fs::read(palisade_tests::guest::BENCH_CALLS.file()).expect("the benchmark's guest");
+        let files = palisade_plugins::all().iter().find(|plugin| plugin.name == "files").expect("a shipped plugin");
+        let plugins: Vec<(&[&str], _)> = vec![(&["echo", "read"], prepare(&bench)), (&["read_file"], prepare(files.bytes))];
         Self { engine, plugins, workspace: workspace.to_owned() }
     }
 
     /// One call: everything from the store to its drop.
     pub(crate) async fn call(&self, tool: &str, input: &str) -> usize {
-        let wanted = if tool == "calculate" { "calculate" } else { "files" };
-        let (_, plugin) = self.plugins.iter().find(|(name, _)| *name == wanted).expect("a shipped plugin");
+        let (_, plugin) = self.plugins.iter().find(|(tools, _)| tools.contains(&tool)).expect("a plugin with this tool");
         let mut wasi = WasiCtx::builder();
         wasi.allow_blocking_current_thread(true)
             .preopened_dir(&self.workspace, "/", FsPerms::ReadOnly)

@@ -36,9 +36,10 @@ async fn single(workspace: &Path) {
     let floor = floor::Floor::new(workspace);
     let road = road::Road::new(workspace);
     for (name, tool, input) in [
-        ("pure", "calculate", json!({"expression": "6*7"})),
-        ("read_file 700 B", "read_file", json!({"path": "floor.txt"})),
-        ("read_file 1 MiB", "read_file", json!({"path": "large.txt", "limit": 1 << 20})),
+        ("echo", "echo", json!({"text": "hello"})),
+        ("read 700 B", "read", json!({"path": "floor.txt"})),
+        ("shipped read_file 700 B", "read_file", json!({"path": "floor.txt"})),
+        ("shipped read_file 1 MiB", "read_file", json!({"path": "large.txt", "limit": 1 << 20})),
     ] {
         let text = input.to_string();
         let (mut by_hand, mut through) = (Series::new("hand-written wasmtime"), Series::new("palisade"));
@@ -78,7 +79,7 @@ fn throughput(workspace: &Path) {
             let (floor, text) = (floor.clone(), text.clone());
             let call = move || {
                 let (floor, text) = (floor.clone(), text.clone());
-                async move { _ = floor.call("read_file", &text).await }
+                async move { _ = floor.call("read", &text).await }
             };
             runtime.block_on(report::rate(callers, CALLS, call))
         };
@@ -86,7 +87,7 @@ fn throughput(workspace: &Path) {
             let (road, text) = (road.clone(), text.clone());
             let call = move || {
                 let (road, text) = (road.clone(), text.clone());
-                async move { _ = road.call("read_file", &text).await }
+                async move { _ = road.call("read", &text).await }
             };
             runtime.block_on(report::rate(callers, CALLS, call))
         };

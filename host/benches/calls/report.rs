@@ -90,7 +90,7 @@ pub(crate) async fn rate<F: Future<Output = ()> + Send + 'static>(
 #[allow(clippy::print_stdout, reason = "a benchmark prints")]
 pub(crate) fn rates(callers: usize, floor: f64, road: f64) {
     println!(
-        "read_file 700 B, {callers} caller(s): hand-written {floor:.0}/s, palisade {road:.0}/s, × {:.2}",
+        "read 700 B, {callers} caller(s): hand-written {floor:.0}/s, palisade {road:.0}/s, × {:.2}",
         road / floor
     );
 }

@@ -18,7 +18,10 @@ impl Subscriber for Counting {
 
 impl Road {
     pub(crate) fn new(workspace: &Path) -> Self {
-        let host = Host::builder().workspace(workspace).subscriber(Arc::new(Counting(AtomicU64::new(0)))).build();
+        let host = Host::builder()
+            .workspace(workspace)
+            .plugin_file(palisade_tests::guest::BENCH_CALLS.file())
+            .subscriber(Arc::new(Counting(AtomicU64::new(0)))).build();
         Self(host.expect("a host"))
     }
 

@@ -85,13 +85,14 @@ impl fmt::Display for Failure {
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         let exit = if matches!(error, BuildError::Engine(_)) { Exit::Internal } else { Exit::Usage };
-        Self { exit, error: error.into() }
+        // The message has its cause in it already.
+        Self::new(exit, error)
     }
 }
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self { exit: Exit::Usage, error: error.into() }
+        Self::usage(error)
     }
 }
 

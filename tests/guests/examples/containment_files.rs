@@ -67,7 +67,6 @@ fn attempt(Args { op, path, to }: &Args) -> Result<String> {
         "unlink" => fs::remove_file(path).map(|()| done)?,
         "rename" => fs::rename(path, to).map(|()| done)?,
         "link" => fs::hard_link(path, to).map(|()| done)?,
-        "symlink" => std::os::wasi::fs::symlink_path(to, path).map(|()| done)?,
         other => return Err(Error::invalid_input("op", format!("there is no `{other}`"))),
     })
 }

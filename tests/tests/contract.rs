@@ -1,0 +1,28 @@
+//! The promise of the contract: every item of `wit/` does what its documentation says, seen from the library and from the program alike.
+
+#[path = "contract/content.rs"]
+mod contract_content;
+#[path = "contract/context.rs"]
+mod contract_context;
+#[path = "contract/definitions.rs"]
+mod contract_definitions;
+#[path = "contract/end.rs"]
+mod contract_end;
+#[path = "contract/errors.rs"]
+mod contract_errors;
+#[path = "contract/host.rs"]
+mod contract_host;
+#[path = "contract/outcome.rs"]
+mod contract_outcome;
+#[path = "contract/paths.rs"]
+mod contract_paths;
+#[path = "contract/raw.rs"]
+mod contract_raw;
+#[path = "contract/structured.rs"]
+mod contract_structured;
+#[path = "contract/world.rs"]
+mod contract_world;
+
+use palisade_tests::is_tested;
+
+palisade_tests::foreach_contract!(is_tested);

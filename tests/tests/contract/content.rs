@@ -1,0 +1,84 @@
+//! Each kind of block, as the model reads it and as a program does.
+
+use palisade_tests::guest::CONTRACT_CONTENT;
+use palisade_tests::{Case, Seen};
+use serde_json::{Value, json};
+
+fn give(blocks: &[&str]) -> Seen {
+    Case::new(CONTRACT_CONTENT, "give").input(json!({"blocks": blocks})).check()
+}
+
+#[track_caller]
+fn is(block: &str, text: &str, json: Value) {
+    let seen = give(&[block]);
+    assert_eq!(seen.output(), text);
+    assert_eq!(seen.result["content"], json!([json]));
+}
+
+#[test]
+fn a_text_block_is_the_output_as_it_is() {
+    is("text", "plain", json!({"type": "text", "text": "plain"}));
+}
+
+#[test]
+fn a_json_block_is_parsed_and_printed_in_canonical_form() {
+    is("json", r#"{"a":"ü","b":[1,2.5,null]}"#, json!({"type": "json", "json": {"a": "ü", "b": [1, 2.5, null]}}));
+}
+
+#[test]
+fn an_image_is_a_note_to_the_model_and_bytes_to_the_program() {
+    is("image", "[image image/png, 4 bytes]", json!({"type": "image", "mime": "image/png", "data": "iVBORw=="}));
+}
+
+#[test]
+fn a_sound_is_a_note_to_the_model_and_bytes_to_the_program() {
+    is("audio", "[audio audio/wav, 4 bytes]", json!({"type": "audio", "mime": "audio/wav", "data": "UklGRg=="}));
+}
+
+#[test]
+fn a_resource_of_text_is_read_whole() {
+    let block = json!({"type": "resource", "uri": "note:1", "mime": "text/plain", "text": "whole"});
+    is("resource-text", "whole", block);
+}
+
+#[test]
+fn a_resource_of_bytes_is_a_note_to_the_model() {
+    let block = json!({"type": "resource", "uri": "blob:1", "mime": null, "data": "AP8="});
+    is("resource-bytes", "[resource blob:1, 2 bytes]", block);
+}
+
+#[test]
+fn a_link_is_shown_and_never_followed() {
+    let block = json!({"type": "link", "uri": "file:///x", "name": "x", "mime": "text/markdown"});
+    is("link", "[x](file:///x)", block);
+}
+
+#[test]
+fn several_blocks_keep_their_order_and_are_joined_by_line_ends() {
+    let seen = give(&["link", "text", "json"]);
+    assert_eq!(seen.output(), "[x](file:///x)\nplain\n{\"a\":\"ü\",\"b\":[1,2.5,null]}");
+    let kinds: Vec<&str> = seen.result["content"].as_array().unwrap().iter().map(|b| b["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["link", "text", "json"]);
+}
+
+#[test]
+fn an_output_without_blocks_is_an_empty_text() {
+    let seen = give(&[]);
+    assert_eq!(seen.output(), "");
+    assert_eq!(seen.result["content"], json!([]));
+}
+
+#[test]
+fn a_json_block_that_is_no_json_breaks_the_contract() {
+    let seen = give(&["text", "not-json"]);
+    assert_eq!(seen.kind(), "contract");
+    assert!(seen.message("execution_error").contains("not valid JSON"), "{:#}", seen.result);
+    assert_eq!(seen.result["error"]["is_recoverable"], false);
+}
+
+#[test]
+fn a_json_block_with_a_key_twice_breaks_the_contract() {
+    let seen = give(&["twice-json"]);
+    assert_eq!(seen.kind(), "contract");
+    assert!(seen.message("execution_error").contains("twice"), "{:#}", seen.result);
+}

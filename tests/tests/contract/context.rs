@@ -1,0 +1,79 @@
+//! What a call says of itself: ids, time, the caller's own words.
+
+use std::time::Duration;
+
+use palisade::{Policy, Session, ToolResult};
+use palisade_tests::case::block_on;
+use palisade_tests::guest::CONTRACT_CONTEXT;
+use palisade_tests::{Case, Seen};
+use serde_json::{Map, Value, json};
+
+fn see() -> Case {
+    Case::new(CONTRACT_CONTEXT, "see").timeout(Duration::from_secs(9)).input(json!({"at_most_ms": 9000}))
+}
+
+fn seen(seen: &Seen) -> Value {
+    serde_json::from_str(seen.output()).unwrap()
+}
+
+#[test]
+fn a_call_of_which_nothing_is_said_has_no_conversation_and_an_empty_context() {
+    let expected = json!({
+        "call_id": null, "session_id": null, "turn_id": null, "caller": {}, "metadata": {},
+        "time_is_left": true, "time_is_bounded": true,
+    });
+    assert_eq!(seen(&see().check()), expected);
+}
+
+#[test]
+fn the_callers_context_reaches_the_tool_as_it_is() {
+    let context = json!({"user": {"name": "Ada"}, "list": [1, "zwei", null], "tool_use": 3.5});
+    let call = see().check_library(|call| call.with_context(context.clone()));
+    assert_eq!(seen(&call)["caller"], context);
+    let no_object = see().check_library(|call| call.with_context(json!(["not", "an", "object"])));
+    assert_eq!(seen(&no_object)["caller"], json!(["not", "an", "object"]));
+}
+
+#[test]
+fn the_calls_metadata_reaches_the_tool_as_it_is() {
+    let metadata: Map<String, Value> = json!({"trace": "00-1"}).as_object().unwrap().clone();
+    let call = see().check_library(|call| call.with_metadata(metadata));
+    assert_eq!(seen(&call)["metadata"], json!({"trace": "00-1"}));
+}
+
+#[test]
+fn the_ids_of_call_session_and_turn_reach_the_tool_and_the_result() {
+    let case = see().input(json!({"with_id": true}));
+    let world = case.world();
+    let host = case.builder(&world).build().unwrap();
+    let session = Session::new("conversation-7", host.workspace().clone(), Policy::default());
+    let call = case.to_call(&world).with_id("tu_01").with_turn("turn-3");
+    let result: ToolResult = block_on(host.dispatch(&session, call));
+    assert_eq!(result.call_id().as_str(), "tu_01");
+    let seen: Value = serde_json::from_str(&result.output().unwrap()).unwrap();
+    assert_eq!(seen["call_id"], "tu_01");
+    assert_eq!(seen["session_id"], "conversation-7");
+    assert_eq!(seen["turn_id"], "turn-3");
+}
+
+#[test]
+fn two_calls_without_ids_get_two() {
+    let id = |seen: &Seen| seen.result["call_id"].as_str().unwrap().to_owned();
+    let (one, other) = (see().check_library(|call| call), see().check_library(|call| call));
+    assert_ne!(id(&one), id(&other));
+}
+
+#[test]
+fn the_time_that_is_left_is_at_most_the_time_of_the_call() {
+    let expected = |bound: u64| json!({"time_is_left": true, "time_is_bounded": bound >= 9000});
+    for bound in [9000, 1] {
+        let seen = seen(&see().input(json!({"at_most_ms": bound})).check());
+        assert_eq!(json!({"time_is_left": seen["time_is_left"], "time_is_bounded": seen["time_is_bounded"]}), expected(bound));
+    }
+}
+
+#[test]
+fn the_input_arrives_in_canonical_form() {
+    let seen = Case::new(CONTRACT_CONTEXT, "input").text(" {\"b\" : 1.0,\n\"a\":[ ] , \"ü\": \"\\u00fc\"} ").check();
+    assert_eq!(seen.output(), r#"{"a":[],"b":1.0,"ü":"ü"}"#);
+}

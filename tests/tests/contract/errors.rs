@@ -1,0 +1,67 @@
+//! Each error of a tool, and the one class that all of them fall into.
+
+use palisade_tests::guest::CONTRACT_ERRORS;
+use palisade_tests::{Case, Seen};
+use serde_json::json;
+
+fn fail(with: &str) -> Seen {
+    Case::new(CONTRACT_ERRORS, "fail").input(json!({"with": with})).check()
+}
+
+#[track_caller]
+fn is(with: &str, kind: &str, message: &str) {
+    let seen = fail(with);
+    assert_eq!((seen.kind(), seen.message("execution_error")), (kind, message));
+    assert_eq!(seen.result["error"]["is_user_visible"], true);
+    assert_eq!(seen.result["error"]["is_recoverable"], true);
+}
+
+#[test]
+fn invalid_input_names_the_field() {
+    is("invalid-input", "invalid-input", "`with`: nothing but trouble");
+    assert_eq!(fail("invalid-input").result["error"]["detail"]["field"], "with");
+}
+
+#[test]
+fn not_found_is_the_tools_and_not_the_hosts() {
+    is("not-found", "not-found", "no such thing");
+}
+
+#[test]
+fn permission_denied_is_the_tools_where_the_host_denied_nothing() {
+    is("permission-denied", "permission-denied", "not for you");
+}
+
+#[test]
+fn failed_is_told_in_the_tools_own_words() {
+    is("failed", "failed", "it broke");
+}
+
+#[test]
+fn cancelled_is_the_tools_where_nobody_cancelled() {
+    let seen = fail("cancelled");
+    assert_eq!(seen.kind(), "cancelled");
+    assert!(seen.message("execution_error").contains("nobody cancelled it"));
+}
+
+#[test]
+fn an_error_without_words_still_says_something() {
+    is("blank", "failed", "the tool failed without saying why");
+}
+
+#[test]
+fn a_message_cannot_deceive_a_terminal() {
+    is("deceptive", "failed", "a\\u{1b}[2Jb\\u{202e}c");
+}
+
+#[test]
+fn a_long_message_is_cut() {
+    assert_eq!(fail("long").message("execution_error").len(), 16 << 10);
+}
+
+#[test]
+fn an_io_error_keeps_its_kind() {
+    // A tool of class none has no directory, so that there is nothing to find.
+    let seen = fail("io");
+    assert!(!seen.message("execution_error").contains("os error"), "{:#}", seen.result);
+}

@@ -1,0 +1,73 @@
+//! What a tool says while it runs, as events.
+
+use palisade::Event;
+use palisade::execution::{Progress, Severity};
+use palisade_tests::guest::CONTRACT_HOST;
+use palisade_tests::{Case, Program, Seen, World};
+
+fn speak() -> Seen {
+    Case::new(CONTRACT_HOST, "speak").check()
+}
+
+#[test]
+fn each_level_of_the_log_is_an_event() {
+    let logged = |event: &Event| match event {
+        Event::Log(_, severity, message) => Some((*severity, message.clone())),
+        _ => None,
+    };
+    let heard: Vec<_> = speak().events.iter().filter_map(logged).collect();
+    let expected = [
+        (Severity::Trace, "one"),
+        (Severity::Debug, "two"),
+        (Severity::Info, "three"),
+        (Severity::Warn, "four"),
+        (Severity::Error, "five"),
+    ];
+    assert_eq!(heard, expected.map(|(severity, message)| (severity, message.to_owned())));
+}
+
+#[test]
+fn progress_is_an_event_and_what_is_not_finite_is_ignored() {
+    let progressed = |event: &Event| match event {
+        Event::Progress(_, progress) => Some(progress.clone()),
+        _ => None,
+    };
+    let heard: Vec<Progress> = speak().events.iter().filter_map(progressed).collect();
+    let half = Progress { done: 2.0, total: Some(4.0), message: Some("half".to_owned()) };
+    assert_eq!(heard, [Progress { done: 1.0, total: None, message: None }, half]);
+}
+
+#[test]
+fn emitted_text_is_an_event_before_the_call_has_ended_and_no_part_of_the_output() {
+    let seen = speak();
+    let emitted = |event: &Event| match event {
+        Event::OutputDelta(_, chunk) => Some(chunk.clone()),
+        _ => None,
+    };
+    let heard: Vec<String> = seen.events.iter().filter_map(emitted).collect();
+    assert_eq!(heard, ["first ", "second"]);
+    assert_eq!(seen.output(), "cancelled: false");
+}
+
+#[test]
+fn events_begin_with_the_call_and_end_with_its_completion_and_name_it() {
+    let events = speak().events;
+    assert_eq!(events.first().map(Event::name), Some("tool.called"));
+    assert_eq!(events.last().map(Event::name), Some("tool.completed"));
+    let first = events[0].subject();
+    assert_eq!(&*first.tool, "speak");
+    assert!(events.iter().all(|event| event.subject() == first));
+}
+
+#[test]
+fn the_program_shows_the_log_to_who_asks_for_it_and_warnings_to_nobody_else() {
+    let world = World::new();
+    let call = |more: &[&str]| {
+        let program = Program::new(&world).args(["--no-builtin", "--plugins"]).args([CONTRACT_HOST.directory()]);
+        program.args(["call", "speak"]).args(more.iter().copied()).run().left_with(0)
+    };
+    let verbose = call(&["--verbose"]);
+    verbose.complains(&["trace: one", "debug: two", "info: three", "warn: four", "error: five"]);
+    assert_eq!(verbose.stdout, "cancelled: false");
+    assert_eq!(call(&[]).stdout, "cancelled: false");
+}

@@ -1,0 +1,72 @@
+//! Path arguments: checked before the call, and relative when they arrive.
+
+use palisade_tests::guest::CONTRACT_PATHS;
+use palisade_tests::{Case, Seen, World};
+use serde_json::{Value, json};
+
+fn with_file(world: &World) {
+    world.file("dir/file.txt", "in");
+}
+
+fn arrived(input: Value) -> Seen {
+    Case::new(CONTRACT_PATHS, "arrived").input(input).arrange(with_file).check()
+}
+
+#[test]
+fn a_path_argument_arrives_relative_and_tidy() {
+    for (given, expected) in [
+        ("dir/file.txt", "dir/file.txt"),
+        ("./dir//file.txt", "dir/file.txt"),
+        ("dir/../dir/file.txt", "dir/file.txt"),
+        (".", "."),
+        ("not-there-yet.txt", "not-there-yet.txt"),
+    ] {
+        assert_eq!(arrived(json!({"path": given})).output(), format!("{expected} [] "), "{given}");
+    }
+}
+
+#[test]
+fn an_absolute_path_inside_arrives_relative() {
+    let seen = Case::new(CONTRACT_PATHS, "arrived")
+        .arrange(with_file)
+        .input_at(|world| json!({"path": world.root().join("dir/file.txt")}))
+        .check();
+    assert_eq!(seen.output(), "dir/file.txt [] ");
+}
+
+#[test]
+fn a_path_argument_that_leads_out_is_denied_before_anything_runs() {
+    for given in ["..", "../secret.txt", "/etc/passwd", "dir/../../secret.txt"] {
+        let seen = arrived(json!({"path": given}));
+        assert_eq!(seen.error("permission_denied")["detail"]["reason"], "workspace", "{given}");
+        assert!(seen.message("permission_denied").contains("escapes the workspace boundary"));
+        assert!(!seen.events.iter().any(|event| event.name() == "tool.called"), "{given}");
+    }
+}
+
+#[test]
+fn paths_in_a_list_are_checked_one_by_one() {
+    let seen = arrived(json!({"path": ".", "more": ["./a", "b/../c"]}));
+    assert_eq!(seen.output(), ". [a c] ");
+    let out = arrived(json!({"path": ".", "more": ["a", "../b"]}));
+    assert_eq!(out.error("permission_denied")["detail"]["reason"], "workspace");
+}
+
+#[test]
+fn a_text_that_is_no_path_argument_is_left_alone() {
+    assert_eq!(arrived(json!({"path": ".", "text": "../../etc"})).output(), ". [] ../../etc");
+}
+
+#[test]
+fn what_cannot_be_a_path_is_invalid_and_named() {
+    for given in [String::new(), "a\0b".to_owned(), "x".repeat(5000)] {
+        let seen = arrived(json!({"path": given}));
+        assert_eq!(seen.error("validation_error")["errors"][0]["pointer"], "/path", "{given:?}");
+    }
+}
+
+#[test]
+fn the_workspace_is_the_root_and_relative_paths_resolve_to_it() {
+    let case = Case::new(CONTRACT_PATHS, "both_ways").arrange(with_file);
+    assert_eq!(case.input(json!({"path": "dir/file.txt"})).check().output(), "in|in|/");
+}

@@ -1,0 +1,48 @@
+//! Results below the SDK: what a component can hand over that no type of Rust would allow.
+
+use palisade_tests::wat::Told;
+use palisade_tests::{Case, Plugins, Seen, Wat};
+
+fn call(plugin: &Wat) -> Seen {
+    Case::new(Plugins::Component("raw".to_owned(), plugin.build()), "raw").check()
+}
+
+fn raw() -> Wat {
+    Wat::new(Told::new("raw"))
+}
+
+#[test]
+fn a_plugin_in_plain_text_runs_like_any_other() {
+    assert_eq!(call(&raw()).output(), "done");
+}
+
+#[test]
+fn a_text_that_is_no_utf8_is_a_trap() {
+    // The text `done` becomes four bytes that no UTF-8 has.
+    let seen = call(&raw().execute("(i32.store (i32.const 1024) (i32.const -1)) {done}"));
+    assert_eq!(seen.kind(), "trap");
+}
+
+#[test]
+fn a_result_beyond_the_memory_is_a_trap() {
+    assert_eq!(call(&raw().execute("(i32.const -64)")).kind(), "trap");
+    assert_eq!(call(&raw().execute("(i32.const 1)")).kind(), "trap");
+}
+
+#[test]
+fn a_list_longer_than_the_memory_is_a_trap() {
+    // The length of the list of blocks, in the second word of the output.
+    let seen = call(&raw().execute("(i32.store (i32.add {done} (i32.const 8)) (i32.const 0x7ffffff)) {done}"));
+    assert!(["trap"].contains(&seen.result["error"]["detail"]["kind"].as_str().unwrap_or("none")), "{:#}", seen.result);
+}
+
+#[test]
+fn a_case_that_does_not_exist_is_a_trap() {
+    assert_eq!(call(&raw().execute("(i32.store8 {done} (i32.const 9)) {done}")).kind(), "trap");
+}
+
+#[test]
+fn a_trap_of_the_guests_own_is_told_as_one() {
+    let seen = call(&raw().execute("unreachable"));
+    assert_eq!((seen.kind(), seen.message("execution_error")), ("trap", "the plugin crashed"));
+}

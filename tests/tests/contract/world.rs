@@ -1,0 +1,25 @@
+//! The rest of the world as a tool sees it: time and chance are there, everything else is closed.
+
+use palisade_tests::Case;
+use palisade_tests::guest::CONTRACT_WORLD;
+use serde_json::{Value, json};
+
+#[test]
+fn time_and_chance_are_there_and_everything_else_is_closed() {
+    let seen = Case::new(CONTRACT_WORLD, "look").check();
+    let world: Value = serde_json::from_str(seen.output()).unwrap();
+    let expected = json!({
+        "arguments": "0",
+        "environment": "0",
+        "input": "0 bytes, done",
+        "stdout": "done",
+        "clock-is-after-2020": "true",
+        "time-passes": "true",
+        "connect": "refused",
+        "listen": "refused",
+        "datagram": "refused",
+        "resolve": "refused",
+        "random-differs": "true",
+    });
+    assert_eq!(world, expected);
+}
