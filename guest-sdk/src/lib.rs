@@ -1,3 +1,5 @@
+//! Write a Palisade plugin: tools out of Rust functions.
+//!
 #![doc = include_str!("../README.md")]
 
 // The expansion of `#[tool]` names this crate, also in the crate itself.

@@ -9,7 +9,7 @@ async fn main() -> Result<(), palisade::BuildError> {
     let host = Host::builder().workspace(".").build()?;
     for (tool, input) in [
         ("calculate", json!({"expression": "2 ^ 10 / 3"})),
-        ("find_files", json!({"pattern": "wit/*.wit"})),
+        ("read_file", json!({"path": "Cargo.toml", "end_line": 0})),
         ("read_file", json!({"path": "../secret"})),
     ] {
         // Never panics and never returns `Err`: whatever happens inside, there is a result that a model can read.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use palisade::{Call, CacheMode, Host, HostBuilder, Limits, Policy, Shipped, SideEffects};
+use palisade::{CacheMode, Call, Host, HostBuilder, Limits, Policy, Shipped, SideEffects};
 use serde_json::Value;
 
 use crate::events::Recorder;
@@ -170,11 +170,10 @@ impl Case {
 
     /// The program, about to make this call.
     #[must_use]
-    pub fn program(&self, world: &World) -> Program {
+    pub fn program<'w>(&self, world: &'w World) -> Program<'w> {
         let mut program = Program::new(world).args(["call", &self.tool, "-", "--json"]).stdin((self.input)(world));
-        match self.directory(world) {
-            Some(directory) => program = program.args(["--no-builtin", "--plugins"]).args([directory]),
-            None => {}
+        if let Some(directory) = self.directory(world) {
+            program = program.args(["--no-builtin", "--plugins"]).args([directory]);
         }
         for class in &self.allow {
             program = program.args(["--allow", class.as_str()]);
@@ -193,11 +192,8 @@ impl Case {
     pub fn builder(&self, world: &World) -> HostBuilder {
         let policy = self.allow.iter().fold(Policy::default(), |policy, class| policy.allowing(*class));
         let limits = Limits { memory: self.memory.unwrap_or(Limits::default().memory), ..Limits::default() };
-        let builder = Host::builder()
-            .workspace(world.root())
-            .policy(policy)
-            .limits(limits)
-            .cache(CacheMode::Directory(cache()));
+        let builder =
+            Host::builder().workspace(world.root()).policy(policy).limits(limits).cache(CacheMode::Directory(cache()));
         match self.directory(world) {
             Some(directory) => builder.shipped(Shipped::LeftOut).plugins(directory),
             None => builder,
@@ -240,10 +236,8 @@ impl Case {
 
     #[track_caller]
     fn in_program(&self) -> Run {
-        let world = self.world();
-        let program = self.program(&world);
-        let run = Run::start(world);
-        let ran = program.run();
+        let run = Run::start(self.world());
+        let ran = self.program(run.world()).run();
         let result = ran.json();
         crate::uniform::check_exit_code(&result, &ran);
         run.ended(result, Vec::new())

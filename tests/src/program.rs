@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,9 +16,10 @@ use crate::world::World;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The program with its command line, in an environment of its own.
-pub struct Program {
+pub struct Program<'w> {
     command: Command,
     stdin: Vec<u8>,
+    world: PhantomData<&'w World>,
 }
 
 /// What came of a run.
@@ -31,19 +33,23 @@ pub struct Ran {
     pub stderr: String,
 }
 
-impl Program {
+impl<'w> Program<'w> {
     /// The program in a world: its workspace, its home without configuration, no variable of the machine but the path.
     #[must_use]
-    pub fn new(world: &World) -> Self {
+    pub fn new(world: &'w World) -> Self {
         let mut command = Command::new(executable());
         command
             .env_clear()
-            .envs(["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+            .envs(
+                ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"]
+                    .iter()
+                    .filter_map(|name| Some((name, std::env::var_os(name)?))),
+            )
             .env("HOME", world.home())
             .env("PALISADE_CACHE", cache())
             .current_dir(world.outer())
             .args(["--workspace".into(), world.root()]);
-        Self { command, stdin: Vec::new() }
+        Self { command, stdin: Vec::new(), world: PhantomData }
     }
 
     /// More of the command line.
@@ -112,7 +118,8 @@ impl Program {
     #[track_caller]
     #[must_use]
     pub fn start(mut self) -> Child {
-        let mut child = self.command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be started");
+        let mut child =
+            self.command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be started");
         let mut pipe = child.stdin.take().expect("its standard input is a pipe");
         let text = self.stdin;
         // A thread of its own, because a program that does not read its input must not hold the test.

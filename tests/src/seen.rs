@@ -22,6 +22,11 @@ impl Run {
         Self { world, before, result: Value::Null, events: Vec::new() }
     }
 
+    /// The world that it runs in.
+    pub(crate) fn world(&self) -> &World {
+        &self.world
+    }
+
     /// Takes what came of it, and checks what holds for every call.
     #[track_caller]
     pub(crate) fn ended(mut self, result: Value, events: Vec<Event>) -> Self {
@@ -38,7 +43,8 @@ impl Run {
 
     /// The result without what differs from run to run.
     fn comparable(&self, varying: &[&str]) -> Value {
-        let mut result: Value = serde_json::from_str(&self.world.anonymous(&self.result.to_string())).expect("still JSON");
+        let mut result: Value =
+            serde_json::from_str(&self.world.anonymous(&self.result.to_string())).expect("still JSON");
         for pointer in ["/call_id", "/duration_ms"].iter().chain(varying) {
             if let Some(place) = result.pointer_mut(pointer) {
                 *place = Value::Null;
@@ -176,7 +182,9 @@ fn differences(place: &str, one: &Value, other: &Value) -> Vec<String> {
     match (one, other) {
         (Value::Object(a), Value::Object(b)) => {
             let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-            let of = |map: &serde_json::Map<String, Value>, key: &str| map.get(key).cloned().unwrap_or(Value::from("<absent>"));
+            let of = |map: &serde_json::Map<String, Value>, key: &str| {
+                map.get(key).cloned().unwrap_or(Value::from("<absent>"))
+            };
             keys.into_iter().flat_map(|key| differences(&format!("{place}/{key}"), &of(a, key), &of(b, key))).collect()
         }
         _ if one == other => Vec::new(),

@@ -7,8 +7,19 @@ use crate::program::Ran;
 
 /// The keys of a result, in alphabetical order.
 const KEYS: [&str; 13] = [
-    "call_id", "command_executed", "content", "digest", "duration_ms", "error", "files_modified", "metadata", "output",
-    "plugin", "success", "tool", "usage",
+    "call_id",
+    "command_executed",
+    "content",
+    "digest",
+    "duration_ms",
+    "error",
+    "files_modified",
+    "metadata",
+    "output",
+    "plugin",
+    "success",
+    "tool",
+    "usage",
 ];
 /// The keys of an error.
 const ERROR_KEYS: [&str; 6] = ["class", "detail", "errors", "is_recoverable", "is_user_visible", "message"];
@@ -67,7 +78,10 @@ pub fn check_shape(result: &Value) {
 fn check_error(error: &Value) {
     assert_eq!(keys(error), ERROR_KEYS, "the fields of an error are fixed");
     assert!(exit_code(error).is_some(), "the class is one of the closed set: {error:#}");
-    assert!(error["message"].as_str().is_some_and(|text| !text.trim().is_empty()), "an error says something: {error:#}");
+    assert!(
+        error["message"].as_str().is_some_and(|text| !text.trim().is_empty()),
+        "an error says something: {error:#}"
+    );
     assert!(error["detail"].is_object() && error["errors"].is_array(), "{error:#}");
     assert!(error["is_user_visible"].is_boolean() && error["is_recoverable"].is_boolean(), "{error:#}");
     // The last words of a guest that crashed are its own; everything else is the host's.

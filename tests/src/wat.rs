@@ -91,16 +91,29 @@ impl Wat {
         self
     }
 
+    /// With imports of the core module.
+    #[must_use]
+    pub fn core_importing(mut self, imports: &str) -> Self {
+        self.core_imports.push_str(imports);
+        self
+    }
+
+    /// With what the core module is instantiated with.
+    #[must_use]
+    pub fn with(mut self, instances: &str) -> Self {
+        self.with.push_str(instances);
+        self
+    }
+
     /// With one function of the host in the core module, as `$now`: the time in nanoseconds, which stands still at 0 while a plugin is described.
     #[must_use]
-    pub fn with_clock(mut self) -> Self {
-        self.imports.push_str(
+    pub fn with_clock(self) -> Self {
+        self.importing(
             r#"(import "wasi:clocks/monotonic-clock@0.2.0" (instance $clock (export "now" (func (result u64)))))
                (core func $now (canon lower (func $clock "now")))"#,
-        );
-        self.core_imports.push_str(r#"(import "clock" "now" (func $now (result i64)))"#);
-        self.with.push_str(r#"(with "clock" (instance (export "now" (func $now))))"#);
-        self
+        )
+        .core_importing(r#"(import "clock" "now" (func $now (result i64)))"#)
+        .with(r#"(with "clock" (instance (export "now" (func $now))))"#)
     }
 
     /// With this code in place of the description; it leaves the address of a list.
@@ -146,7 +159,8 @@ impl Wat {
         let list = image.definitions(&self.tools);
         let heap = BASE + image.length();
         let constant = |address: u32| format!("(i32.const {address})");
-        let execute = self.execute.clone().unwrap_or_else(|| Self::DONE.to_owned()).replace(Self::DONE, &constant(done));
+        let execute =
+            self.execute.clone().unwrap_or_else(|| Self::DONE.to_owned()).replace(Self::DONE, &constant(done));
         let text = SHELL
             .replace("{imports}", &self.imports)
             .replace("{core-imports}", &self.core_imports)

@@ -94,3 +94,38 @@ fn judge(name: &str, step: &Step, outcome: Outcome) -> Option<String> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its files has failed")]
+    use super::*;
+
+    fn place() -> (tempfile::TempDir, Place) {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("code.rs"), "//! Code.\nfn main() {}\n").unwrap();
+        let place = Place { root: root.path().to_owned(), target: root.path().join("target") };
+        (root, place)
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_found() {
+        let (_keep, place) = place();
+        let text = "[there](code.rs#main), [not there](gone.rs)";
+        assert_eq!(broken_links(&place, "A.md", text), ["A.md: `gone.rs` is not there"]);
+    }
+
+    #[test]
+    fn a_block_that_left_its_file_behind_is_found() {
+        let (_keep, place) = place();
+        let block = |code: &str| parse::blocks(&format!("<!-- same as code.rs -->\n```rust\n{code}\n```\n"));
+        assert!(strayed(&place, "A.md", &block("fn main() {}")).unwrap().is_empty());
+        assert_eq!(strayed(&place, "A.md", &block("fn main() { }")).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_command_that_prints_something_else_is_found() {
+        let step = Step { line: 3, command: "true".to_owned(), expected: "a\n".to_owned() };
+        assert!(judge("A.md", &step, Outcome::Printed("b".to_owned())).is_some_and(|wrong| wrong.contains("A.md:3")));
+        assert_eq!(judge("A.md", &step, Outcome::Printed("a".to_owned())), None);
+    }
+}

@@ -67,13 +67,15 @@ impl Floor {
         };
         let bench = std::fs::read(palisade_tests::guest::BENCH_CALLS.file()).expect("the benchmark's guest");
         let files = palisade_plugins::all().iter().find(|plugin| plugin.name == "files").expect("a shipped plugin");
-        let plugins: Vec<(&[&str], _)> = vec![(&["echo", "read"], prepare(&bench)), (&["read_file"], prepare(files.bytes))];
+        let plugins: Vec<(&[&str], _)> =
+            vec![(&["echo", "read"], prepare(&bench)), (&["read_file"], prepare(files.bytes))];
         Self { engine, plugins, workspace: workspace.to_owned() }
     }
 
     /// One call: everything from the store to its drop.
     pub(crate) async fn call(&self, tool: &str, input: &str) -> usize {
-        let (_, plugin) = self.plugins.iter().find(|(tools, _)| tools.contains(&tool)).expect("a plugin with this tool");
+        let (_, plugin) =
+            self.plugins.iter().find(|(tools, _)| tools.contains(&tool)).expect("a plugin with this tool");
         let mut wasi = WasiCtx::builder();
         wasi.allow_blocking_current_thread(true)
             .preopened_dir(&self.workspace, "/", FsPerms::ReadOnly)

@@ -89,8 +89,5 @@ pub(crate) async fn rate<F: Future<Output = ()> + Send + 'static>(
 /// Prints the throughput of so many callers.
 #[allow(clippy::print_stdout, reason = "a benchmark prints")]
 pub(crate) fn rates(callers: usize, floor: f64, road: f64) {
-    println!(
-        "read 700 B, {callers} caller(s): hand-written {floor:.0}/s, palisade {road:.0}/s, × {:.2}",
-        road / floor
-    );
+    println!("read 700 B, {callers} caller(s): hand-written {floor:.0}/s, palisade {road:.0}/s, × {:.2}", road / floor);
 }

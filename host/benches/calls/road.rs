@@ -21,7 +21,8 @@ impl Road {
         let host = Host::builder()
             .workspace(workspace)
             .plugin_file(palisade_tests::guest::BENCH_CALLS.file())
-            .subscriber(Arc::new(Counting(AtomicU64::new(0)))).build();
+            .subscriber(Arc::new(Counting(AtomicU64::new(0))))
+            .build();
         Self(host.expect("a host"))
     }
 

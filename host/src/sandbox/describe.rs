@@ -1,7 +1,7 @@
 //! Asking a plugin for its tools: twice, in a sandbox that holds nothing and where time stands still.
 
-use super::bindings::PluginPre;
 use super::bindings::exports::palisade::tool::tool as wit;
+use super::bindings::{PluginIndices, PluginPre};
 use super::guard::{Guard, Quotas};
 use super::limiter::Limiter;
 use super::prepare::{PluginRefused, brief};
@@ -45,15 +45,23 @@ impl Sandbox {
         let mut store = store(&self.runtime, state);
         let _running = self.runtime.running();
         let work = async {
-            let plugin = pre.instantiate_async(&mut store).await?;
+            let instance = pre.instance_pre().instantiate_async(&mut store).await?;
+            let plugin = PluginIndices::new(pre.instance_pre()).and_then(|indices| indices.load(&mut store, &instance));
+            let plugin = plugin.map_err(|error| wasmtime::Error::new(OtherTypes(brief(&error))))?;
             plugin.palisade_tool_tool().call_definitions(&mut store).await
         };
         match bounded(work, deadline, &CancellationToken::new(), &AtomicBool::new(false)).await {
             Ok(definitions) => Ok(definitions),
+            Err(Stop::Error(error)) if error.is::<OtherTypes>() => Err(super::prepare::world(&error)),
             Err(stop) => Err(PluginRefused::Describe(reason(stop))),
         }
     }
 }
+
+/// The plugin exports functions of the right names and other types, which shows only in an instance.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct OtherTypes(String);
 
 fn reason(stop: Stop) -> String {
     match stop {

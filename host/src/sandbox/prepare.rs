@@ -167,7 +167,7 @@ fn check_header(bytes: &[u8]) -> Result<(), PluginRefused> {
     }
 }
 
-fn world(error: &wasmtime::Error) -> PluginRefused {
+pub(super) fn world(error: &wasmtime::Error) -> PluginRefused {
     PluginRefused::World(format!("{}; its world must match wit/world.wit", brief(error)))
 }
 

@@ -9,7 +9,11 @@ struct Plugin;
 impl Guest for Plugin {
     fn definitions() -> Vec<Definition> {
         vec![
-            tool("echo", r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}"#, SideEffects::None),
+            tool(
+                "echo",
+                r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}"#,
+                SideEffects::None,
+            ),
             tool(
                 "read",
                 r#"{"type":"object","properties":{"path":{"type":"string","format":"workspace-path"}},"required":["path"]}"#,

@@ -57,7 +57,8 @@ fn a_link_is_shown_and_never_followed() {
 fn several_blocks_keep_their_order_and_are_joined_by_line_ends() {
     let seen = give(&["link", "text", "json"]);
     assert_eq!(seen.output(), "[x](file:///x)\nplain\n{\"a\":\"ü\",\"b\":[1,2.5,null]}");
-    let kinds: Vec<&str> = seen.result["content"].as_array().unwrap().iter().map(|b| b["type"].as_str().unwrap()).collect();
+    let kinds: Vec<&str> =
+        seen.result["content"].as_array().unwrap().iter().map(|b| b["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["link", "text", "json"]);
 }
 

@@ -68,7 +68,10 @@ fn the_time_that_is_left_is_at_most_the_time_of_the_call() {
     let expected = |bound: u64| json!({"time_is_left": true, "time_is_bounded": bound >= 9000});
     for bound in [9000, 1] {
         let seen = seen(&see().input(json!({"at_most_ms": bound})).check());
-        assert_eq!(json!({"time_is_left": seen["time_is_left"], "time_is_bounded": seen["time_is_bounded"]}), expected(bound));
+        assert_eq!(
+            json!({"time_is_left": seen["time_is_left"], "time_is_bounded": seen["time_is_bounded"]}),
+            expected(bound)
+        );
     }
 }
 

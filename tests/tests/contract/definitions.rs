@@ -13,7 +13,8 @@ fn host() -> Host {
 }
 
 fn inspected(tool: &str) -> Value {
-    let program = Program::new(&World::new()).args(["--no-builtin", "--plugins"]).args([CONTRACT_DEFINITIONS.directory()]);
+    let world = World::new();
+    let program = Program::new(&world).args(["--no-builtin", "--plugins"]).args([CONTRACT_DEFINITIONS.directory()]);
     program.args(["inspect", tool, "--json"]).run().left_with(0).json()
 }
 

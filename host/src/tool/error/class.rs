@@ -1,0 +1,190 @@
+//! The closed sets that an error is made of: classes, limits, and the kinds below them.
+
+use std::fmt;
+
+/// The closed set of error classes, as they stand in results and events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorClass {
+    /// No tool of this name.
+    NotFound,
+    /// The input breaks the tool's schema.
+    ValidationError,
+    /// The policy, the sandbox or the workspace's border said no.
+    PermissionDenied,
+    /// A person said no.
+    UserDenied,
+    /// The time was up.
+    Timeout,
+    /// The tool itself failed.
+    ExecutionError,
+    /// The caller stopped the call.
+    Cancelled,
+    /// Nobody answered whether the call may run.
+    ConfirmationTimeout,
+    /// A limit was reached; the detail names it.
+    ResourceExhausted,
+}
+
+impl ErrorClass {
+    /// The name used in results and events.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotFound => "not_found",
+            Self::ValidationError => "validation_error",
+            Self::PermissionDenied => "permission_denied",
+            Self::UserDenied => "user_denied",
+            Self::Timeout => "timeout",
+            Self::ExecutionError => "execution_error",
+            Self::Cancelled => "cancelled",
+            Self::ConfirmationTimeout => "confirmation_timeout",
+            Self::ResourceExhausted => "resource_exhausted",
+        }
+    }
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A limit of the sandbox or the host, as `resource_exhausted` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Limit {
+    /// The sum of all linear memories of a call, in bytes.
+    Memory,
+    /// The sum of all table elements of a call.
+    Tables,
+    /// Core instances of a call.
+    Instances,
+    /// Handles that the host holds for a guest.
+    Handles,
+    /// What one host call may copy out of a guest, in bytes.
+    HostcallData,
+    /// The output that a call returns, in bytes.
+    Result,
+    /// Bytes read from the workspace.
+    BytesRead,
+    /// Bytes written to the workspace.
+    BytesWritten,
+    /// New directory entries.
+    NewEntries,
+    /// Directory entries listed.
+    ListedEntries,
+    /// Time in the queue, in milliseconds.
+    Queue,
+    /// Sandboxes that live at once in the process.
+    Sandboxes,
+}
+
+impl Limit {
+    /// The name used in `detail.limit`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Tables => "tables",
+            Self::Instances => "instances",
+            Self::Handles => "handles",
+            Self::HostcallData => "hostcall_data",
+            Self::Result => "result",
+            Self::BytesRead => "bytes_read",
+            Self::BytesWritten => "bytes_written",
+            Self::NewEntries => "new_entries",
+            Self::ListedEntries => "listed_entries",
+            Self::Queue => "queue",
+            Self::Sandboxes => "sandboxes",
+        }
+    }
+
+    /// What a person can do who needs more.
+    #[must_use]
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Memory => "raise `limits.memory` in palisade.toml (at most 512MiB), or ask the tool for less at once",
+            Self::Result | Self::HostcallData => "ask the tool for a smaller part at once",
+            Self::Queue | Self::Sandboxes => "try again when other calls have ended",
+            Self::Tables | Self::Instances | Self::Handles => "this bound is fixed; the plugin has to use less",
+            Self::BytesRead | Self::BytesWritten | Self::NewEntries | Self::ListedEntries => {
+                "split the work over several calls"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Which of a plugin's own errors an `execution_error` stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ExecutionKind {
+    /// The tool refused the input although the schema allows it.
+    InvalidInput,
+    /// Something that the input names does not exist.
+    NotFound,
+    /// The tool says that something was not permitted; the host knows nothing of it.
+    PermissionDenied,
+    /// The tool failed in its own words.
+    Failed,
+    /// The tool says that it was cancelled; the host knows nothing of it.
+    Cancelled,
+    /// The tool ran to its end and reports a failure.
+    Unsuccessful,
+    /// The guest trapped, or exited in place of returning.
+    Trap,
+    /// The tool broke the contract: bad JSON, an output that breaks its schema, and the like.
+    Contract,
+    /// A native tool panicked, or the host met an internal error.
+    Internal,
+}
+
+impl ExecutionKind {
+    /// The name used in `detail.kind`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidInput => "invalid-input",
+            Self::NotFound => "not-found",
+            Self::PermissionDenied => "permission-denied",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Unsuccessful => "unsuccessful",
+            Self::Trap => "trap",
+            Self::Contract => "contract",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// Who or what denied a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PermissionReason {
+    /// A path leads out of the workspace.
+    Workspace,
+    /// The sandbox refused the guest something, and the guest gave up on it.
+    Sandbox,
+    /// The policy says deny.
+    Policy,
+    /// A person would have to be asked, and nobody can be.
+    NoConfirmer,
+}
+
+impl PermissionReason {
+    /// The name used in `detail.reason`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Workspace => "workspace",
+            Self::Sandbox => "sandbox",
+            Self::Policy => "policy",
+            Self::NoConfirmer => "no_confirmer",
+        }
+    }
+}

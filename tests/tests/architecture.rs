@@ -1,0 +1,241 @@
+//! The structure: what the map in ARCHITECTURE.md promises, read off the sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Files that hold a table or generated text and may be longer.
+const LONG: &[&str] = &[];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_owned()
+}
+
+/// Every file that git knows or would take, relative to the root.
+fn tracked() -> Vec<String> {
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root())
+        .output();
+    let listed = match listed {
+        Ok(output) if output.status.success() => {
+            String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+        }
+        // An unpacked archive has no history: everything in it counts.
+        _ => walk(&root(), ""),
+    };
+    listed.into_iter().filter(|path| root().join(path).is_file()).collect()
+}
+
+fn walk(directory: &Path, prefix: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).expect("a readable directory").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name == "target" || name == ".git" {
+            continue;
+        }
+        let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+        if entry.path().is_dir() { found.extend(walk(&entry.path(), &path)) } else { found.push(path) }
+    }
+    found
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_default()
+}
+
+fn rust_files(under: &str) -> Vec<String> {
+    tracked().into_iter().filter(|path| path.starts_with(under) && path.ends_with(".rs")).collect()
+}
+
+/// The lines of a file that are code: no comments, and nothing from the first test module on.
+fn code(path: &str) -> Vec<String> {
+    let text = read(path);
+    let text = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+    text.lines().map(str::trim).filter(|line| !line.starts_with("//")).map(str::to_owned).collect()
+}
+
+fn is_test(path: &str) -> bool {
+    path.contains("/tests/") || path.ends_with("tests.rs")
+}
+
+/// The files under a folder whose code has one of these words, but for those that may.
+fn offenders(under: &str, words: &[&str], may: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for path in
+        rust_files(under).iter().filter(|path| !is_test(path) && !may.iter().any(|prefix| path.starts_with(prefix)))
+    {
+        for line in code(path).iter().filter(|line| words.iter().any(|word| line.contains(word))) {
+            found.push(format!("{path}: {line}"));
+        }
+    }
+    found
+}
+
+#[track_caller]
+fn none(found: &[String]) {
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn only_the_sandbox_names_wasmtime() {
+    none(&offenders("host/src/", &["wasmtime"], &["host/src/sandbox"]));
+}
+
+#[test]
+fn only_the_program_prints_and_uses_anyhow() {
+    none(&offenders(
+        "host/src/",
+        &["println!", "print!(", "eprint", "anyhow", "stdout()", "stderr()"],
+        &["host/src/cli", "host/src/sandbox/guard"],
+    ));
+}
+
+#[test]
+fn tool_and_policy_are_pure() {
+    let impure = ["tokio::", "std::fs", "fs::", "std::env", "Instant", "SystemTime", "std::net", "std::process"];
+    none(&offenders("host/src/tool", &impure, &[]));
+    none(&offenders("host/src/policy", &impure, &[]));
+}
+
+/// The modules in the order of ARCHITECTURE.md: each may use those before it only.
+const ORDER: &[&str] = &[
+    "tool",
+    "workspace",
+    "execution",
+    "sandbox",
+    "registry",
+    "plugins",
+    "policy",
+    "confirm",
+    "events",
+    "session",
+    "dispatch",
+    "host",
+    "config",
+    "cli",
+];
+
+#[test]
+fn modules_depend_downwards_only() {
+    let mut found = Vec::new();
+    for (rank, module) in ORDER.iter().enumerate() {
+        let own = [format!("host/src/{module}.rs"), format!("host/src/{module}/")];
+        for path in rust_files("host/src/")
+            .iter()
+            .filter(|path| own.iter().any(|prefix| path.starts_with(prefix)) && !is_test(path))
+        {
+            for above in ORDER.get(rank + 1..).unwrap_or_default() {
+                let uses = [format!("crate::{above}::"), format!("crate::{above};")];
+                let lines = code(path).into_iter().filter(|line| uses.iter().any(|word| line.contains(word.as_str())));
+                found.extend(lines.map(|line| format!("{path}: {line}")));
+            }
+        }
+    }
+    none(&found);
+}
+
+#[test]
+fn every_module_has_its_place_in_the_order() {
+    let declared = code("host/src/lib.rs")
+        .into_iter()
+        .filter_map(|line| Some(line.strip_prefix("pub mod ")?.strip_suffix(';')?.to_owned()));
+    none(&declared.filter(|module| !ORDER.contains(&module.as_str())).collect::<Vec<_>>());
+}
+
+#[test]
+fn only_dispatch_makes_a_valid_input() {
+    none(&offenders("host/src/", &["ValidInput::new("], &["host/src/dispatch"]));
+}
+
+#[test]
+fn the_guest_side_depends_on_no_part_of_the_host() {
+    for manifest in tracked()
+        .iter()
+        .filter(|path| path.ends_with("Cargo.toml") && (path.starts_with("guest-sdk") || path.starts_with("plugins/")))
+    {
+        assert!(
+            !read(manifest).lines().any(|line| line.starts_with("palisade =") || line.starts_with("palisade=")),
+            "{manifest}"
+        );
+    }
+}
+
+#[test]
+fn the_copies_of_the_contract_are_equal() {
+    for name in ["types.wit", "host.wit", "tool.wit", "world.wit"] {
+        let original = read(&format!("wit/{name}"));
+        assert!(!original.is_empty(), "{name}");
+        assert_eq!(original, read(&format!("host/wit/{name}")), "{name}");
+        assert_eq!(original, read(&format!("guest-sdk/wit/{name}")), "{name}");
+    }
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let silent = |path: &String| {
+        !read(path).lines().find(|line| !line.trim().is_empty()).is_some_and(|line| line.starts_with("//!"))
+    };
+    none(&rust_files("").into_iter().filter(silent).collect::<Vec<_>>());
+}
+
+#[test]
+fn no_file_is_longer_than_four_hundred_lines() {
+    let long = |path: &String| read(path).lines().count() > 400 && !LONG.contains(&path.as_str());
+    none(&rust_files("").into_iter().filter(long).collect::<Vec<_>>());
+}
+
+#[test]
+fn modules_lie_beside_their_folders() {
+    none(&rust_files("").into_iter().filter(|path| path.ends_with("/mod.rs")).collect::<Vec<_>>());
+}
+
+#[test]
+fn unsafe_code_stands_in_one_place() {
+    let places = offenders("host/src/", &["unsafe {", "unsafe fn", "unsafe impl"], &["host/src/sandbox/cache.rs"]);
+    none(&places);
+    assert_eq!(code("host/src/sandbox/cache.rs").iter().filter(|line| line.contains("unsafe {")).count(), 1);
+}
+
+#[test]
+fn the_engine_has_the_fixes_that_it_needs() {
+    let lock = read("Cargo.lock");
+    for name in ["wasmtime", "wasmtime-wasi"] {
+        let versions: Vec<&str> = lock.split("[[package]]").filter_map(|package| version(package, name)).collect();
+        assert!(!versions.is_empty(), "{name} is locked");
+        for version in versions {
+            let parts: Vec<u32> = version.split('.').filter_map(|part| part.parse().ok()).collect();
+            assert!(
+                matches!(parts.as_slice(), [48, 0, patch] if *patch >= 8),
+                "{name} {version}: 48.0.8 or a later 48.0 is needed"
+            );
+        }
+    }
+}
+
+fn version<'a>(package: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = package.trim_start().lines();
+    (lines.next()? == format!("name = \"{name}\"")).then_some(())?;
+    lines.next()?.strip_prefix("version = \"")?.strip_suffix('"')
+}
+
+#[test]
+fn nothing_unfinished_and_nothing_of_one_machine_is_kept() {
+    let this = "tests/tests/architecture.rs";
+    let words = [
+        ["/ro", "ot/"].concat(),
+        ["/wo", "rk/"].concat(),
+        ["TO", "DO"].concat(),
+        ["FIX", "ME"].concat(),
+        ["todo", "!("].concat(),
+        ["#[ig", "nore"].concat(),
+    ];
+    let mut found = Vec::new();
+    for path in
+        tracked().iter().filter(|path| *path != this && !path.ends_with("Cargo.lock") && !path.starts_with("LICENSE"))
+    {
+        let text = read(path);
+        found.extend(words.iter().filter(|word| text.contains(word.as_str())).map(|word| format!("{path}: {word}")));
+    }
+    none(&found);
+}

@@ -1,0 +1,22 @@
+//! The promise of limits: whatever a guest takes is bounded, the bound is told by its name, and what stays below it goes through.
+//!
+//! Each bound has a pair of tests, `…_obeyed` and `…_violated`.
+
+#[path = "limits/files.rs"]
+mod limits_files;
+#[path = "limits/handles.rs"]
+mod limits_handles;
+#[path = "limits/memory.rs"]
+mod limits_memory;
+#[path = "limits/output.rs"]
+mod limits_output;
+#[path = "limits/raw.rs"]
+mod limits_raw;
+#[path = "limits/recursion.rs"]
+mod limits_recursion;
+#[path = "limits/time.rs"]
+mod limits_time;
+
+use palisade_tests::is_tested;
+
+palisade_tests::foreach_limits!(is_tested);

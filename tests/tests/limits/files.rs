@@ -1,0 +1,90 @@
+//! What a call does to the workspace.
+
+use std::fs::File;
+
+use palisade::SideEffects;
+use palisade_tests::guest::LIMITS_FILES;
+use palisade_tests::{Case, Seen, World};
+use serde_json::json;
+
+fn call(tool: &str, amount: u64, arrange: fn(&World)) -> Seen {
+    Case::new(LIMITS_FILES, tool).input(json!({"amount": amount})).allow(SideEffects::Write).arrange(arrange).check()
+}
+
+/// A file of 300 MiB that takes no room.
+fn big(world: &World) {
+    File::create(world.root().join("big")).unwrap().set_len(300 << 20).unwrap();
+}
+
+fn thousand_entries(world: &World) {
+    (0..1000).for_each(|number| drop(File::create(world.root().join(format!("{number}"))).unwrap()));
+}
+
+fn nothing(_: &World) {}
+
+#[test]
+fn bytes_read_obeyed() {
+    let seen = call("read", 64, big);
+    assert_eq!(seen.output(), "67108864 read");
+    assert_eq!(seen.result["usage"]["bytes_read"], 64 << 20);
+}
+
+#[test]
+fn bytes_read_violated() {
+    let seen = call("read", 300, big);
+    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("bytes_read", &json!(256 << 20)));
+}
+
+#[test]
+fn bytes_written_obeyed() {
+    let seen = call("write", 8, nothing);
+    assert_eq!(seen.output(), "8388608 written");
+    assert_eq!(seen.result["usage"]["bytes_written"], 8 << 20);
+    seen.modified(&["written"]);
+}
+
+#[test]
+fn bytes_written_violated() {
+    let seen = call("write", 70, nothing);
+    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("bytes_written", &json!(64 << 20)));
+    for world in seen.worlds() {
+        assert!(world.root().join("written").metadata().unwrap().len() <= 64 << 20);
+    }
+}
+
+#[test]
+fn holes_obeyed() {
+    let seen = call("stretch", 60, nothing);
+    assert_eq!(seen.output(), "stretched");
+    assert_eq!(seen.result["usage"]["bytes_written"], 0);
+}
+
+#[test]
+fn holes_violated() {
+    assert_eq!(call("stretch", 65, nothing).limit(), "bytes_written");
+}
+
+#[test]
+fn new_files_obeyed() {
+    assert_eq!(call("make", 100, nothing).output(), "100 made");
+}
+
+#[test]
+fn new_files_violated() {
+    let seen = call("make", 10_001, nothing);
+    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("new_entries", &json!(10_000)));
+    for world in seen.worlds() {
+        assert_eq!(world.root().read_dir().unwrap().count(), 10_000);
+    }
+}
+
+#[test]
+fn listing_obeyed() {
+    assert_eq!(call("list", 5, thousand_entries).output(), "5000 listed");
+}
+
+#[test]
+fn listing_violated() {
+    let seen = call("list", 101, thousand_entries);
+    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("listed_entries", &json!(100_000)));
+}

@@ -1,0 +1,29 @@
+//! Handles that the host holds for a guest.
+
+use palisade_tests::guest::LIMITS_HANDLES;
+use palisade_tests::{Case, Seen};
+use serde_json::json;
+
+fn call(tool: &str, count: u64) -> Seen {
+    let case = Case::new(LIMITS_HANDLES, tool).input(json!({"count": count}));
+    case.arrange(|world| {
+        world.file("file.txt", "");
+    })
+    .check()
+}
+
+#[test]
+fn handles_obeyed() {
+    assert_eq!(call("hold", 200).output(), "200 held");
+}
+
+#[test]
+fn handles_violated() {
+    let seen = call("hold", 300);
+    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("handles", &json!(256)));
+}
+
+#[test]
+fn a_handle_that_is_given_back_counts_no_more() {
+    assert_eq!(call("reuse", 5000).output(), "5000 opened");
+}

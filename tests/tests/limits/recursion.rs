@@ -1,0 +1,20 @@
+//! The stack of a guest.
+
+use palisade_tests::guest::LIMITS_RECURSION;
+use palisade_tests::{Case, Seen};
+use serde_json::json;
+
+fn recurse(depth: u64) -> Seen {
+    Case::new(LIMITS_RECURSION, "recurse").input(json!({"depth": depth})).check()
+}
+
+#[test]
+fn recursion_obeyed() {
+    assert_eq!(recurse(100).output(), "100");
+}
+
+#[test]
+fn recursion_violated() {
+    // The guest's own stack of 128 KiB ends before the host's does.
+    assert_eq!(recurse(10_000_000).kind(), "trap");
+}

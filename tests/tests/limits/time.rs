@@ -1,0 +1,101 @@
+//! Time: in a loop, in a sleep, by the plugin's own wish, and by its caller's.
+
+use std::time::Duration;
+
+use palisade::{Limits, ToolResult};
+use palisade_tests::case::block_on;
+use palisade_tests::guest::LIMITS_TIME;
+use palisade_tests::{Case, Seen};
+use serde_json::json;
+
+/// A time that no machine needs for what takes a few milliseconds.
+const ENOUGH: Duration = Duration::from_secs(30);
+/// A time that is over soon.
+const SHORT: Duration = Duration::from_millis(200);
+
+fn call(tool: &str, ms: u64, timeout: Duration) -> Seen {
+    Case::new(LIMITS_TIME, tool).input(json!({"ms": ms})).timeout(timeout).check()
+}
+
+#[track_caller]
+fn was_stopped_after(seen: &Seen, limit_ms: u64) {
+    let error = seen.error("timeout");
+    assert_eq!(error["detail"], json!({"limit": "timeout", "value_ms": limit_ms}));
+    assert_eq!(error["is_recoverable"], true);
+    let took = seen.result["duration_ms"].as_f64();
+    // The result of a comparison holds no duration; then the error alone says it.
+    assert!(took.is_none_or(|took| took >= limit_ms as f64), "{:#}", seen.result);
+}
+
+#[test]
+fn time_in_a_loop_obeyed() {
+    assert_eq!(call("compute", 5, ENOUGH).output(), "computed");
+}
+
+#[test]
+fn time_in_a_loop_violated() {
+    was_stopped_after(&call("compute", 3_600_000, SHORT), 200);
+}
+
+#[test]
+fn time_in_a_sleep_obeyed() {
+    assert_eq!(call("sleep", 5, ENOUGH).output(), "slept");
+}
+
+#[test]
+fn time_in_a_sleep_violated() {
+    was_stopped_after(&call("sleep", 3_600_000, SHORT), 200);
+}
+
+#[test]
+fn a_plugins_own_time_obeyed() {
+    assert_eq!(Case::new(LIMITS_TIME, "impatient").input(json!({"ms": 1})).check().output(), "slept");
+}
+
+#[test]
+fn a_plugins_own_time_violated() {
+    let seen = Case::new(LIMITS_TIME, "impatient").input(json!({"ms": 3_600_000})).check();
+    was_stopped_after(&seen, 100);
+}
+
+#[test]
+fn the_callers_time_wins_over_the_plugins() {
+    assert_eq!(call("impatient", 150, ENOUGH).output(), "slept");
+}
+
+#[test]
+fn a_plugin_may_only_lower_the_time_of_its_class() {
+    let case = Case::new(LIMITS_TIME, "patient");
+    let world = case.world();
+    let host = case.builder(&world).build().unwrap();
+    let time = |tool: &str| host.time_limit(&host.registry().get(tool).unwrap(), None);
+    assert_eq!(time("patient"), Duration::from_secs(60));
+    assert_eq!(time("impatient"), Duration::from_millis(100));
+    assert_eq!(time("sleep"), Duration::from_secs(60));
+}
+
+#[test]
+fn the_operators_time_holds_for_every_tool_and_the_callers_at_most_for_ten_minutes() {
+    let case = Case::new(LIMITS_TIME, "sleep").input(json!({"ms": 3_600_000}));
+    let world = case.world();
+    let limits = Limits { timeout: Some(SHORT), ..Limits::default() };
+    let host = case.builder(&world).limits(limits).build().unwrap();
+    let result: ToolResult = block_on(host.dispatch(host.session(), case.to_call(&world)));
+    assert_eq!(result.to_json()["error"]["detail"]["value_ms"], 200);
+    let tool = host.registry().get("sleep").unwrap();
+    assert_eq!(host.time_limit(&tool, Some(Duration::from_secs(900))), Duration::from_secs(600));
+}
+
+#[test]
+fn the_time_of_a_call_covers_no_other_call() {
+    let case = Case::new(LIMITS_TIME, "sleep").input(json!({"ms": 3_600_000})).timeout(SHORT);
+    let world = case.world();
+    let host = case.builder(&world).build().unwrap();
+    let results = block_on(async {
+        let slow = host.dispatch(host.session(), case.to_call(&world));
+        let fast = host.call("sleep", json!({"ms": 1}), json!({}));
+        tokio::join!(slow, fast)
+    });
+    assert!(results.0.is_failure());
+    assert_eq!(results.1.output().as_deref(), Some("slept"));
+}

@@ -1,0 +1,103 @@
+//! The promise of the loader: a good plugin is loaded, a bad one is refused with a reason that helps, and no bad file ever costs a good one its place.
+
+#[path = "loader/component.rs"]
+mod component;
+#[path = "loader/definitions.rs"]
+mod definitions;
+#[path = "loader/directory.rs"]
+mod directory;
+#[path = "loader/duplicates.rs"]
+mod duplicates;
+#[path = "loader/file.rs"]
+mod file;
+#[path = "loader/cache.rs"]
+mod loader_cache;
+
+use std::fs;
+use std::path::Path;
+
+use palisade::{CacheMode, Host, Shipped};
+use palisade_tests::guest::{LOADER_GOOD, LOADER_UNSTABLE, cache};
+use palisade_tests::{Program, World, is_tested};
+use serde_json::Value;
+
+palisade_tests::foreach_loader!(is_tested);
+
+/// What a directory of plugins comes to: the tools and, by file name, why the others are not loaded. The library and the program agree on it.
+struct Loaded {
+    tools: Vec<String>,
+    rejected: Vec<(String, String)>,
+}
+
+impl Loaded {
+    /// The reason for the one file that was refused.
+    #[track_caller]
+    fn reason(&self) -> &str {
+        assert_eq!(self.rejected.len(), 1, "{:?}", self.rejected);
+        &self.rejected[0].1
+    }
+}
+
+/// Loads the plugins of a world, both ways.
+#[track_caller]
+fn load(world: &World) -> Loaded {
+    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let host = builder.cache(CacheMode::Directory(cache())).build().unwrap();
+    let ran = Program::new(world).args(["--no-builtin", "list", "--json", "--plugins"]).args([world.plugins()]).run();
+    let listed = ran.left_with(0).json();
+    let loaded = Loaded {
+        tools: host.registry().tool_names(),
+        rejected: host.rejected().iter().map(|r| (name_of(&r.file), r.reason.clone())).collect(),
+    };
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let tools: Vec<String> = listed["tools"].as_array().unwrap().iter().map(|tool| text(&tool["name"])).collect();
+    let entries = listed["rejected"].as_array().unwrap().iter();
+    let rejected: Vec<_> = entries.map(|r| (name_of(&text(&r["file"])), text(&r["reason"]))).collect();
+    assert_eq!((&tools, &rejected), (&loaded.tools, &loaded.rejected), "the library and the program differ");
+    loaded
+}
+
+fn name_of(file: &str) -> String {
+    Path::new(file).file_name().unwrap().to_string_lossy().into_owned()
+}
+
+/// A world with a good plugin and one more file, named so that it comes first.
+fn with_file(bytes: &[u8]) -> World {
+    let world = with_good();
+    fs::write(world.plugins().join("a-bad.wasm"), bytes).unwrap();
+    world
+}
+
+/// A world with a good plugin.
+fn with_good() -> World {
+    let world = World::new();
+    fs::copy(LOADER_GOOD.file(), world.plugins().join("good.wasm")).unwrap();
+    world
+}
+
+/// Why these bytes are no plugin. The good one beside them is loaded all the same.
+#[track_caller]
+fn refused(bytes: &[u8]) -> String {
+    let loaded = load(&with_file(bytes));
+    assert_eq!(loaded.tools, ["good", "better"]);
+    loaded.reason().to_owned()
+}
+
+#[track_caller]
+fn says(reason: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(reason.contains(part), "the reason does not say {part:?}: {reason}");
+    }
+}
+
+#[test]
+fn loader_good() {
+    let loaded = load(&with_good());
+    assert_eq!((loaded.tools, loaded.rejected), (vec!["good".to_owned(), "better".to_owned()], vec![]));
+}
+
+#[test]
+fn loader_unstable() {
+    let reason = refused(&fs::read(LOADER_UNSTABLE.file()).unwrap());
+    says(&reason, &["two ways", "always give the same answer"]);
+}

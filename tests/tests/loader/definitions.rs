@@ -1,0 +1,110 @@
+//! Plugins that describe their tools badly.
+
+use palisade_tests::Wat;
+use palisade_tests::wat::Told;
+
+use super::{refused, says};
+
+/// Why a plugin with this tool is not loaded.
+#[track_caller]
+fn refused_for(tool: Told) -> String {
+    refused(&Wat::new(tool).build())
+}
+
+#[test]
+fn a_description_that_never_ends_is_refused() {
+    let plugin = Wat::new(Told::new("raw")).definitions("(loop (br 0)) unreachable");
+    says(&refused(&plugin.build()), &["asking it for its tools failed", "2s"]);
+}
+
+#[test]
+fn a_description_that_traps_is_refused() {
+    let plugin = Wat::new(Told::new("raw")).definitions("unreachable");
+    says(&refused(&plugin.build()), &["asking it for its tools failed"]);
+}
+
+#[test]
+fn a_description_that_lies_beyond_the_memory_is_refused() {
+    let plugin = Wat::new(Told::new("raw")).definitions("(i32.const -8)");
+    says(&refused(&plugin.build()), &["asking it for its tools failed"]);
+}
+
+#[test]
+fn a_plugin_without_tools_is_refused() {
+    says(&refused(&Wat::with_tools(Vec::new()).build()), &["0 tools", "1 to 256"]);
+}
+
+#[test]
+fn a_plugin_with_too_many_tools_is_refused() {
+    let tools: Vec<Told> = (0..257).map(|number| Told::new(&format!("tool{number}"))).collect();
+    says(&refused(&Wat::with_tools(tools.clone()).build()), &["257 tools", "1 to 256"]);
+    let loaded = super::load(&super::with_file(&Wat::with_tools(tools[..256].to_vec()).build()));
+    assert_eq!(loaded.tools.len(), 258);
+}
+
+#[test]
+fn a_name_that_no_provider_takes_is_refused_with_one_that_fits() {
+    says(&refused_for(Told::new("Read-File")), &["`Read-File` is not a tool name", "`read_file`"]);
+    says(&refused_for(Told::new("")), &["is not a tool name"]);
+    says(&refused_for(Told::new(&"a".repeat(65))), &["is not a tool name"]);
+    says(&refused_for(Told::new("a\u{202e}b")), &["is not a tool name", "\\u{202e}"]);
+}
+
+#[test]
+fn a_description_that_says_nothing_is_refused() {
+    says(&refused_for(Told { description: " \n".to_owned(), ..Told::new("raw") }), &["`raw`", "description"]);
+}
+
+#[test]
+fn a_description_that_hides_something_is_refused() {
+    let hidden = Told { description: "Reads.\u{200b}\u{e0041}".to_owned(), ..Told::new("raw") };
+    says(&refused_for(hidden), &["`raw`", "description"]);
+}
+
+#[test]
+fn a_description_that_is_too_long_is_refused() {
+    let long = Told { description: "x".repeat((16 << 10) + 1), ..Told::new("raw") };
+    says(&refused_for(long), &["`raw`", "description"]);
+}
+
+#[test]
+fn a_title_that_is_too_long_is_refused() {
+    says(&refused_for(Told { title: Some("x".repeat(129)), ..Told::new("raw") }), &["`raw`", "title"]);
+}
+
+#[test]
+fn a_timeout_of_zero_is_refused() {
+    says(&refused_for(Told { timeout_ms: Some(0), ..Told::new("raw") }), &["`raw`", "timeout is zero"]);
+}
+
+#[test]
+fn metadata_that_is_no_object_is_refused() {
+    for metadata in ["[]", "{", "\"x\"", "{\"a\":1,\"a\":2}"] {
+        says(&refused_for(Told { metadata: metadata.to_owned(), ..Told::new("raw") }), &["`raw`", "metadata"]);
+    }
+}
+
+#[test]
+fn a_schema_that_is_no_json_is_refused_with_the_place() {
+    says(&refused_for(Told::new("raw").with_input("{\"type\": ")), &["`raw`", "the input schema is refused", "line 1"]);
+}
+
+#[test]
+fn a_schema_whose_root_is_no_object_is_refused() {
+    says(
+        &refused_for(Told::new("raw").with_input(r#"{"type": "array"}"#)),
+        &["`raw`", "the input schema is refused", "object"],
+    );
+}
+
+#[test]
+fn an_output_schema_is_checked_as_well() {
+    let tool = Told { output: Some(r#"{"$ref": "https://example.com/s"}"#.to_owned()), ..Told::new("raw") };
+    says(&refused_for(tool), &["`raw`", "the output schema is refused", "$ref"]);
+}
+
+#[test]
+fn one_bad_tool_costs_its_plugin_all_of_them() {
+    let plugin = Wat::with_tools(vec![Told::new("fine"), Told::new("Not-Fine")]);
+    says(&refused(&plugin.build()), &["Not-Fine"]);
+}

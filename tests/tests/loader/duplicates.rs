@@ -1,0 +1,47 @@
+//! Two tools of one name.
+
+use std::fs;
+
+use palisade_tests::wat::Told;
+use palisade_tests::{Wat, World};
+
+use super::{load, refused, says};
+
+fn plugin(tools: &[&str]) -> Vec<u8> {
+    Wat::with_tools(tools.iter().map(|name| Told::new(name)).collect()).build()
+}
+
+#[test]
+fn a_name_twice_within_a_plugin_is_refused() {
+    says(&refused(&plugin(&["twin", "other", "twin"])), &["two tools named `twin`"]);
+}
+
+#[test]
+fn a_name_that_an_earlier_plugin_has_is_refused_with_a_suggestion() {
+    let world = World::new();
+    fs::write(world.plugins().join("a.wasm"), plugin(&["twin", "first"])).unwrap();
+    fs::write(world.plugins().join("b.wasm"), plugin(&["second", "twin"])).unwrap();
+    let loaded = load(&world);
+    assert_eq!(loaded.tools, ["twin", "first"], "the later plugin is rejected whole");
+    assert_eq!(loaded.rejected[0].0, "b.wasm");
+    says(loaded.reason(), &["`twin` already exists", "`twin_2`"]);
+}
+
+#[test]
+fn a_suggestion_is_a_name_that_is_free() {
+    let world = World::new();
+    for (file, tools) in [("a.wasm", &["twin", "twin_2"][..]), ("b.wasm", &["twin"])] {
+        fs::write(world.plugins().join(file), plugin(tools)).unwrap();
+    }
+    says(load(&world).reason(), &["`twin_3`"]);
+}
+
+#[test]
+fn a_name_of_a_shipped_tool_is_refused() {
+    let world = World::new();
+    fs::write(world.plugins().join("own.wasm"), plugin(&["read_file"])).unwrap();
+    let ran = palisade_tests::Program::new(&world).args(["list", "--json", "--plugins"]).args([world.plugins()]).run();
+    let listed = ran.left_with(0).json();
+    assert!(listed["rejected"][0]["reason"].as_str().unwrap().contains("`read_file` already exists"), "{listed:#}");
+    assert_eq!(listed["tools"].as_array().unwrap().iter().filter(|tool| tool["name"] == "read_file").count(), 1);
+}
