@@ -4,6 +4,8 @@ mod approve;
 mod input;
 mod run;
 mod terminal;
+#[cfg(test)]
+mod tests;
 
 use crate::confirm::Confirmer;
 use crate::events::{Event, EventSink, Events, Subject};
@@ -69,7 +71,7 @@ impl Dispatcher {
         if asked.is_cancelled() {
             cancel.cancel();
         }
-        let mut steps = pin!(self.steps(session, call, tool, terminal, &cancel));
+        let mut steps = pin!(run::caught(self.steps(session, call, tool, terminal, &cancel)));
         loop {
             tokio::select! {
                 biased;

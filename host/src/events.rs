@@ -2,6 +2,7 @@
 
 use crate::execution::{Progress, Severity, Sink};
 use crate::tool::{CallId, ErrorClass, SideEffects};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -110,8 +111,15 @@ impl Events {
     pub fn emit(&self, event: impl FnOnce() -> Event) {
         if self.is_watched() {
             let event = event();
-            self.0.iter().for_each(|subscriber| subscriber.receive(&event));
+            self.0.iter().for_each(|subscriber| deliver(&**subscriber, &event));
         }
+    }
+}
+
+/// A subscriber that panics misses its event; neither the call nor the other subscribers notice.
+fn deliver(subscriber: &dyn Subscriber, event: &Event) {
+    if catch_unwind(AssertUnwindSafe(|| subscriber.receive(event))).is_err() {
+        tracing::error!(event = event.name(), "a subscriber panicked");
     }
 }
 

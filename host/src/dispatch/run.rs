@@ -15,7 +15,7 @@ const NATIVE_GRACE: Duration = Duration::from_secs(30);
 
 /// Runs one call of a tool that may run.
 pub(super) async fn run(tool: &Registered, input: ValidInput, context: &ToolContext, id: CallId) -> ToolResult {
-    let outcome = caught(execute(tool, input, context)).await;
+    let outcome = execute(tool, input, context).await;
     let name = tool.definition().name().as_str();
     let mut result = match outcome {
         Ok(output) => finished(id, name, output),
@@ -83,8 +83,8 @@ fn unsuccessful(content: &[Content]) -> String {
     }
 }
 
-/// A panic of a tool, or of a dependency below it, ends the call and nothing else.
-async fn caught(work: impl Future<Output = Result<ToolOutput, ErrorKind>>) -> Result<ToolOutput, ErrorKind> {
+/// A panic of a tool, of a confirmer, or of a dependency below them ends the call and nothing else.
+pub(super) async fn caught<T>(work: impl Future<Output = Result<T, ErrorKind>>) -> Result<T, ErrorKind> {
     let mut work = pin!(work);
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
         Ok(poll) => poll,
@@ -96,7 +96,7 @@ async fn caught(work: impl Future<Output = Result<ToolOutput, ErrorKind>>) -> Re
 /// The text of a panic goes to the log only: it was written for developers, and may hold anything.
 fn panicked(panic: &(dyn std::any::Any + Send)) -> ErrorKind {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    tracing::error!("a tool panicked: {}", text.unwrap_or("no message"));
+    tracing::error!("a call panicked: {}", text.unwrap_or("no message"));
     ErrorKind::execution(ExecutionKind::Internal, "the tool failed inside; the log has the details")
 }
 

@@ -1,0 +1,153 @@
+//! What the road promises when what stands beside it misbehaves.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot prepare its host has failed")]
+
+use crate::confirm::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
+use crate::events::{Event, Subscriber};
+use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
+use crate::host::Host;
+use crate::plugins::Shipped;
+use crate::policy::Mode;
+use crate::tool::{Call, Definition, ErrorClass, ErrorKind, SideEffects};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+type Body = fn(&Value) -> Result<ToolOutput, ErrorKind>;
+
+struct Native(Definition, Body);
+
+impl Tool for Native {
+    fn definition(&self) -> &Definition {
+        &self.0
+    }
+
+    fn execute<'a>(&'a self, input: ValidInput, _: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+        Box::pin(async move { (self.1)(input.value()) })
+    }
+}
+
+#[derive(Default)]
+struct Recording(Mutex<Vec<&'static str>>);
+
+impl Subscriber for Recording {
+    fn receive(&self, event: &Event) {
+        self.0.lock().unwrap().push(event.name());
+    }
+}
+
+struct PanickingSubscriber;
+
+impl Subscriber for PanickingSubscriber {
+    fn receive(&self, _: &Event) {
+        panic!("a subscriber of somebody else");
+    }
+}
+
+struct PanickingConfirmer;
+
+impl Confirmer for PanickingConfirmer {
+    fn confirm<'a>(&'a self, _: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+        panic!("a confirmer of somebody else");
+    }
+}
+
+/// Counts the questions, and answers each with yes.
+#[derive(Default)]
+struct Yes(AtomicUsize);
+
+impl Confirmer for Yes {
+    fn confirm<'a>(&'a self, _: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async { Ok(Answer::Allow) })
+    }
+}
+
+fn host(
+    class: SideEffects,
+    body: Body,
+    change: impl FnOnce(crate::host::HostBuilder) -> crate::host::HostBuilder,
+) -> Host {
+    let host = change(Host::builder().shipped(Shipped::LeftOut)).build().unwrap();
+    let make = move || {
+        let definition = Definition::new("native", "A tool.", class, json!({"type": "object"})).unwrap();
+        Box::new(Native(definition, body)) as Box<dyn Tool>
+    };
+    host.registry().register(Arc::new(make)).unwrap();
+    host
+}
+
+#[tokio::test]
+async fn a_native_tool_that_panics_is_a_result_and_the_next_call_works() {
+    let recording = Arc::new(Recording::default());
+    let body: Body =
+        |input| if input["panic"] == true { panic!("secret of the developer") } else { Ok(ToolOutput::text("fine")) };
+    let host = host(SideEffects::None, body, |builder| builder.subscriber(recording.clone()));
+    let failed = host.call("native", json!({"panic": true}), json!({})).await;
+    let error = failed.error().unwrap();
+    assert_eq!((error.class(), error.is_user_visible()), (ErrorClass::ExecutionError, false));
+    assert!(!error.message().contains("secret"), "{error}");
+    assert!(host.call("native", json!({}), json!({})).await.is_success());
+    assert_eq!(*recording.0.lock().unwrap(), ["tool.called", "tool.failed", "tool.called", "tool.completed"]);
+}
+
+#[tokio::test]
+async fn a_confirmer_that_panics_lets_nothing_run() {
+    let host = host(
+        SideEffects::Write,
+        |_| Ok(ToolOutput::text("ran")),
+        |builder| builder.confirmer(Arc::new(PanickingConfirmer)),
+    );
+    assert!(host.call("native", json!({}), json!({})).await.is_failure());
+}
+
+#[tokio::test]
+async fn a_subscriber_that_panics_changes_nothing_for_the_call_or_the_others() {
+    let recording = Arc::new(Recording::default());
+    let both = |builder: crate::host::HostBuilder| {
+        builder.subscriber(Arc::new(PanickingSubscriber)).subscriber(recording.clone())
+    };
+    let host = host(SideEffects::None, |_| Ok(ToolOutput::text("ran")), both);
+    assert!(host.call("native", json!({}), json!({})).await.is_success());
+    assert_eq!(*recording.0.lock().unwrap(), ["tool.called", "tool.completed"]);
+}
+
+#[tokio::test]
+async fn prompt_once_asks_once_and_prompt_asks_each_time() {
+    for (mode, questions) in [(Mode::PromptOnce, 1), (Mode::Prompt, 2)] {
+        let confirmer = Arc::new(Yes::default());
+        let policy = crate::policy::Policy::default().with_tool("native", mode);
+        let host = host(
+            SideEffects::Write,
+            |_| Ok(ToolOutput::text("ran")),
+            |builder| builder.policy(policy).confirmer(confirmer.clone()),
+        );
+        for _ in 0..2 {
+            assert!(host.call("native", json!({}), json!({})).await.is_success());
+        }
+        assert_eq!(confirmer.0.load(Ordering::SeqCst), questions, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_before_its_start_never_runs() {
+    let recording = Arc::new(Recording::default());
+    let host =
+        host(SideEffects::None, |_| Ok(ToolOutput::text("ran")), |builder| builder.subscriber(recording.clone()));
+    let call = Call::new("native", json!({}));
+    call.cancel.cancel();
+    let result = host.dispatch(host.session(), call).await;
+    assert_eq!(result.error().unwrap().class(), ErrorClass::Cancelled);
+    assert_eq!(*recording.0.lock().unwrap(), ["tool.failed"]);
+}
+
+#[test]
+fn a_call_without_a_runtime_is_a_result_too() {
+    let host = host(SideEffects::None, |_| Ok(ToolOutput::text("ran")), |builder| builder);
+    let mut call = std::pin::pin!(host.call("native", json!({}), json!({})));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let std::task::Poll::Ready(result) = Future::poll(call.as_mut(), &mut context) else {
+        panic!("it waits")
+    };
+    assert!(result.error().unwrap().message().contains("tokio runtime"));
+}
