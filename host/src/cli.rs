@@ -1,7 +1,5 @@
 //! The program: one file per verb. Only this module prints.
 
-#![allow(clippy::print_stderr, reason = "this is the one place that talks to a person")]
-
 mod args;
 mod call;
 mod completions;
@@ -35,7 +33,7 @@ pub fn main() -> ExitCode {
         // Whoever closed the pipe has read enough: `palisade list | head -1` is no failure.
         Err(failure) if failure.is_closed_pipe() => Exit::Ok.into(),
         Err(failure) => {
-            eprintln!("{} {failure}", style::error("error:"));
+            output::problem("error:", &failure.to_string());
             failure.exit().into()
         }
     }
@@ -69,5 +67,6 @@ fn start_log() {
         .with_target(false)
         .without_time()
         .with_ansi(false)
+        .log_internal_errors(false)
         .try_init();
 }

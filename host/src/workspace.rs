@@ -1,7 +1,9 @@
 //! The one directory that a call may see: opened once, as a handle, and never by its path again.
 
+mod regular;
 mod resolve;
 
+pub(crate) use regular::open_regular;
 pub use resolve::{LastLink, PathRefused};
 
 use cap_std::ambient_authority;

@@ -7,6 +7,7 @@ use super::prompt::Terminal;
 use super::{open, output};
 use crate::host::Host;
 use crate::policy::Policy;
+use crate::sandbox::{Allocation, limits};
 use crate::tool::{Call, ToolResult};
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
@@ -64,26 +65,23 @@ fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
     }
     let Some(error) = result.error() else { return Ok(Exit::Ok) };
     if !args.json {
-        eprintln!("{} {error}", super::style::error(&format!("{}:", error.class())));
+        output::problem(&format!("{}:", error.class()), &error.message());
     }
     Ok(error.class().into())
 }
 
 fn show_limits(host: &Host, call: &Call) {
     let Ok(tool) = host.registry().get(call.tool()) else { return };
-    let limits = host.limits();
-    eprintln!("tool: {} (class {})", tool.definition().name(), tool.definition().side_effects());
-    eprintln!("workspace: {}", host.workspace().root().display());
-    eprintln!("time: {}", humantime::format_duration(host.time_limit(&tool, call.timeout)));
-    eprintln!("memory: {}", bytesize::ByteSize(limits.memory).display().iec());
-    eprintln!("result: {}", bytesize::ByteSize(crate::sandbox::limits::RESULT).display().iec());
-    eprintln!(
-        "memory is {}",
-        match host.sandbox().allocation() {
-            crate::sandbox::Allocation::Pooled => "pooled",
-            crate::sandbox::Allocation::OnDemand => "mapped for each call, because the address space is short",
-        }
-    );
+    let allocation = match host.sandbox().allocation() {
+        Allocation::Pooled => "pooled",
+        Allocation::OnDemand => "mapped for each call, because the address space is short",
+    };
+    let size = |bytes: u64| bytesize::ByteSize(bytes).display().iec();
+    output::note(&format!("tool: {} (class {})", tool.definition().name(), tool.definition().side_effects()));
+    output::note(&format!("workspace: {}", host.workspace().root().display()));
+    output::note(&format!("time: {}", humantime::format_duration(host.time_limit(&tool, call.timeout))));
+    output::note(&format!("memory: {}, {allocation}", size(host.limits().memory)));
+    output::note(&format!("result: {}", size(limits::RESULT)));
 }
 
 fn read_input(argument: &str) -> Result<String, Failure> {

@@ -14,7 +14,7 @@ pub(super) fn run(common: &Common, args: &Export) -> Result<Exit, Failure> {
     let (exported, weakened) = export_all(&views, args.format, strictness);
     output::json(&exported)?;
     for change in weakened {
-        eprintln!("{change}");
+        output::note(&change.to_string());
     }
     Ok(Exit::Ok)
 }

@@ -6,6 +6,7 @@ use super::{list, open, output, style};
 use crate::host::{Host, HostBuilder};
 use crate::plugins::{Plugin, Shipped};
 use crate::registry::{Origin, Registered};
+use crate::tool::text::visible;
 use crate::tool::{Definition, SideEffects};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -109,7 +110,7 @@ fn tool_text(definition: &Definition) -> String {
 }
 
 fn indented(value: &Value) -> String {
-    format!("{value:#}").replace('\n', "\n           ")
+    visible(&format!("{value:#}")).replace('\n', "\n           ")
 }
 
 /// What a call of this class finds in its sandbox.

@@ -74,7 +74,7 @@ impl Subscriber for Watching {
                 self.bar.set_message(format!("{}{of} {message}", progress.done));
             }
             Event::Log(_, severity, message) if self.detail == Detail::Verbose || *severity >= Severity::Warn => {
-                self.bar.suspend(|| eprintln!("{}: {}", severity.as_str(), visible(message)));
+                self.bar.suspend(|| super::output::note(&format!("{}: {message}", severity.as_str())));
             }
             event if event.is_terminal() => self.bar.finish_and_clear(),
             _ => {}

@@ -3,6 +3,7 @@
 use super::args::Common;
 use super::exit::Failure;
 use super::live::Loading;
+use super::output;
 use crate::config::{Origin, Settings};
 use crate::host::{CacheMode, Host, HostBuilder};
 use crate::plugins::{Rejected, Shipped};
@@ -65,6 +66,6 @@ pub(super) fn cache_mode() -> CacheMode {
 /// Says which plugins were refused.
 pub(super) fn show_rejected(rejected: &[Rejected]) {
     for Rejected { file, reason } in rejected {
-        eprintln!("rejected {file}: {reason}");
+        output::note(&format!("rejected {file}: {reason}"));
     }
 }

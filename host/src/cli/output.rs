@@ -1,6 +1,7 @@
 //! Writing to standard output, where every failure counts.
 
 use super::exit::Failure;
+use crate::tool::text::visible;
 use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -26,6 +27,16 @@ pub(super) fn verbatim(output: &str) -> Result<(), Failure> {
 /// Prints one JSON value, indented.
 pub(super) fn json(value: &Value) -> Result<(), Failure> {
     text(&format!("{value:#}\n"))
+}
+
+/// Says a line on standard error, with nothing in it that could play tricks on a terminal. If nobody can be told, there is nobody to tell about that.
+pub(super) fn note(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", visible(line));
+}
+
+/// As [`note`], behind a label that stands out.
+pub(super) fn problem(label: &str, line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{} {}", super::style::error(label), visible(line));
 }
 
 /// Lines up columns; the last one is as wide as it is.

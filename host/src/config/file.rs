@@ -4,9 +4,9 @@ use crate::policy::Mode;
 use crate::registry::nearest_names;
 use crate::sandbox::limits;
 use crate::tool::{SideEffects, ToolName};
+use crate::workspace::{LastLink, open_regular};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -126,13 +126,13 @@ struct RawPlugins {
 }
 
 impl FileConfig {
-    /// Reads a file, if it is there.
+    /// Reads a file, if it is there. A link is only followed where `links` says so: a project's file may come from anybody, and errors quote lines.
     ///
     /// # Errors
     ///
     /// [`ConfigError`] where it is there and cannot be read, is not valid, or names a key that does not exist (the nearest one is proposed).
-    pub fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
-        let text = match read_text(path) {
+    pub fn read(path: &Path, links: LastLink) -> Result<Option<Self>, ConfigError> {
+        let text = match read_text(path, links) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }),
@@ -166,11 +166,8 @@ impl FileConfig {
     }
 }
 
-fn read_text(path: &Path) -> io::Result<String> {
-    let file = File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
+fn read_text(path: &Path, links: LastLink) -> io::Result<String> {
+    let file = open_regular(path, links)?;
     let mut text = String::new();
     file.take(MAX_FILE + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_FILE { Err(io::Error::other("it is larger than 1 MiB")) } else { Ok(text) }

@@ -4,6 +4,7 @@ use super::file::{self, ConfigError, FileConfig};
 use crate::policy::{Mode, Policy};
 use crate::sandbox::{Limits, limits};
 use crate::tool::SideEffects;
+use crate::workspace::LastLink;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -94,10 +95,10 @@ impl Settings {
     /// [`ConfigError`] where a file cannot be read or is not valid, or the project's file loosens something.
     pub fn from_files(user_file: &Path, project_file: &Path) -> Result<Self, ConfigError> {
         let mut settings = Self::default();
-        if let Some(user) = FileConfig::read(user_file)? {
+        if let Some(user) = FileConfig::read(user_file, LastLink::Follow)? {
             settings.apply(user, user_file);
         }
-        if let Some(project) = FileConfig::read(project_file)? {
+        if let Some(project) = FileConfig::read(project_file, LastLink::Keep)? {
             settings.check_tightens(&project).map_err(|key| ConfigError::Loosens {
                 path: project_file.to_owned(),
                 key,

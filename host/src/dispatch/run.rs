@@ -48,7 +48,8 @@ async fn native(tool: &dyn Tool, input: ValidInput, context: &ToolContext) -> Re
     let mut work = pin!(tool.execute(input, context));
     let stop = tokio::select! {
         biased;
-        done = &mut work => return done,
+        // Whatever a tool still returns once its caller has given up, the call was cancelled.
+        done = &mut work => return if context.is_cancelled() { Err(ErrorKind::Cancelled) } else { done },
         () = context.cancelled() => ErrorKind::Cancelled,
         () = async { tokio::time::sleep_until(context.deadline().into()).await } => {
             ErrorKind::Timeout { limit: context.time_limit(), class: tool.definition().side_effects() }

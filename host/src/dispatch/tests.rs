@@ -146,8 +146,6 @@ fn a_call_without_a_runtime_is_a_result_too() {
     let host = host(SideEffects::None, |_| Ok(ToolOutput::text("ran")), |builder| builder);
     let mut call = std::pin::pin!(host.call("native", json!({}), json!({})));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    let std::task::Poll::Ready(result) = Future::poll(call.as_mut(), &mut context) else {
-        panic!("it waits")
-    };
+    let std::task::Poll::Ready(result) = Future::poll(call.as_mut(), &mut context) else { panic!("it waits") };
     assert!(result.error().unwrap().message().contains("tokio runtime"));
 }

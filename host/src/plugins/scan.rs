@@ -3,8 +3,9 @@
 use super::{Shipped, Sources};
 use crate::sandbox::limits;
 use crate::tool::text::elided;
+use crate::workspace::{LastLink, open_regular};
 use std::borrow::Cow;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -78,27 +79,13 @@ fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Reads a file that may be anything: never waits on a pipe, never reads more than a component may have.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let file = open(path).map_err(|error| format!("it cannot be read: {error}"))?;
-    let meta = file.metadata().map_err(|error| format!("it cannot be read: {error}"))?;
-    if !meta.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    if meta.len() > limits::COMPONENT {
-        return Err(format!("it is {} bytes large; at most {} are accepted", meta.len(), limits::COMPONENT));
+    let unreadable = |error: io::Error| format!("it cannot be read: {error}");
+    let file = open_regular(path, LastLink::Follow).map_err(unreadable)?;
+    let size = file.metadata().map_err(unreadable)?.len();
+    if size > limits::COMPONENT {
+        return Err(format!("it is {size} bytes large; at most {} are accepted", limits::COMPONENT));
     }
     let mut bytes = Vec::new();
-    file.take(limits::COMPONENT + 1).read_to_end(&mut bytes).map_err(|error| format!("it cannot be read: {error}"))?;
+    file.take(limits::COMPONENT + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     Ok(bytes)
-}
-
-#[cfg(unix)]
-fn open(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
-}
-
-#[cfg(not(unix))]
-fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).open(path)
 }
