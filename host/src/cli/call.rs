@@ -46,6 +46,7 @@ fn execute(host: &Host, call: Call) -> Result<ToolResult, Failure> {
     let interrupted = CancellationToken::new();
     let call = call.with_cancellation(interrupted.clone());
     let result = runtime.block_on(async {
+        survive_file_limits();
         tokio::spawn(async move {
             if tokio::signal::ctrl_c().await.is_ok() {
                 interrupted.cancel();
@@ -56,6 +57,19 @@ fn execute(host: &Host, call: Call) -> Result<ToolResult, Failure> {
     runtime.shutdown_background();
     Ok(result)
 }
+
+/// Where files may not grow any further (`ulimit -f`), a write is to fail like any other: without a handler the signal would end the program.
+#[cfg(unix)]
+fn survive_file_limits() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let number = rustix::process::Signal::XFSZ.as_raw();
+    if let Err(error) = signal(SignalKind::from_raw(number)) {
+        tracing::warn!("a limit on file sizes will end the program: {error}");
+    }
+}
+
+#[cfg(not(unix))]
+fn survive_file_limits() {}
 
 fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
     if args.json {

@@ -96,7 +96,7 @@ fn tool_text(definition: &Definition) -> String {
         style::heading(definition.name().as_str()),
         style::faint(definition.title().unwrap_or_default())
     );
-    definition.description().lines().for_each(|line| text.push_str(&format!("  {line}\n")));
+    definition.description().lines().for_each(|line| text.push_str(&format!("  │ {line}\n")));
     text.push_str(&format!(
         "\n  class    {}\n  sandbox  {}\n",
         definition.side_effects(),

@@ -2,9 +2,13 @@
 
 use crate::confirm::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
 use crate::execution::BoxFuture;
-use crate::tool::text::visible;
+use crate::tool::text::elided;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
+
+/// How many paths a question lists, and how much of each it shows, in characters.
+const MAX_PATHS: usize = 10;
+const MAX_PATH: usize = 160;
 
 /// The terminal of whoever started the program.
 pub(super) struct Terminal;
@@ -48,8 +52,13 @@ fn question(request: &ConfirmationRequest) -> String {
         "\n{} wants to run (class {})\n  input: {}\n",
         request.tool, request.side_effects, request.input_summary
     );
-    for path in &request.projected_modifications {
-        text.push_str(&format!("  would change: {}\n", visible(path)));
+    for path in request.projected_modifications.iter().take(MAX_PATHS) {
+        // On one line and quoted: a path is the model's text, and could otherwise speak in the name of the question.
+        text.push_str(&format!("  would change: `{}`\n", elided(path, MAX_PATH)));
+    }
+    let more = request.projected_modifications.len().saturating_sub(MAX_PATHS);
+    if more > 0 {
+        text.push_str(&format!("  and {more} more\n"));
     }
     if let Some(digest) = &request.digest {
         text.push_str(&format!("  plugin: {digest}\n"));

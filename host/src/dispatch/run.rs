@@ -3,6 +3,7 @@
 use crate::execution::{Outcome, Tool, ToolContext, ToolOutput, ValidInput};
 use crate::registry::{Origin, Registered};
 use crate::tool::result::joined;
+use crate::tool::text::{cut, visible};
 use crate::tool::{CallId, Content, ErrorKind, ExecutionKind, ToolResult};
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,6 +13,9 @@ use std::time::Duration;
 
 /// How long a cancelled or overdue native tool gets to end before it is abandoned.
 const NATIVE_GRACE: Duration = Duration::from_secs(30);
+
+/// The longest message of a tool that reports a failure, in bytes; its blocks hold all of it.
+const MAX_MESSAGE: usize = 16 << 10;
 
 /// Runs one call of a tool that may run.
 pub(super) async fn run(tool: &Registered, input: ValidInput, context: &ToolContext, id: CallId) -> ToolResult {
@@ -80,7 +84,7 @@ fn finished(id: CallId, name: &str, output: ToolOutput) -> ToolResult {
 fn unsuccessful(content: &[Content]) -> String {
     match joined(content) {
         text if text.trim().is_empty() => "the tool reports a failure without saying why".to_owned(),
-        text => text.into_owned(),
+        text => visible(cut(&text, MAX_MESSAGE)),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Compiled code on disk: private, keyed by content and engine, and authenticated, since loading it is running it.
 
 use crate::tool::Digest;
+use crate::workspace::{LastLink, open_regular};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -116,7 +117,7 @@ fn entry_name(engine: &Engine, digest: Digest) -> String {
 }
 
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path, LastLink::Keep)?;
     let size = file.metadata()?.len();
     if size > MAX_ENTRY {
         return Err(io::ErrorKind::FileTooLarge.into());
@@ -148,7 +149,7 @@ fn key(dir: &Path) -> io::Result<[u8; KEY]> {
 
 fn read_key(path: &Path) -> io::Result<[u8; KEY]> {
     let mut key = [0; KEY];
-    OpenOptions::new().read(true).open(path)?.read_exact(&mut key)?;
+    open_regular(path, LastLink::Keep)?.read_exact(&mut key)?;
     Ok(key)
 }
 

@@ -2,6 +2,7 @@
 
 use super::bindings::exports::palisade::tool::tool as wit;
 use super::bindings::{PluginIndices, PluginPre};
+use super::ended::Ended;
 use super::guard::{Guard, Quotas};
 use super::limiter::Limiter;
 use super::prepare::{PluginRefused, brief};
@@ -53,7 +54,7 @@ impl Sandbox {
         match bounded(work, deadline, &CancellationToken::new(), &AtomicBool::new(false)).await {
             Ok(definitions) => Ok(definitions),
             Err(Stop::Error(error)) if error.is::<OtherTypes>() => Err(super::prepare::world(&error)),
-            Err(stop) => Err(PluginRefused::Describe(reason(stop))),
+            Err(stop) => Err(PluginRefused::Describe(reason(stop.into_ended(&store)))),
         }
     }
 }
@@ -63,13 +64,13 @@ impl Sandbox {
 #[error("{0}")]
 struct OtherTypes(String);
 
-fn reason(stop: Stop) -> String {
-    match stop {
-        Stop::Error(error) if error.is::<super::run::Interrupted>() => reason(Stop::Deadline),
-        Stop::Error(error) => brief(&error),
-        Stop::Cancelled | Stop::Deadline => {
+fn reason(ended: Ended) -> String {
+    match ended {
+        Ended::Deadline | Ended::Cancelled => {
             format!("it did not answer within {}", humantime::format_duration(limits::DESCRIBE_TIMEOUT))
         }
+        Ended::Limit(limit, value) => format!("it reached the limit `{limit}` of {value}"),
+        Ended::Trap(message) => message,
     }
 }
 
@@ -77,11 +78,40 @@ fn checked(described: &[wit::Definition]) -> Result<Vec<Definition>, PluginRefus
     if described.is_empty() || described.len() > MAX_TOOLS {
         return Err(PluginRefused::Count(described.len()));
     }
-    let definitions = described.iter().map(convert::definition).collect::<Result<Vec<_>, _>>()?;
+    let mut budget = PatternBudget::default();
+    let mut definitions = Vec::with_capacity(described.len());
+    for raw in described {
+        let definition = convert::definition(raw)?;
+        budget.charge(&definition)?;
+        definitions.push(definition);
+    }
     let mut names = HashSet::new();
     match definitions.iter().find(|definition| !names.insert(definition.name().clone())) {
         Some(twice) => Err(PluginRefused::TwiceNamed(twice.name().to_string())),
         None => Ok(definitions),
+    }
+}
+
+/// The patterns of all schemas of a plugin: each schema has bounds of its own, and a plugin may have hundreds of schemas.
+#[derive(Default)]
+struct PatternBudget {
+    count: usize,
+    bytes: usize,
+}
+
+impl PatternBudget {
+    /// Two patterns for each of the most tools that a plugin may have.
+    const COUNT: usize = 512;
+    /// What two of the largest schemas may have.
+    const BYTES: usize = 8 << 20;
+
+    fn charge(&mut self, definition: &Definition) -> Result<(), PluginRefused> {
+        for schema in std::iter::once(definition.input_schema()).chain(definition.output_schema()) {
+            let (count, bytes) = schema.pattern_cost();
+            (self.count, self.bytes) = (self.count + count, self.bytes + bytes);
+        }
+        let within = self.count <= Self::COUNT && self.bytes <= Self::BYTES;
+        if within { Ok(()) } else { Err(PluginRefused::Patterns { count: Self::COUNT, bytes: Self::BYTES }) }
     }
 }
 

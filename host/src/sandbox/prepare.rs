@@ -82,6 +82,14 @@ pub enum PluginRefused {
         /// What is wrong.
         reason: String,
     },
+    /// The schemas of its tools have too many patterns.
+    #[error("the schemas of its tools have too many patterns; {count} of {bytes} bytes compiled are accepted in all")]
+    Patterns {
+        /// How many are accepted.
+        count: usize,
+        /// How large they may be, in bytes.
+        bytes: usize,
+    },
     /// Two of its tools have one name.
     #[error("it has two tools named `{0}`")]
     TwiceNamed(String),

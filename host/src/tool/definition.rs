@@ -90,6 +90,10 @@ impl Definition {
     /// [`DefinitionError::Text`] where it is blank, longer than 128 characters, or hides something.
     pub fn with_title(self, title: &str) -> Result<Self, DefinitionError> {
         check_text("title", title, MAX_TITLE)?;
+        if title.contains(['\n', '\t']) {
+            let problem = "holds a line break or a tab; a title is one line".to_owned();
+            return Err(DefinitionError::Text { part: "title", problem });
+        }
         Ok(self.change(|parts| parts.title = Some(title.to_owned())))
     }
 

@@ -141,6 +141,11 @@ impl Schema {
         Self::output(parse(text)?)
     }
 
+    /// How many patterns the schema has, and their compiled size in bytes: what it costs to keep.
+    pub(crate) fn pattern_cost(&self) -> (usize, usize) {
+        (self.0.patterns.count, self.0.patterns.together)
+    }
+
     /// The schema as it was given.
     #[must_use]
     pub fn as_value(&self) -> &Value {

@@ -1,10 +1,11 @@
 //! Text that others wrote, made fit to be shown or checked for what hides in it.
 
-/// Whether a character could hide or reorder text for a reader: controls other than tab and newline, bidirectional marks, and zero-width characters.
+/// Whether a character could hide or reorder text for a reader: controls other than tab and newline, bidirectional marks, soft hyphens, annotations, tags, and
+/// zero-width characters.
 #[must_use]
 pub fn is_deceptive(c: char) -> bool {
     (c.is_control() && c != '\t' && c != '\n')
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{e0000}'..='\u{e007f}')
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{fff9}'..='\u{fffb}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Escapes what [`is_deceptive`], so that the text shows on a terminal as what it is.
