@@ -53,8 +53,14 @@ fn run(args: &Args) -> Result<Exit, Failure> {
 
 /// clap prints help to stdout and usage errors to stderr, with exit code 2.
 fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    if error.use_stderr() { Exit::Usage.into() } else { Exit::Ok.into() }
+    match error.print().map_err(Failure::from) {
+        Err(failure) if !failure.is_closed_pipe() => {
+            output::problem("error:", &failure.to_string());
+            failure.exit().into()
+        }
+        _ if error.use_stderr() => Exit::Usage.into(),
+        _ => Exit::Ok.into(),
+    }
 }
 
 /// `PALISADE_LOG=debug` shows what the host does; without it only warnings.

@@ -7,6 +7,8 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use approve::CONFIRMATION_TIMEOUT;
+
 use crate::confirm::Confirmer;
 use crate::events::{Event, EventSink, Events, Subject};
 use crate::execution::{Caller, Silent, Sink, ToolContext};
@@ -28,6 +30,7 @@ pub struct Dispatcher {
     pub(crate) confirmer: Arc<dyn Confirmer>,
     pub(crate) events: Events,
     pub(crate) limits: Limits,
+    pub(crate) confirmation_timeout: Duration,
 }
 
 impl Dispatcher {
@@ -90,7 +93,8 @@ impl Dispatcher {
         cancel: &CancellationToken,
     ) -> Result<ToolResult, ErrorKind> {
         let input = input::check(tool.definition(), session.workspace(), call.input)?;
-        approve::approve(self.confirmer.as_ref(), session, &call.id, tool, &input, cancel).await?;
+        let asking = approve::Asking { confirmer: self.confirmer.as_ref(), timeout: self.confirmation_timeout };
+        approve::approve(asking, session, &call.id, tool, &input, cancel).await?;
         self.events.emit(|| Event::Called(terminal.subject()));
         let id = call.id.clone();
         let caller = Caller {

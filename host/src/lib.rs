@@ -46,6 +46,7 @@ pub use serde_json::json;
 pub use session::Session;
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    Call, CallId, Content, Definition, DefinitionError, ErrorClass, ErrorKind, SideEffects, ToolError, ToolResult,
+    Call, CallId, Content, Definition, DefinitionError, ErrorClass, ErrorKind, ExecutionKind, Limit, PermissionReason,
+    SideEffects, ToolError, ToolResult,
 };
 pub use workspace::Workspace;

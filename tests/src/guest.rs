@@ -48,3 +48,18 @@ macro_rules! is_tested {
         use self::$guest as _;
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suite_that_has_guests_looks_for_their_tests() {
+        // What is measured is no promise of a suite: `host/benches` uses it.
+        for suite in SUITES.iter().filter(|suite| **suite != "bench") {
+            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(format!("{suite}.rs"));
+            let source = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            assert!(source.contains(&format!("foreach_{suite}!(is_tested)")), "{}", file.display());
+        }
+    }
+}

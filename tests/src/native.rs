@@ -6,9 +6,12 @@ use palisade::{
     BoxFuture, Definition, ErrorKind, Factory, SideEffects, Tool, ToolContext, ToolOutput, ValidInput, json,
 };
 
-type Run = Arc<dyn for<'a> Fn(&'a Value, &'a ToolContext) -> Result<ToolOutput, ErrorKind> + Send + Sync>;
-
 use serde_json::Value;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::Notify;
+
+/// What a native tool does.
+type Run = Arc<dyn for<'a> Fn(&'a Value, &'a ToolContext) -> Result<ToolOutput, ErrorKind> + Send + Sync>;
 
 /// A native tool.
 pub struct Native {
@@ -64,4 +67,88 @@ impl Tool for Native {
 pub fn echo(name: &str) -> Factory {
     let text = name.to_owned();
     Native::new(name, move |_, _| Ok(ToolOutput::text(text.clone()))).factory()
+}
+
+/// How a waiting tool learns that it is to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// It watches its context.
+    ByContext,
+    /// It waits for `cancel()`.
+    ByCancel,
+}
+
+/// A native tool that waits until it is told to stop.
+#[derive(Clone)]
+pub struct Waiting {
+    definition: Definition,
+    told: Told,
+    stop: Arc<Notify>,
+    started: Arc<Notify>,
+    cancelled: Arc<AtomicUsize>,
+    then: Arc<dyn Fn() -> Result<ToolOutput, ErrorKind> + Send + Sync>,
+}
+
+impl Waiting {
+    /// A tool that gives this back once it is told to stop.
+    ///
+    /// # Panics
+    ///
+    /// Where the name is not valid.
+    #[must_use]
+    pub fn new(
+        name: &str,
+        told: Told,
+        then: impl Fn() -> Result<ToolOutput, ErrorKind> + Send + Sync + 'static,
+    ) -> Self {
+        let definition = Definition::new(name, "Waits.", SideEffects::None, json!({"type": "object"}));
+        Self {
+            definition: definition.expect("a valid definition"),
+            told,
+            stop: Arc::default(),
+            started: Arc::default(),
+            cancelled: Arc::default(),
+            then: Arc::new(then),
+        }
+    }
+
+    /// A factory of it; all instances share their signals.
+    #[must_use]
+    pub fn factory(&self) -> Factory {
+        let tool = self.clone();
+        Arc::new(move || Box::new(tool.clone()))
+    }
+
+    /// Completes when a call has started.
+    pub async fn started(&self) {
+        self.started.notified().await;
+    }
+
+    /// How often a call was told to stop from outside.
+    #[must_use]
+    pub fn cancellations(&self) -> usize {
+        self.cancelled.load(Ordering::SeqCst)
+    }
+}
+
+impl Tool for Waiting {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn execute<'a>(&'a self, _: ValidInput, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+        self.started.notify_one();
+        Box::pin(async move {
+            match self.told {
+                Told::ByContext => context.cancelled().await,
+                Told::ByCancel => self.stop.notified().await,
+            }
+            (self.then)()
+        })
+    }
+
+    fn cancel(&self) -> bool {
+        self.stop.notify_one();
+        self.cancelled.fetch_add(1, Ordering::SeqCst) == 0
+    }
 }

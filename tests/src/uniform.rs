@@ -142,3 +142,39 @@ fn keys(value: &Value) -> Vec<&str> {
     keys.sort_unstable();
     keys
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palisade::{CallId, ErrorKind, ToolResult};
+    use serde_json::json;
+
+    fn failed() -> Value {
+        ToolResult::failure(CallId::new("c"), "t", ErrorKind::Cancelled).to_json()
+    }
+
+    /// Whether a result passes once this place in it holds this value.
+    fn passes(pointer: &str, value: Value) -> bool {
+        let mut result = failed();
+        *result.pointer_mut(pointer).expect("the place is there") = value;
+        std::panic::catch_unwind(|| check_shape(&result)).is_ok()
+    }
+
+    #[test]
+    fn a_result_as_it_should_be_passes() {
+        check_shape(&failed());
+        check_shape(&ToolResult::success(CallId::new("c"), "t", "text").to_json());
+    }
+
+    #[test]
+    fn a_result_that_contradicts_itself_is_found() {
+        assert!(!passes("/output", json!("both output and error")));
+        assert!(!passes("/error", Value::Null));
+        assert!(!passes("/success", json!(true)));
+        assert!(!passes("/error/class", json!("invented_by_a_guest")));
+        assert!(!passes("/error/message", json!(" ")));
+        assert!(!passes("/plugin", json!("without a digest")));
+        assert!(!passes("/usage/bytes_read", json!(-1)));
+        assert!(!passes("/error/message", json!("panicked at src/lib.rs:1")));
+    }
+}

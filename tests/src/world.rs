@@ -114,9 +114,10 @@ impl World {
     #[must_use]
     pub fn outside(&self) -> Snapshot {
         let mut found = snapshot(&self.outer().join("outside"));
-        found.insert("secret.txt".into(), describe(&self.outer().join("secret.txt")));
+        let own = self.outer().join("secret.txt");
+        found.insert(own.clone(), describe(&own));
         let entries = fs::read_dir(self.outer()).into_iter().flatten().flatten();
-        found.extend(entries.map(|entry| (entry.path(), "entry".to_owned())));
+        entries.for_each(|entry| drop(found.entry(entry.path()).or_insert_with(|| "entry".to_owned())));
         found
     }
 

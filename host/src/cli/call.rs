@@ -20,7 +20,8 @@ const MAX_INPUT: u64 = (1 << 20) + 1;
 pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let input = read_input(&args.input)?;
     let settings = open::settings(common)?;
-    let policy = args.allow.iter().fold(settings.policy(), |policy, class| Policy::allowing(policy, *class));
+    let policy =
+        args.allow.iter().fold(settings.policy(&common.workspace), |policy, class| Policy::allowing(policy, *class));
     let mut builder = open::builder(common, &settings).policy(policy).confirmer(Arc::new(Terminal));
     if common.verbose || io::stderr().is_terminal() {
         builder =
@@ -42,20 +43,33 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
 
 /// The whole life of the call, Ctrl-C included.
 fn execute(host: &Host, call: Call) -> Result<ToolResult, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
     let interrupted = CancellationToken::new();
     let call = call.with_cancellation(interrupted.clone());
-    let result = runtime.block_on(async {
+    let result: io::Result<ToolResult> = runtime.block_on(async {
         survive_file_limits();
+        // Installed before the call begins: without it, the signal would end the program and nobody would learn how the call ended.
+        let mut interrupts = interrupts()?;
         tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
+            if interrupts.recv().await.is_some() {
                 interrupted.cancel();
             }
         });
-        host.dispatch(host.session(), call).await
+        Ok(host.dispatch(host.session(), call).await)
     });
     runtime.shutdown_background();
-    Ok(result)
+    Ok(result?)
+}
+
+#[cfg(unix)]
+fn interrupts() -> io::Result<tokio::signal::unix::Signal> {
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
+}
+
+#[cfg(windows)]
+fn interrupts() -> io::Result<tokio::signal::windows::CtrlC> {
+    tokio::signal::windows::ctrl_c()
 }
 
 /// Where files may not grow any further (`ulimit -f`), a write is to fail like any other: without a handler the signal would end the program.
@@ -110,8 +124,12 @@ fn read_input(argument: &str) -> Result<String, Failure> {
     read(file).map_err(|error| invalid(&what, error))
 }
 
+/// Text that is too long need not be whole: the host says that it is too long.
 fn read(source: impl Read) -> io::Result<String> {
-    let mut text = String::new();
-    source.take(MAX_INPUT).read_to_string(&mut text)?;
-    Ok(text)
+    let mut bytes = Vec::new();
+    source.take(MAX_INPUT).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == MAX_INPUT {
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }

@@ -31,11 +31,18 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
     rows.extend(
         settings.tools.iter().map(|(tool, mode)| row(&format!("confirm.tools.{tool}"), mode, ToString::to_string)),
     );
+    rows.push(row("confirm.timeout", &settings.confirm_timeout, |time| humantime::format_duration(*time).to_string()));
+    for trusted in &settings.trusted {
+        let modes: Vec<String> = trusted.overrides.iter().map(|(class, mode)| format!("{class} = {mode}")).collect();
+        let origin = "your file".to_owned();
+        rows.push([format!("trusted {}", trusted.workspace.display()), modes.join(", "), origin]);
+    }
     rows.push(row("limits.memory", &settings.memory, |bytes| bytesize::ByteSize(*bytes).display().iec().to_string()));
     rows.push(row("limits.timeout", &settings.timeout, |time| match time {
         Some(time) => humantime::format_duration(*time).to_string(),
         None => "1m (10m for execute and network)".to_owned(),
     }));
+    rows.push(row("limits.concurrency", &settings.concurrency, |count| count.to_string()));
     rows.push(row("plugins.directories", &settings.directories, |list| {
         list.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     }));

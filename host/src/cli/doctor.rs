@@ -193,7 +193,7 @@ fn address_space() -> Check {
 }
 
 fn toolchain() -> Check {
-    let (state, found) = match first_line(Command::new("rustc").arg("--version")) {
+    let (state, found) = match first_line(rustc().arg("--version")) {
         Some(version) => (State::Good, version),
         None => (State::Fair, "no rustc".to_owned()),
     };
@@ -201,7 +201,7 @@ fn toolchain() -> Check {
 }
 
 fn target() -> Check {
-    let libdir = first_line(Command::new("rustc").args(["--print", "target-libdir", "--target", "wasm32-wasip2"]));
+    let libdir = first_line(rustc().args(["--print", "target-libdir", "--target", "wasm32-wasip2"]));
     let (state, found) = match libdir {
         Some(directory) if std::path::Path::new(&directory).is_dir() => (State::Good, "wasm32-wasip2".to_owned()),
         _ => (State::Fair, "no wasm32-wasip2".to_owned()),
@@ -212,6 +212,14 @@ fn target() -> Check {
         found,
         advice: "only needed to write plugins in Rust: `rustup target add wasm32-wasip2`",
     }
+}
+
+/// The compiler of this machine. It runs in the root directory and may install nothing: rustup reads `rust-toolchain.toml` from the current directory, and one in
+/// a hostile workspace could name a program of its own.
+fn rustc() -> Command {
+    let mut command = Command::new("rustc");
+    command.current_dir(std::path::MAIN_SEPARATOR_STR).env("RUSTUP_AUTO_INSTALL", "0");
+    command
 }
 
 fn first_line(command: &mut Command) -> Option<String> {

@@ -42,14 +42,20 @@ fn add_directories(settings: &mut Settings, more: Vec<PathBuf>, origin: Origin) 
 pub(super) fn user_file(common: &Common) -> PathBuf {
     use etcetera::BaseStrategy as _;
     let default = || etcetera::choose_base_strategy().map(|base| base.config_dir().join("palisade").join(PROJECT_FILE));
-    common.config.clone().or_else(|| default().ok()).unwrap_or_default()
+    // A home that is relative would be the workspace's word for where the user's configuration lies.
+    common.config.clone().or_else(|| default().ok().filter(|path| path.is_absolute())).unwrap_or_default()
 }
 
 /// A host as the command line and the configuration want it, not yet built.
 pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
     let shipped = if settings.builtin.value { Shipped::Included } else { Shipped::LeftOut };
-    let base =
-        Host::builder().workspace(&common.workspace).shipped(shipped).limits(settings.limits()).cache(cache_mode());
+    let base = Host::builder()
+        .workspace(&common.workspace)
+        .shipped(shipped)
+        .limits(settings.limits())
+        .policy(settings.policy(&common.workspace))
+        .confirmation_timeout(settings.confirm_timeout.value)
+        .cache(cache_mode());
     let loading = Loading::observer();
     settings.directories.value.iter().fold(base, HostBuilder::plugins).observe_loading(loading)
 }

@@ -43,7 +43,8 @@ fn ask((input, mut output): (File, File), question: &str) -> io::Result<Answer> 
     output.flush()?;
     let mut line = String::new();
     BufReader::new(io::Read::take(input, 64)).read_line(&mut line)?;
-    let yes = matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes");
+    // An answer that was cut off is not an answer.
+    let yes = line.ends_with('\n') && matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes");
     Ok(if yes { Answer::Allow } else { Answer::Deny })
 }
 

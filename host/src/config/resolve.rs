@@ -1,6 +1,7 @@
 //! What holds in the end, and where each value came from.
 
-use super::file::{self, ConfigError, FileConfig};
+use super::file::{self, ConfigError, FileConfig, Trusted};
+use crate::dispatch::CONFIRMATION_TIMEOUT;
 use crate::policy::{Mode, Policy};
 use crate::sandbox::{Limits, limits};
 use crate::tool::SideEffects;
@@ -9,6 +10,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// How many calls of a session run at once unless somebody says otherwise.
+const CONCURRENCY: u32 = 4;
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +75,12 @@ pub struct Settings {
     pub directories: Value<Vec<PathBuf>>,
     /// Whether the shipped plugins are loaded.
     pub builtin: Value<bool>,
+    /// How long a question stands.
+    pub confirm_timeout: Value<Duration>,
+    /// Calls of a session that run at once.
+    pub concurrency: Value<u32>,
+    /// Workspaces in which a prompt becomes auto, unless their overrides say otherwise. Only the user's own file has them.
+    pub trusted: Vec<Trusted>,
 }
 
 impl Default for Settings {
@@ -83,6 +93,9 @@ impl Default for Settings {
             timeout: Value::default(None),
             directories: Value::default(Vec::new()),
             builtin: Value::default(true),
+            confirm_timeout: Value::default(CONFIRMATION_TIMEOUT),
+            concurrency: Value::default(CONCURRENCY),
+            trusted: Vec::new(),
         }
     }
 }
@@ -131,16 +144,21 @@ impl Settings {
         Limits { memory: self.memory.value, timeout: self.timeout.value }
     }
 
-    /// The policy that holds.
+    /// The policy that holds in a workspace: deny, then a tool's own mode, then a trusted workspace's, then the class's.
     #[must_use]
-    pub fn policy(&self) -> Policy {
-        let classes =
-            self.classes.iter().fold(Policy::default(), |policy, (class, mode)| policy.with_class(*class, mode.value));
+    pub fn policy(&self, workspace: &Path) -> Policy {
+        let trusted = self.trusted.iter().find(|trusted| is_same(&trusted.workspace, workspace));
+        let classes = self.classes.iter().fold(Policy::default(), |policy, (class, mode)| {
+            policy.with_class(*class, trusted.map_or(mode.value, |trusted| trusted.mode(*class, mode.value)))
+        });
         self.tools.iter().fold(classes, |policy, (tool, mode)| policy.with_tool(tool, mode.value))
     }
 
     fn apply(&mut self, config: FileConfig, path: &Path) {
         let origin = || Origin::File(path.to_owned());
+        self.confirm_timeout.set(config.confirm_timeout, origin);
+        self.concurrency.set(config.concurrency, origin);
+        self.trusted.extend(config.trusted);
         self.classes
             .extend(config.classes.into_iter().map(|(class, value)| (class, Value { value, origin: origin() })));
         self.tools.extend(config.tools.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
@@ -174,6 +192,12 @@ impl Settings {
         if project.timeout.is_some_and(|timeout| timeout > time) {
             return loosens("limits.timeout".to_owned());
         }
+        if project.confirm_timeout.is_some_and(|timeout| timeout > self.confirm_timeout.value) {
+            return loosens("confirm.timeout".to_owned());
+        }
+        if project.concurrency.is_some_and(|count| count > self.concurrency.value) {
+            return loosens("limits.concurrency".to_owned());
+        }
         if !project.directories.is_empty() {
             return loosens("plugins.directories".to_owned());
         }
@@ -192,6 +216,22 @@ impl Settings {
             .fold(Mode::Auto, |a, b| if b.is_at_least_as_strict_as(a) { b } else { a });
         self.tools.get(tool).map_or(strictest, |mode| mode.value)
     }
+}
+
+impl Trusted {
+    /// What becomes of a class's mode here. A deny stays a deny.
+    fn mode(&self, class: SideEffects, mode: Mode) -> Mode {
+        match (mode, self.overrides.get(&class)) {
+            (Mode::Deny, _) => Mode::Deny,
+            (_, Some(own)) => *own,
+            (Mode::Auto | Mode::Prompt | Mode::PromptOnce, None) => Mode::Auto,
+        }
+    }
+}
+
+/// Two names of one directory. What does not exist is nobody's workspace.
+fn is_same(trusted: &Path, workspace: &Path) -> bool {
+    matches!((trusted.canonicalize(), workspace.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 #[cfg(test)]
@@ -215,7 +255,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(settings.limits(), Limits { memory: 64 << 20, timeout: Some(Duration::from_secs(30)) });
-        assert_eq!(settings.policy().class(SideEffects::Read), Mode::Deny);
+        assert_eq!(settings.policy(Path::new(".")).class(SideEffects::Read), Mode::Deny);
     }
 
     #[test]

@@ -10,14 +10,21 @@ use crate::tool::{CallId, ErrorKind, PermissionReason, SideEffects};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How long a question stands.
-const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long a question stands unless somebody says otherwise.
+pub(crate) const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(300);
 /// How much of an input a person is shown, in characters.
 const SUMMARY: usize = 400;
 
+/// Who is asked, and for how long.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    pub(super) confirmer: &'a dyn Confirmer,
+    pub(super) timeout: Duration,
+}
+
 /// Ends without error where the call may run.
 pub(super) async fn approve(
-    confirmer: &dyn Confirmer,
+    asking: Asking<'_>,
     session: &Session,
     call_id: &CallId,
     tool: &Registered,
@@ -30,10 +37,10 @@ pub(super) async fn approve(
     match session.policy().decide(tool.definition()) {
         Mode::Auto => Ok(()),
         Mode::Deny => Err(denied(tool)),
-        Mode::Prompt => ask(confirmer, call_id, tool, input, cancel).await,
+        Mode::Prompt => ask(asking, call_id, tool, input, cancel).await,
         Mode::PromptOnce if session.was_allowed(&remembered(tool)) => Ok(()),
         Mode::PromptOnce => {
-            ask(confirmer, call_id, tool, input, cancel).await?;
+            ask(asking, call_id, tool, input, cancel).await?;
             session.remember_allowed(remembered(tool));
             Ok(())
         }
@@ -41,7 +48,7 @@ pub(super) async fn approve(
 }
 
 async fn ask(
-    confirmer: &dyn Confirmer,
+    asking: Asking<'_>,
     call_id: &CallId,
     tool: &Registered,
     input: &ValidInput,
@@ -51,11 +58,11 @@ async fn ask(
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(ErrorKind::Cancelled),
-        answer = tokio::time::timeout(CONFIRMATION_TIMEOUT, confirmer.confirm(&request)) => match answer {
+        answer = tokio::time::timeout(asking.timeout, asking.confirmer.confirm(&request)) => match answer {
             Ok(Ok(Answer::Allow)) => Ok(()),
             Ok(Ok(Answer::Deny)) => Err(ErrorKind::UserDenied),
             Ok(Err(_)) => Err(nobody(tool)),
-            Err(_) => Err(ErrorKind::ConfirmationTimeout { after: CONFIRMATION_TIMEOUT }),
+            Err(_) => Err(ErrorKind::ConfirmationTimeout { after: asking.timeout }),
         },
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Host;
 use crate::confirm::{Confirmer, NoConfirmer};
-use crate::dispatch::Dispatcher;
+use crate::dispatch::{CONFIRMATION_TIMEOUT, Dispatcher};
 use crate::events::{Events, Subscriber};
 use crate::plugins::{self, DirectoryError, LoadObserver, Shipped, Sources};
 use crate::policy::Policy;
@@ -43,6 +43,7 @@ pub struct HostBuilder {
     subscribers: Vec<Arc<dyn Subscriber>>,
     observer: Option<LoadObserver>,
     cache: CacheMode,
+    confirmation_timeout: Option<Duration>,
 }
 
 impl HostBuilder {
@@ -95,6 +96,13 @@ impl HostBuilder {
         self
     }
 
+    /// How long a question stands before the call is refused. Default: 5 minutes.
+    #[must_use]
+    pub fn confirmation_timeout(mut self, timeout: Duration) -> Self {
+        self.confirmation_timeout = Some(timeout);
+        self
+    }
+
     /// Sends events to a subscriber. Can be given several times.
     #[must_use]
     pub fn subscriber(mut self, subscriber: Arc<dyn Subscriber>) -> Self {
@@ -130,7 +138,13 @@ impl HostBuilder {
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
         let loaded = plugins::load(&self.sources, &sandbox, self.limits, &registry, &observer)?;
         let confirmer = self.confirmer.unwrap_or_else(|| Arc::new(NoConfirmer));
-        let dispatcher = Dispatcher { registry, confirmer, events: Events::new(self.subscribers), limits: self.limits };
+        let dispatcher = Dispatcher {
+            registry,
+            confirmer,
+            events: Events::new(self.subscribers),
+            limits: self.limits,
+            confirmation_timeout: self.confirmation_timeout.unwrap_or(CONFIRMATION_TIMEOUT),
+        };
         Ok(Host { dispatcher, session: Session::anonymous(workspace, self.policy), sandbox, loaded })
     }
 }
@@ -191,5 +205,6 @@ fn open_cache(mode: CacheMode) -> Result<Cache, BuildError> {
 /// Where compiled code is kept unless somebody says otherwise.
 pub(crate) fn default_cache() -> Option<PathBuf> {
     use etcetera::BaseStrategy as _;
-    Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("palisade").join("compiled"))
+    let base = etcetera::choose_base_strategy().ok()?.cache_dir();
+    base.is_absolute().then(|| base.join("palisade").join("compiled"))
 }

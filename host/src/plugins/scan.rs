@@ -9,8 +9,8 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The most files of one directory that are looked at.
-const MAX_ENTRIES: usize = 10_000;
+/// The most plugins of one directory: each holds compiled code in memory.
+const MAX_PLUGINS: usize = 10_000;
 
 /// A directory of plugins that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -67,10 +67,13 @@ pub(super) fn candidates(sources: &Sources) -> Result<Vec<Candidate>, DirectoryE
 
 fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(directory)?.take(MAX_ENTRIES) {
+    for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "wasm") {
             files.push(path);
+        }
+        if files.len() > MAX_PLUGINS {
+            return Err(io::Error::other(format!("it holds more than {MAX_PLUGINS} plugins")));
         }
     }
     files.sort_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));

@@ -128,23 +128,30 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     Ok(entry)
 }
 
-/// The key that entries are authenticated with, made at first use.
+/// The key that entries are authenticated with, made at first use. One that is too short is replaced: all that is lost is time.
 fn key(dir: &Path) -> io::Result<[u8; KEY]> {
     let path = dir.join("key");
     match read_key(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let mut fresh = [0; KEY];
-            getrandom::fill(&mut fresh).map_err(io::Error::other)?;
-            let mut file = tempfile::NamedTempFile::new_in(dir)?;
-            file.write_all(&fresh)?;
+            let (fresh, file) = fresh_key(dir)?;
             // Whoever was first wins: two processes that start at once must end with the same key.
-            match file.persist_noclobber(&path) {
-                Ok(_) => Ok(fresh),
-                Err(_) => read_key(&path),
-            }
+            file.persist_noclobber(&path).map_or_else(|_| read_key(&path), |_| Ok(fresh))
+        }
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            let (fresh, file) = fresh_key(dir)?;
+            file.persist(&path)?;
+            Ok(fresh)
         }
         found => found,
     }
+}
+
+fn fresh_key(dir: &Path) -> io::Result<([u8; KEY], tempfile::NamedTempFile)> {
+    let mut fresh = [0; KEY];
+    getrandom::fill(&mut fresh).map_err(io::Error::other)?;
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(&fresh)?;
+    Ok((fresh, file))
 }
 
 fn read_key(path: &Path) -> io::Result<[u8; KEY]> {

@@ -61,7 +61,7 @@ impl Sandbox {
 
 /// The plugin exports functions of the right names and other types, which shows only in an instance.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
+#[error("the types of `definitions` or `execute` are not those of the contract: {0}")]
 struct OtherTypes(String);
 
 fn reason(ended: Ended) -> String {
@@ -78,11 +78,12 @@ fn checked(described: &[wit::Definition]) -> Result<Vec<Definition>, PluginRefus
     if described.is_empty() || described.len() > MAX_TOOLS {
         return Err(PluginRefused::Count(described.len()));
     }
-    let mut budget = PatternBudget::default();
+    let mut budget = SchemaBudget::default();
     let mut definitions = Vec::with_capacity(described.len());
     for raw in described {
+        budget.charge_text(raw)?;
         let definition = convert::definition(raw)?;
-        budget.charge(&definition)?;
+        budget.charge_patterns(&definition)?;
         definitions.push(definition);
     }
     let mut names = HashSet::new();
@@ -92,20 +93,28 @@ fn checked(described: &[wit::Definition]) -> Result<Vec<Definition>, PluginRefus
     }
 }
 
-/// The patterns of all schemas of a plugin: each schema has bounds of its own, and a plugin may have hundreds of schemas.
+/// The schemas of a plugin together: each has bounds of its own, and a plugin may have hundreds of them.
 #[derive(Default)]
-struct PatternBudget {
+struct SchemaBudget {
+    text: usize,
     count: usize,
     bytes: usize,
 }
 
-impl PatternBudget {
+impl SchemaBudget {
+    /// Four of the largest schemas, in bytes of JSON. Compiled they take some hundred times as much memory.
+    const TEXT: usize = 1 << 20;
     /// Two patterns for each of the most tools that a plugin may have.
     const COUNT: usize = 512;
     /// What two of the largest schemas may have.
     const BYTES: usize = 8 << 20;
 
-    fn charge(&mut self, definition: &Definition) -> Result<(), PluginRefused> {
+    fn charge_text(&mut self, raw: &wit::Definition) -> Result<(), PluginRefused> {
+        self.text += raw.input_schema.len() + raw.output_schema.as_ref().map_or(0, String::len);
+        if self.text <= Self::TEXT { Ok(()) } else { Err(PluginRefused::Schemas { bytes: Self::TEXT }) }
+    }
+
+    fn charge_patterns(&mut self, definition: &Definition) -> Result<(), PluginRefused> {
         for schema in std::iter::once(definition.input_schema()).chain(definition.output_schema()) {
             let (count, bytes) = schema.pattern_cost();
             (self.count, self.bytes) = (self.count + count, self.bytes + bytes);

@@ -82,6 +82,12 @@ pub enum PluginRefused {
         /// What is wrong.
         reason: String,
     },
+    /// The schemas of its tools are too large together.
+    #[error("the schemas of its tools are too large; {bytes} bytes of JSON are accepted in all")]
+    Schemas {
+        /// How large they may be, in bytes.
+        bytes: usize,
+    },
     /// The schemas of its tools have too many patterns.
     #[error("the schemas of its tools have too many patterns; {count} of {bytes} bytes compiled are accepted in all")]
     Patterns {

@@ -48,7 +48,7 @@ impl fmt::Display for Position {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
     /// The text is longer than its bound.
-    #[error("the JSON text has {got} bytes; at most {max} are accepted")]
+    #[error("the JSON text is longer than the {max} bytes that are accepted")]
     TooLong {
         /// The length of the text, in bytes.
         got: usize,

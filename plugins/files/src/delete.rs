@@ -17,7 +17,7 @@ pub(crate) struct Args {
 /// Removes one file for good; there is no way to get it back.
 ///
 /// Of a symbolic link the link itself is removed, never what it points to. Directories are refused.
-#[tool(side_effects = "write", title = "Delete a file", idempotent)]
+#[tool(side_effects = "write", metadata = r#"{"keeps-links": true}"#, title = "Delete a file", idempotent)]
 pub(crate) fn delete_file(args: Args) -> Result<Output> {
     let said = delete(&Workspace::here(), &args.path)?;
     Ok(Output::text(said).modified(args.path))

@@ -1,6 +1,6 @@
 //! Does one thing to one path, straight through `wasi:filesystem`: no standard library cleans the path up first.
 
-use palisade_guest::{Error, Result, tool};
+use palisade_guest::{Json, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use wasip2::filesystem::preopens::get_directories;
@@ -10,6 +10,12 @@ use wasip2::filesystem::types::{
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
+    /// What to try, in order.
+    attempts: Vec<Attempt>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Attempt {
     /// What to do.
     op: String,
     /// To which path.
@@ -24,37 +30,35 @@ struct Args {
 
 /// Tries it in class none.
 #[tool(side_effects = "none")]
-fn raw_none(args: Args) -> Result<String> {
-    attempt(&args)
+fn raw_none(args: Args) -> Json<Vec<String>> {
+    try_all(&args)
 }
 
 /// Tries it in class read.
 #[tool(side_effects = "read")]
-fn raw_read(args: Args) -> Result<String> {
-    attempt(&args)
+fn raw_read(args: Args) -> Json<Vec<String>> {
+    try_all(&args)
 }
 
 /// Tries it in class write.
 #[tool(side_effects = "write")]
-fn raw_write(args: Args) -> Result<String> {
-    attempt(&args)
+fn raw_write(args: Args) -> Json<Vec<String>> {
+    try_all(&args)
 }
 
-/// Whatever the host answers is the output; the tool itself only fails when it has no directory.
-fn attempt(args: &Args) -> Result<String> {
+/// Gives back what the host answers to each attempt.
+fn try_all(args: &Args) -> Json<Vec<String>> {
     let preopens = get_directories();
-    if args.op == "preopens" {
-        let names: Vec<&str> = preopens.iter().map(|(_, name)| name.as_str()).collect();
-        return Ok(format!("{}: {}", names.len(), names.join(" ")));
-    }
-    let (root, _) = preopens.first().ok_or_else(|| Error::failed("there is no directory"))?;
-    Ok(match act(root, args) {
-        Ok(text) => text,
-        Err(code) => format!("refused: {}", code.name()),
-    })
+    let names: Vec<&str> = preopens.iter().map(|(_, name)| name.as_str()).collect();
+    let answer = |attempt: &Attempt| match preopens.first() {
+        _ if attempt.op == "preopens" => names.join(" "),
+        None => "there is no directory".to_owned(),
+        Some((root, _)) => act(root, attempt).unwrap_or_else(|code| format!("refused: {}", code.name())),
+    };
+    Json(args.attempts.iter().map(answer).collect())
 }
 
-fn act(root: &Descriptor, Args { op, path, to, follow }: &Args) -> Result<String, ErrorCode> {
+fn act(root: &Descriptor, Attempt { op, path, to, follow }: &Attempt) -> Result<String, ErrorCode> {
     let flags = if *follow { PathFlags::SYMLINK_FOLLOW } else { PathFlags::empty() };
     let open = |open, flag| root.open_at(flags, path, open, flag);
     let done = |()| "done".to_owned();
@@ -62,7 +66,10 @@ fn act(root: &Descriptor, Args { op, path, to, follow }: &Args) -> Result<String
         "open" => contents(&open(OpenFlags::empty(), DescriptorFlags::READ)?),
         "open-directory" => open(OpenFlags::DIRECTORY, DescriptorFlags::READ).map(|_| "opened".to_owned()),
         "open-write" => open(OpenFlags::empty(), DescriptorFlags::WRITE).map(|_| "opened".to_owned()),
-        "open-mutate" => open(OpenFlags::DIRECTORY, DescriptorFlags::MUTATE_DIRECTORY).map(|_| "opened".to_owned()),
+        "mutate" => {
+            let flags = DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY;
+            open(OpenFlags::DIRECTORY, flags)?.create_directory_at("made").map(done)
+        }
         "create" => open(OpenFlags::CREATE, DescriptorFlags::WRITE).map(|_| "created".to_owned()),
         "create-for-reading" => open(OpenFlags::CREATE, DescriptorFlags::READ).map(|_| "created".to_owned()),
         "truncate" => open(OpenFlags::TRUNCATE, DescriptorFlags::READ).map(|_| "truncated".to_owned()),

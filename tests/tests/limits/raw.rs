@@ -118,6 +118,22 @@ fn tables_violated() {
     assert_eq!(call(&plugin).limit(), "tables");
 }
 
+/// A plugin with so many more core instances.
+fn with_instances(count: usize) -> Wat {
+    raw().importing(&format!("(core module $empty) {}", "(core instance (instantiate $empty))".repeat(count)))
+}
+
+#[test]
+fn instances_obeyed() {
+    assert_eq!(call(&with_instances(100)).output(), "done");
+}
+
+#[test]
+fn instances_violated() {
+    let reason = rejection(&with_instances(200));
+    assert!(reason.contains("128"), "{reason}");
+}
+
 #[test]
 fn recursion_without_a_stack_of_its_own_violated() {
     // No shadow stack: only the host's bound on the native stack ends this.

@@ -32,7 +32,7 @@ fn functions_of_other_types_are_refused() {
         (func $f (result u32) (canon lift (core func $i "f")))
         (instance $t (export "definitions" (func $f)) (export "execute" (func $f)))
         (export "palisade:tool/tool@0.1.0" (instance $t)))"#;
-    says(&refused(&binary(wrong)), &["palisade:tool@0.1.0", "definitions"]);
+    says(&refused(&binary(wrong)), &["palisade:tool@0.1.0", "type mismatch", "wit/world.wit"]);
 }
 
 #[test]

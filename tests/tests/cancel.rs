@@ -1,0 +1,62 @@
+//! The promise of cancellation: at any instant a call can be stopped, it then ends soon, with one result and one terminal event.
+
+#[path = "cancel/around.rs"]
+mod around;
+#[path = "cancel/poll.rs"]
+mod cancel_poll;
+#[path = "cancel/dropped.rs"]
+mod dropped;
+#[path = "cancel/interrupted.rs"]
+mod interrupted;
+
+use std::time::Duration;
+
+use palisade::{CancellationToken, Event};
+use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_SLEEP};
+use palisade_tests::{Case, Guest, Recorder, Seen, is_tested};
+use serde_json::json;
+
+palisade_tests::foreach_cancel!(is_tested);
+
+/// What no ended call takes from its cancellation on, however slow the machine is. Without one these guests run for ever.
+const SOON: Duration = Duration::from_secs(20);
+
+/// Whether a guest says that it has started.
+fn is_started(event: &Event) -> bool {
+    matches!(event, Event::OutputDelta(_, chunk) if chunk == "started")
+}
+
+/// Calls a tool and cancels it as soon as it says that it has started.
+#[track_caller]
+fn cancelled_when_started(guest: Guest, tool: &str) -> Seen {
+    let token = CancellationToken::new();
+    let trigger = token.clone();
+    let recorder = Recorder::reacting(move |event| {
+        if is_started(event) {
+            trigger.cancel();
+        }
+    });
+    let case = Case::new(guest, tool).allow(palisade::SideEffects::Write);
+    let seen = case.check_heard(recorder, |call| call.with_cancellation(token));
+    was_cancelled(&seen);
+    seen
+}
+
+#[track_caller]
+fn was_cancelled(seen: &Seen) {
+    let error = seen.error("cancelled");
+    assert_eq!(error["detail"], json!({}));
+    assert_eq!(error["is_recoverable"], false);
+    let took = seen.result["duration_ms"].as_f64().unwrap();
+    assert!(took < SOON.as_secs_f64() * 1e3, "it took {took} ms");
+}
+
+#[test]
+fn cancel_compute() {
+    cancelled_when_started(CANCEL_COMPUTE, "compute");
+}
+
+#[test]
+fn cancel_sleep() {
+    cancelled_when_started(CANCEL_SLEEP, "sleep");
+}

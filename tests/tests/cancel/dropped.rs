@@ -1,0 +1,66 @@
+//! Callers that go away: their future is dropped, and the call with it.
+
+use std::sync::Arc;
+
+use palisade::{ErrorClass, Event};
+use palisade_tests::case::block_on;
+use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_POLL, CANCEL_SLEEP};
+use palisade_tests::{Case, Guest, Recorder};
+use tokio::sync::Notify;
+
+use super::is_started;
+
+/// Starts a call and drops it as soon as the tool says that it has started.
+fn dropped_when_started(guest: Guest, tool: &str) -> Vec<Event> {
+    let started = Arc::new(Notify::new());
+    let notify = started.clone();
+    let recorder = Recorder::reacting(move |event| {
+        if is_started(event) {
+            notify.notify_one();
+        }
+    });
+    let case = Case::new(guest, tool);
+    let world = case.world();
+    let builder = case.builder(&world).policy(palisade::Policy::default().allowing(palisade::SideEffects::Write));
+    let host = builder.subscriber(Arc::new(recorder.clone())).build().unwrap();
+    block_on(async {
+        tokio::select! {
+            result = host.dispatch(host.session(), case.to_call(&world)) => panic!("it ended by itself: {result}"),
+            () = started.notified() => {}
+        }
+    });
+    assert_eq!(world.read("tidied.txt"), None, "a guest whose caller has gone gets no grace");
+    recorder.events()
+}
+
+#[track_caller]
+fn ends_once(events: &[Event]) {
+    let terminal: Vec<&Event> = events.iter().filter(|event| event.is_terminal()).collect();
+    assert!(matches!(terminal[..], [Event::Failed(_, ErrorClass::Cancelled, _)]), "{terminal:?}");
+    assert!(events.last().is_some_and(Event::is_terminal), "nothing follows the end");
+}
+
+#[test]
+fn a_dropped_call_that_computes_ends_with_one_event() {
+    ends_once(&dropped_when_started(CANCEL_COMPUTE, "compute"));
+}
+
+#[test]
+fn a_dropped_call_that_sleeps_ends_with_one_event() {
+    ends_once(&dropped_when_started(CANCEL_SLEEP, "sleep"));
+}
+
+#[test]
+fn a_dropped_call_that_polls_ends_with_one_event() {
+    ends_once(&dropped_when_started(CANCEL_POLL, "tidy"));
+}
+
+#[test]
+fn a_call_that_was_never_polled_owes_no_event() {
+    let recorder = Recorder::default();
+    let case = Case::new(CANCEL_SLEEP, "sleep");
+    let world = case.world();
+    let host = case.builder(&world).subscriber(Arc::new(recorder.clone())).build().unwrap();
+    drop(host.dispatch(host.session(), case.to_call(&world)));
+    assert_eq!(recorder.names(), Vec::<&str>::new());
+}

@@ -1,0 +1,52 @@
+//! Ctrl-C: the program ends its call, prints the result, and leaves with 130.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::Stdio;
+
+use palisade::SideEffects;
+use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_POLL, CANCEL_SLEEP};
+use palisade_tests::program::{Ran, finish};
+use palisade_tests::{Case, Guest, World};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Runs the program until the tool says that it has started, and interrupts it then.
+fn interrupted(guest: Guest, tool: &str) -> (World, Ran) {
+    let case = Case::new(guest, tool).allow(SideEffects::Write);
+    let world = case.world();
+    let mut child = case.program(&world).args(["--verbose"]).stdout(Stdio::piped()).start();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut heard = String::new();
+    while !heard.contains("started") {
+        assert_ne!(stderr.read_line(&mut heard).unwrap(), 0, "it ended before it started: {heard}");
+    }
+    let process = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(process, Signal::INT).unwrap();
+    // What else it says has to be read, or it would wait for a reader.
+    std::thread::spawn(move || stderr.read_to_string(&mut String::new()));
+    (world, finish(child))
+}
+
+#[track_caller]
+fn was_interrupted(ran: &Ran) {
+    assert_eq!(ran.code, 130, "{ran:?}");
+    let result = ran.json();
+    palisade_tests::uniform::check_shape(&result);
+    assert_eq!(result["error"]["class"], "cancelled");
+}
+
+#[test]
+fn an_interrupt_ends_a_tool_that_computes() {
+    was_interrupted(&interrupted(CANCEL_COMPUTE, "compute").1);
+}
+
+#[test]
+fn an_interrupt_ends_a_tool_that_sleeps() {
+    was_interrupted(&interrupted(CANCEL_SLEEP, "sleep").1);
+}
+
+#[test]
+fn an_interrupt_leaves_a_tool_that_asks_its_grace() {
+    let (world, ran) = interrupted(CANCEL_POLL, "tidy");
+    was_interrupted(&ran);
+    assert_eq!(world.read("tidied.txt").as_deref(), Some("yes"));
+}

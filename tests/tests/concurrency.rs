@@ -1,0 +1,12 @@
+//! The promise of isolation in time: calls at once share nothing, registries are read without waiting, and each call has an instance of its own.
+
+#[path = "concurrency/calls.rs"]
+mod concurrency_count;
+#[path = "concurrency/factories.rs"]
+mod factories;
+#[path = "concurrency/readers.rs"]
+mod readers;
+
+use palisade_tests::is_tested;
+
+palisade_tests::foreach_concurrency!(is_tested);

@@ -1,0 +1,120 @@
+//! Many calls of one tool, at once and one after another.
+
+use std::sync::Arc;
+
+use palisade::{Call, Host, SideEffects, ToolResult};
+use palisade_tests::case::block_on;
+use palisade_tests::guest::CONCURRENCY_COUNT;
+use palisade_tests::{Case, Recorder, World};
+use serde_json::json;
+
+fn host(world: &World, recorder: &Recorder) -> Arc<Host> {
+    let builder = Case::new(CONCURRENCY_COUNT, "count").allow(SideEffects::Write).builder(world);
+    Arc::new(builder.subscriber(Arc::new(recorder.clone())).build().unwrap())
+}
+
+/// Makes calls at once on every core, and gives the results back in the order of the calls.
+fn at_once(host: &Arc<Host>, tool: &'static str, count: usize) -> Vec<ToolResult> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let call = |number: usize| {
+            let host = host.clone();
+            tokio::spawn(async move {
+                let call = Call::new(tool, json!({"text": format!("t{number}")})).with_id(&format!("id{number}"));
+                host.dispatch(host.session(), call).await
+            })
+        };
+        let tasks: Vec<_> = (0..count).map(call).collect();
+        let mut results = Vec::with_capacity(count);
+        for task in tasks {
+            results.push(task.await.unwrap());
+        }
+        results
+    })
+}
+
+#[track_caller]
+fn each_saw_one_call(results: &[ToolResult]) {
+    for (number, result) in results.iter().enumerate() {
+        assert_eq!(result.output().as_deref(), Some(&*format!("1 t{number}")), "{result}");
+        assert_eq!(result.call_id().as_str(), format!("id{number}"));
+    }
+}
+
+#[test]
+fn a_hundred_calls_at_once_share_no_state() {
+    let (world, recorder) = (World::new(), Recorder::default());
+    let results = at_once(&host(&world, &recorder), "count", 100);
+    each_saw_one_call(&results);
+    assert_eq!(recorder.terminal().len(), 100);
+}
+
+#[test]
+fn a_hundred_calls_that_overlap_share_no_state() {
+    let (world, recorder) = (World::new(), Recorder::default());
+    let results = at_once(&host(&world, &recorder), "count_slowly", 100);
+    each_saw_one_call(&results);
+}
+
+#[test]
+fn more_calls_than_sandboxes_are_all_answered() {
+    let (world, recorder) = (World::new(), Recorder::default());
+    let results = at_once(&host(&world, &recorder), "count_slowly", 300);
+    each_saw_one_call(&results);
+}
+
+#[test]
+fn calls_on_one_thread_overlap_while_they_wait() {
+    let (world, recorder) = (World::new(), Recorder::default());
+    let host = host(&world, &recorder);
+    let call = |text: &str| Call::new("count_slowly", json!({"text": text}));
+    let (one, other) = block_on(async {
+        tokio::join!(host.dispatch(host.session(), call("a")), host.dispatch(host.session(), call("b")))
+    });
+    assert_eq!((one.output().as_deref(), other.output().as_deref()), (Some("1 a"), Some("1 b")));
+    let names = recorder.names();
+    let second_start = names.iter().rposition(|name| *name == "tool.called");
+    let first_end = names.iter().position(|name| *name == "tool.completed");
+    assert!(second_start < first_end, "both ran at once: {names:?}");
+}
+
+#[test]
+fn calls_one_after_another_share_no_state() {
+    for text in ["a", "b"] {
+        let seen = Case::new(CONCURRENCY_COUNT, "count").input(json!({"text": text})).check();
+        assert_eq!(seen.output(), format!("1 {text}"));
+    }
+    let (world, recorder) = (World::new(), Recorder::default());
+    let host = host(&world, &recorder);
+    block_on(async {
+        for number in 0..20 {
+            let result = host.call("count", json!({"text": format!("{number}")}), json!({})).await;
+            assert_eq!(result.output().as_deref(), Some(&*format!("1 {number}")));
+        }
+    });
+}
+
+#[test]
+fn calls_that_write_at_once_report_each_their_own_file() {
+    let (world, recorder) = (World::new(), Recorder::default());
+    let results = at_once(&host(&world, &recorder), "append", 50);
+    for (number, result) in results.iter().enumerate() {
+        assert_eq!(result.files_modified(), [format!("t{number}.txt")]);
+        assert_eq!(world.read(&format!("t{number}.txt")), Some(format!("t{number}")));
+    }
+}
+
+#[test]
+fn hosts_that_start_at_once_share_one_engine_and_nothing_else() {
+    let worlds: Vec<World> = (0..4).map(|_| World::new()).collect();
+    std::thread::scope(|scope| {
+        for world in &worlds {
+            scope.spawn(move || {
+                let host = host(world, &Recorder::default());
+                let result = block_on(host.call("append", json!({"text": "mine"}), json!({})));
+                assert!(result.is_success(), "{result}");
+            });
+        }
+    });
+    assert!(worlds.iter().all(|world| world.inside().len() == 1));
+}

@@ -1,0 +1,76 @@
+//! What is registered is a factory: it makes one instance for each call, and a test finds one that does not.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use palisade::execution::has_distinct_instances;
+use palisade::{Call, Factory, Host, Tool, ToolOutput};
+use palisade_tests::Case;
+use palisade_tests::case::block_on;
+use palisade_tests::guest::CONCURRENCY_COUNT;
+use palisade_tests::native::{Native, echo};
+
+/// A factory that counts what it makes.
+fn counting() -> (Factory, Arc<AtomicUsize>) {
+    let made = Arc::new(AtomicUsize::new(0));
+    let (counter, inner) = (made.clone(), echo("counted"));
+    let factory: Factory = Arc::new(move || {
+        counter.fetch_add(1, Ordering::SeqCst);
+        inner()
+    });
+    (factory, made)
+}
+
+fn host() -> Host {
+    let case = Case::new(CONCURRENCY_COUNT, "count");
+    case.builder(&case.world()).workspace(".").build().unwrap()
+}
+
+#[test]
+fn a_factory_makes_one_instance_for_each_call() {
+    let (factory, made) = counting();
+    let host = host();
+    host.registry().register(factory).unwrap();
+    let at_registration = made.load(Ordering::SeqCst);
+    assert!(at_registration <= 1, "registration needs the definition, and no more");
+    block_on(async {
+        for calls in 1..=10 {
+            let result = host.dispatch(host.session(), Call::new("counted", "{}")).await;
+            assert_eq!(result.output().as_deref(), Some("counted"));
+            assert_eq!(made.load(Ordering::SeqCst), at_registration + calls);
+        }
+    });
+}
+
+#[test]
+fn a_call_that_never_starts_makes_no_instance() {
+    let (factory, made) = counting();
+    let host = host();
+    host.registry().register(factory).unwrap();
+    let before = made.load(Ordering::SeqCst);
+    let result = block_on(host.dispatch(host.session(), Call::new("counted", "not JSON")));
+    assert!(result.is_failure());
+    assert_eq!(made.load(Ordering::SeqCst), before);
+}
+
+#[test]
+fn a_factory_that_hands_out_one_instance_twice_is_found() {
+    let shared: Arc<dyn Tool> = Arc::from(echo("shared")());
+    let sharing: Factory = Arc::new(move || Box::new(shared.clone()));
+    assert!(!has_distinct_instances(&sharing));
+}
+
+#[test]
+fn a_factory_that_makes_new_instances_passes() {
+    assert!(has_distinct_instances(&echo("fresh")));
+    assert!(has_distinct_instances(&Native::new("fresh", |_, _| Ok(ToolOutput::text(""))).factory()));
+}
+
+#[test]
+fn the_factories_of_plugins_make_new_instances() {
+    let host = host();
+    for tool in host.registry().tools() {
+        let (one, other) = (tool.instantiate(), tool.instantiate());
+        assert_ne!(one.identity(), other.identity(), "{}", tool.definition().name());
+    }
+}

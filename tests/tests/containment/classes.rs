@@ -1,0 +1,72 @@
+//! What each class finds in its sandbox, and that no class runs before it is allowed.
+
+use palisade_tests::Case;
+use palisade_tests::guest::CONTAINMENT_FILES;
+use serde_json::json;
+
+use super::{files, furnished, raw};
+
+#[test]
+fn a_tool_of_class_none_has_no_directory_at_all() {
+    let attempts = ["preopens", "open", "stat", "open-directory"].map(|op| json!({"op": op, "path": "file.txt"}));
+    let (_, answers) = raw("raw_none", &attempts);
+    assert_eq!(answers, ["", "there is no directory", "there is no directory", "there is no directory"]);
+    for (op, path) in
+        [("read", "file.txt"), ("read", "/file.txt"), ("list", "."), ("list", "/"), ("stat", "."), ("write", "x")]
+    {
+        let seen = files("in_none", op, path, "");
+        assert_eq!(seen.result["success"], false, "{op} {path}");
+        seen.changed_nothing();
+    }
+}
+
+#[test]
+fn a_tool_of_class_network_has_no_directory_until_one_is_granted() {
+    for (op, path) in [("read", "file.txt"), ("list", "/"), ("write", "x")] {
+        let seen = files("in_network", op, path, "");
+        assert_eq!(seen.result["success"], false, "{op} {path}");
+        seen.changed_nothing();
+    }
+}
+
+#[test]
+fn the_other_classes_have_one_directory_whose_name_is_the_root() {
+    for tool in ["raw_read", "raw_write"] {
+        assert_eq!(raw(tool, &[json!({"op": "preopens", "path": ""})]).1, ["/"], "{tool}");
+    }
+}
+
+#[test]
+fn classes_read_write_and_execute_read_the_workspace() {
+    for tool in ["in_read", "in_write", "in_execute"] {
+        assert_eq!(files(tool, "read", "file.txt", "").output(), "inside", "{tool}");
+    }
+}
+
+#[test]
+fn classes_write_and_execute_change_the_workspace() {
+    for tool in ["in_write", "in_execute"] {
+        let seen = files(tool, "write", "file.txt", "");
+        seen.left("file.txt", Some("changed")).modified(&["file.txt"]);
+    }
+}
+
+#[test]
+fn what_writes_executes_or_sends_does_not_run_unless_somebody_allows_it() {
+    for (tool, class) in [("in_write", "write"), ("in_execute", "execute"), ("in_network", "network")] {
+        let case = Case::new(CONTAINMENT_FILES, tool).input(json!({"op": "write", "path": "file.txt"}));
+        let seen = case.arrange(furnished).check();
+        assert_eq!(seen.error("permission_denied")["detail"]["reason"], "no_confirmer", "{tool}");
+        assert!(seen.message("permission_denied").contains(&format!("--allow {class}")), "{tool}");
+        seen.changed_nothing();
+        assert!(!seen.events.iter().any(|event| event.name() == "tool.called"));
+    }
+}
+
+#[test]
+fn allowing_one_class_allows_no_other() {
+    let case = Case::new(CONTAINMENT_FILES, "in_execute").input(json!({"op": "write", "path": "file.txt"}));
+    let seen = case.allow(palisade::SideEffects::Write).arrange(furnished).check();
+    assert_eq!(seen.error("permission_denied")["detail"]["reason"], "no_confirmer");
+    seen.changed_nothing();
+}

@@ -1,0 +1,58 @@
+//! Through the standard library, as an ordinary tool would try it, and what its error comes to.
+
+use super::files;
+
+#[test]
+fn a_path_that_leads_out_is_denied_by_the_host_and_told_so() {
+    for path in ["../secret.txt", "dir/../../secret.txt"] {
+        let seen = files("in_read", "read", path, "");
+        assert_eq!(seen.error("permission_denied")["detail"]["reason"], "sandbox", "{path}");
+        assert_eq!(seen.result["error"]["is_recoverable"], false);
+    }
+}
+
+#[test]
+fn an_absolute_path_means_the_workspace_and_not_the_machine() {
+    assert_eq!(files("in_read", "read", "/file.txt", "").output(), "inside");
+    assert_eq!(files("in_read", "read", "/etc/passwd", "").result["success"], false);
+    assert_eq!(files("in_read", "list", "/", "").output(), files("in_read", "list", ".", "").output());
+}
+
+#[test]
+fn a_tool_that_fails_by_itself_is_no_denial() {
+    assert_eq!(files("in_read", "read", "missing.txt", "").kind(), "not-found");
+    assert_eq!(files("in_read", "read", "dir", "").kind(), "failed");
+}
+
+#[test]
+fn a_tool_of_class_write_changes_what_lies_inside() {
+    for (op, path, to, changed) in [
+        ("write", "file.txt", "", "file.txt"),
+        ("append", "file.txt", "", "file.txt"),
+        ("create", "new.txt", "", "new.txt"),
+        ("mkdir", "new", "", "new"),
+        ("unlink", "file.txt", "", "file.txt"),
+        ("truncate", "dir/inner.txt", "", "dir/inner.txt"),
+        ("write", "to-file", "", "file.txt"),
+    ] {
+        let seen = files("in_write", op, path, to);
+        assert_eq!(seen.output(), "done", "{op} {path}");
+        seen.modified(&[changed]);
+        assert!(seen.worlds().all(|world| world.inside() != fresh()), "{op} {path} changed something");
+    }
+}
+
+/// The contents of a furnished workspace that nobody has touched.
+fn fresh() -> palisade_tests::world::Snapshot {
+    let world = palisade_tests::World::new();
+    super::furnished(&world);
+    world.inside()
+}
+
+#[test]
+fn renaming_and_linking_inside_works() {
+    let moved = files("in_write", "rename", "file.txt", "dir/moved.txt");
+    moved.left("dir/moved.txt", Some("inside")).left("file.txt", None);
+    let linked = files("in_write", "link", "file.txt", "dir/hard.txt");
+    linked.left("dir/hard.txt", Some("inside")).left("file.txt", Some("inside"));
+}

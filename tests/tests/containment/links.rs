@@ -1,0 +1,149 @@
+//! Symbolic links of every kind: to a file, to a directory, in a chain, in a loop, to nothing, at the end and in the middle of a path.
+
+use serde_json::json;
+
+use super::{all_refused, each, files, raw};
+
+/// Links that lead out by themselves.
+const OUT: [&str; 10] = [
+    "out-file",
+    "out-file-absolute",
+    "out-dir",
+    "out-dir-absolute",
+    "out-chain",
+    "out-chain-through-dir",
+    "out-dangling",
+    "dir/up-twice",
+    "etc",
+    "host-root",
+];
+
+#[track_caller]
+fn is_refused(op: &str, path: &str) {
+    for tool in ["in_read", "in_write"] {
+        let seen = files(tool, op, path, "");
+        assert!(seen.result["success"] == false, "{op} {path}: {:#}", seen.result);
+        seen.changed_nothing();
+    }
+}
+
+#[test]
+fn a_link_to_a_file_outside_is_not_followed() {
+    for op in ["read", "stat", "append", "truncate", "write"] {
+        is_refused(op, "out-file");
+        is_refused(op, "out-file-absolute");
+    }
+}
+
+#[test]
+fn a_link_to_a_directory_outside_is_not_followed() {
+    for op in ["list", "stat"] {
+        is_refused(op, "out-dir");
+        is_refused(op, "out-dir-absolute");
+    }
+    for op in ["read", "write", "create", "mkdir", "unlink"] {
+        is_refused(op, "out-dir/secret.txt");
+        is_refused(op, "out-dir-absolute/folder/secret.txt");
+    }
+}
+
+#[test]
+fn a_chain_of_links_that_ends_outside_is_not_followed() {
+    for op in ["read", "write", "stat"] {
+        is_refused(op, "out-chain");
+        is_refused(op, "out-chain-through-dir");
+    }
+}
+
+#[test]
+fn a_chain_of_links_that_stays_inside_is_followed() {
+    assert_eq!(files("in_read", "read", "chain", "").output(), "inside");
+    assert_eq!(files("in_read", "read", "to-file", "").output(), "inside");
+    assert_eq!(files("in_read", "read", "dir/to-sibling", "").output(), "inside");
+    assert_eq!(files("in_read", "list", "to-dir", "").output(), "deep inner.txt to-sibling up up-twice");
+}
+
+#[test]
+fn a_loop_of_links_ends_in_an_error() {
+    for path in ["loop-a", "self", "loop-a/inner.txt", "self/inner.txt"] {
+        for op in ["read", "stat", "write", "list"] {
+            is_refused(op, path);
+        }
+    }
+}
+
+#[test]
+fn a_dangling_link_that_leads_out_creates_nothing() {
+    for op in ["read", "write", "create", "append", "stat"] {
+        is_refused(op, "out-dangling");
+    }
+}
+
+#[test]
+fn a_dangling_link_inside_leads_to_nothing() {
+    let seen = files("in_read", "read", "dangling-inside", "");
+    assert_eq!(seen.kind(), "not-found");
+}
+
+#[test]
+fn a_link_with_a_slash_behind_it_is_still_a_link() {
+    for path in ["out-dir/", "out-dir-absolute/", "etc/", "host-root/", "dir/up-twice/"] {
+        for op in ["list", "stat"] {
+            is_refused(op, path);
+        }
+    }
+    assert_eq!(files("in_read", "list", "to-dir/", "").output(), "deep inner.txt to-sibling up up-twice");
+}
+
+#[test]
+fn a_link_in_the_middle_of_a_path_counts_like_one_at_its_end() {
+    for path in ["out-dir/folder/secret.txt", "dir/up/../secret.txt", "dir/up-twice/outside/secret.txt", "etc/hostname"]
+    {
+        for op in ["read", "stat", "write"] {
+            is_refused(op, path);
+        }
+    }
+    assert_eq!(files("in_read", "read", "to-dir/inner.txt", "").output(), "inner");
+    assert_eq!(files("in_read", "read", "dir/up/file.txt", "").output(), "inside");
+}
+
+#[test]
+fn a_link_itself_can_be_looked_at_and_removed() {
+    assert_eq!(files("in_read", "lstat", "to-file", "").output(), "link");
+    assert_eq!(files("in_read", "readlink", "to-file", "").output(), "file.txt");
+    let seen = files("in_write", "unlink", "out-file", "");
+    assert_eq!(seen.output(), "done");
+    seen.left("out-file", None).modified(&["out-file"]);
+}
+
+#[test]
+fn a_link_that_leads_out_does_not_tell_where_to_in_words_of_the_host() {
+    // Reading a link gives what it holds or a refusal; an absolute one would tell where the workspace lies.
+    let attempts = each("readlink", &OUT, false);
+    let (seen, answers) = raw("raw_read", &attempts);
+    for world in seen.worlds() {
+        let place = world.outer().to_string_lossy().into_owned();
+        assert!(answers.iter().all(|answer| !answer.contains(&place)), "{answers:?}");
+    }
+}
+
+#[test]
+fn no_link_that_leads_out_is_followed_below_the_standard_library_either() {
+    for op in ["open", "open-directory", "stat", "hash"] {
+        let attempts = each(op, &OUT, true);
+        let (_, answers) = raw("raw_read", &attempts);
+        all_refused(&attempts, &answers);
+    }
+    for op in ["open", "open-directory"] {
+        let attempts = each(op, &OUT, false);
+        let (_, answers) = raw("raw_read", &attempts);
+        all_refused(&attempts, &answers);
+    }
+}
+
+#[test]
+fn a_hard_link_to_a_link_makes_no_way_out() {
+    let hard = |from: &str| json!({"op": "link", "path": from, "to": "made", "follow": true});
+    let (_, answers) = raw("raw_write", &[hard("out-file"), hard("out-chain"), hard("out-file-absolute")]);
+    assert!(answers.iter().all(|answer| answer.starts_with("refused: ")), "{answers:?}");
+}

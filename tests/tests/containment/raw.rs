@@ -1,0 +1,120 @@
+//! Paths as no standard library would leave them, straight to the host.
+
+use serde_json::json;
+
+use super::{all_refused, each, raw};
+
+/// Paths that lead out, by each way there is.
+pub(crate) const OUT: [&str; 17] = [
+    "../secret.txt",
+    "..",
+    "../",
+    "/etc/passwd",
+    "/",
+    "//etc/passwd",
+    "dir/../../secret.txt",
+    "dir/deep/../../../secret.txt",
+    "./../secret.txt",
+    "dir/up/../secret.txt",
+    "dir/up-twice/secret.txt",
+    "out-dir/secret.txt",
+    "out-dir-absolute/secret.txt",
+    "etc/passwd",
+    "host-root/etc/passwd",
+    "proc/etc/passwd",
+    "self-absolute/../secret.txt",
+];
+
+#[test]
+fn no_path_that_leads_out_can_be_opened_or_looked_at() {
+    for op in ["open", "open-directory", "stat", "hash", "readlink"] {
+        for follow in [false, true] {
+            let attempts = each(op, &OUT, follow);
+            let (seen, answers) = raw("raw_read", &attempts);
+            all_refused(&attempts, &answers);
+            seen.changed_nothing();
+        }
+    }
+}
+
+#[test]
+fn no_path_that_leads_out_can_be_changed() {
+    for op in ["create", "open-write", "mkdir", "rmdir", "unlink", "set-times-at", "rename", "link"] {
+        let attempts = each(op, &OUT, true);
+        let (seen, answers) = raw("raw_write", &attempts);
+        all_refused(&attempts, &answers);
+        seen.changed_nothing().modified(&[]);
+    }
+}
+
+#[test]
+fn nothing_can_be_moved_or_linked_to_where_a_path_leads_out() {
+    for op in ["rename", "link"] {
+        let attempts: Vec<_> = OUT.iter().map(|out| json!({"op": op, "path": "file.txt", "to": out})).collect();
+        let (seen, answers) = raw("raw_write", &attempts);
+        all_refused(&attempts, &answers);
+        seen.changed_nothing();
+    }
+}
+
+#[test]
+fn no_link_can_be_made_wherever_it_would_lead() {
+    let attempts: Vec<_> = ["file.txt", "../secret.txt", "/etc/passwd", "nowhere"]
+        .iter()
+        .map(|to| json!({"op": "symlink", "path": "made", "to": to}))
+        .collect();
+    let (seen, answers) = raw("raw_write", &attempts);
+    all_refused(&attempts, &answers);
+    seen.changed_nothing();
+}
+
+#[test]
+fn a_directory_inside_is_no_way_out() {
+    let (_, answers) = raw("raw_read", &[json!({"op": "climb", "path": "dir/deep"})]);
+    assert!(answers[0].starts_with("refused: "), "{answers:?}");
+}
+
+#[test]
+fn paths_that_are_none_are_refused() {
+    let long = "x/".repeat(3000);
+    let attempts = each("open", &["", "a\0b", &long, &"y".repeat(300), "file.txt/", "file.txt/inner"], true);
+    let (_, answers) = raw("raw_read", &attempts);
+    all_refused(&attempts, &answers);
+}
+
+#[test]
+fn legitimate_paths_are_opened() {
+    let attempts = each(
+        "open",
+        &[
+            "file.txt",
+            "./file.txt",
+            "dir/inner.txt",
+            "dir//inner.txt",
+            "dir/../file.txt",
+            "dir/deep/../inner.txt",
+            "to-dir/inner.txt",
+        ],
+        true,
+    );
+    let (_, answers) = raw("raw_read", &attempts);
+    assert_eq!(answers, ["inside", "inside", "inner", "inner", "inside", "inner", "inner"]);
+}
+
+#[test]
+fn legitimate_changes_are_made() {
+    let (seen, answers) = raw(
+        "raw_write",
+        &[
+            json!({"op": "create", "path": "new.txt"}),
+            json!({"op": "mutate", "path": "dir"}),
+            json!({"op": "rename", "path": "new.txt", "to": "dir/made/moved.txt"}),
+            json!({"op": "link", "path": "file.txt", "to": "dir/hard.txt"}),
+            json!({"op": "unlink", "path": "dir/inner.txt"}),
+            json!({"op": "rmdir", "path": "empty"}),
+            json!({"op": "set-times-at", "path": "file.txt"}),
+        ],
+    );
+    assert_eq!(answers, ["created", "done", "done", "done", "done", "done", "done"]);
+    seen.left("dir/made/moved.txt", Some("")).left("dir/hard.txt", Some("inside")).left("dir/inner.txt", None);
+}

@@ -1,0 +1,50 @@
+//! The promise of the program: what it prints where, what it leaves with, and whom it asks.
+
+#[path = "program/call.rs"]
+mod call;
+#[path = "program/configuration.rs"]
+mod configuration;
+#[path = "program/environment.rs"]
+mod environment;
+#[path = "program/exit_codes.rs"]
+mod exit_codes;
+#[path = "program/input.rs"]
+mod input;
+#[path = "program/inspect.rs"]
+mod inspect;
+#[path = "program/interrupt.rs"]
+mod interrupt;
+#[path = "program/live.rs"]
+mod live;
+#[path = "program/output.rs"]
+mod output;
+#[path = "program/policy.rs"]
+mod policy;
+#[path = "program/prompt.rs"]
+mod prompt;
+#[path = "program/terminal.rs"]
+mod terminal;
+#[path = "program/verbs.rs"]
+mod verbs;
+
+use palisade_tests::{Guest, Program, World};
+use std::path::PathBuf;
+
+/// The program with these words as its command line.
+fn program<'w>(world: &'w World, words: &[&str]) -> Program<'w> {
+    Program::new(world).args(words)
+}
+
+/// The program with a guest's tools and no others.
+fn with_guest<'w>(world: &'w World, guest: Guest, words: &[&str]) -> Program<'w> {
+    program(world, words).args(["--no-builtin", "--plugins"]).args([guest.directory()])
+}
+
+/// Writes the user's own configuration, where the program looks for it.
+fn user_file(world: &World, text: &str) -> PathBuf {
+    let folder = world.home().join(".config/palisade");
+    std::fs::create_dir_all(&folder).expect("a directory can be made");
+    let file = folder.join("palisade.toml");
+    std::fs::write(&file, text).expect("a file can be written");
+    file
+}

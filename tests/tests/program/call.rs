@@ -1,0 +1,98 @@
+//! `call --json`: the whole result, of the documented shape, in success and in failure.
+
+use crate::{program, with_guest};
+use palisade_tests::{World, guest, uniform};
+use serde_json::{Value, json};
+
+/// A result without what differs from run to run, each of them checked and taken out.
+#[track_caller]
+fn settled(mut result: Value) -> Value {
+    uniform::check_shape(&result);
+    assert!(
+        result["digest"].as_str().is_some_and(|digest| digest.len() == 71 && digest.starts_with("sha256:")),
+        "{result}"
+    );
+    assert!(result["duration_ms"].as_f64().is_some_and(|ms| ms >= 0.0), "{result}");
+    for key in ["call_id", "duration_ms", "digest", "usage"] {
+        result[key] = Value::Null;
+    }
+    result
+}
+
+#[test]
+fn a_success_has_exactly_the_documented_shape() {
+    let world = World::new();
+    let ran = program(&world, &["call", "calculate", r#"{"expression": "6 * 7"}"#, "--json"]).run().left_with(0);
+    assert_eq!(ran.stderr, "");
+    let wanted = json!({
+        "call_id": null, "tool": "calculate", "success": true, "output": "42", "content": [{"type": "text", "text": "42"}],
+        "error": null, "metadata": {}, "files_modified": [], "command_executed": null, "duration_ms": null,
+        "usage": null, "plugin": "calculate", "digest": null,
+    });
+    assert_eq!(settled(ran.json()), wanted);
+}
+
+#[test]
+fn a_failure_of_the_input_has_exactly_the_documented_shape_on_standard_output() {
+    let world = World::new();
+    let ran = program(&world, &["call", "calculate", r#"{"expression": 6}"#, "--json"]).run().left_with(6);
+    assert_eq!(ran.stderr, "", "the error is in the result, and nowhere else");
+    let result = settled(ran.json());
+    assert_eq!((&result["success"], &result["output"], &result["content"]), (&json!(false), &Value::Null, &json!([])));
+    let errors = &result["error"]["errors"];
+    assert_eq!(errors.as_array().map(Vec::len), Some(1), "{result:#}");
+    assert_eq!(errors[0]["pointer"], "/expression");
+    assert!(errors[0]["reason"].as_str().is_some_and(|reason| reason.contains("string")), "{result:#}");
+    assert_eq!(errors[0].as_object().map(serde_json::Map::len), Some(2), "{result:#}");
+    assert_eq!(result["error"]["class"], "validation_error");
+}
+
+#[test]
+fn a_failure_of_the_tool_names_its_kind_and_keeps_its_report() {
+    let world = World::new();
+    let words = ["call", "report", r#"{"fail": true}"#, "--json"];
+    let result = settled(with_guest(&world, guest::CONTRACT_OUTCOME, &words).run().left_with(5).json());
+    assert_eq!(result["error"]["detail"]["kind"], "unsuccessful");
+    assert_eq!(result["error"]["message"], "2 of 3 tests pass");
+    assert_eq!(result["metadata"]["stop_loop"], true);
+    assert_eq!(result["command_executed"], "make test");
+}
+
+#[test]
+fn at_most_ten_errors_are_listed() {
+    let world = World::new();
+    let words = ["call", "give", &format!(r#"{{"blocks": [{}]}}"#, vec!["1"; 30].join(",")), "--json"];
+    let result = with_guest(&world, guest::CONTRACT_CONTENT, &words).run().left_with(6).json();
+    assert_eq!(result["error"]["errors"].as_array().map(Vec::len), Some(10), "{result:#}");
+}
+
+#[test]
+fn the_times_that_are_accepted_are_those_that_the_help_names() {
+    let world = World::new();
+    for time in ["500ms", "30s", "1m", "600s", "10m", "1m 30s"] {
+        let _ = program(&world, &["call", "calculate", r#"{"expression": "1"}"#, "--timeout", time]).run().left_with(0);
+    }
+    for (time, said) in [
+        ("0s", "at least 1ms"),
+        ("601s", "600s"),
+        ("11m", "600s"),
+        ("-1s", "30s"),
+        ("5", "30s"),
+        ("soon", "30s"),
+        ("", "30s"),
+    ] {
+        let ran = program(&world, &["call", "calculate", "{}", &format!("--timeout={time}")]).run().left_with(2);
+        ran.complains(&["--timeout", said]);
+    }
+}
+
+#[test]
+fn a_call_that_takes_longer_than_its_time_is_stopped_in_whatever_it_does() {
+    let world = World::new();
+    for (guest, tool) in [(guest::CANCEL_SLEEP, "sleep"), (guest::CANCEL_COMPUTE, "compute")] {
+        let words = ["call", tool, "--timeout", "50ms", "--json"];
+        let result = with_guest(&world, guest, &words).run().left_with(7).json();
+        assert_eq!(result["error"]["class"], "timeout");
+        assert!(result["duration_ms"].as_f64().is_some_and(|ms| (50.0..5_000.0).contains(&ms)), "{result:#}");
+    }
+}

@@ -1,0 +1,160 @@
+//! Where a setting comes from, which of two wins, and how a file that is wrong is refused.
+
+use crate::{program, user_file};
+use palisade_tests::World;
+use palisade_tests::program::Ran;
+use serde_json::Value;
+use std::fs;
+
+#[track_caller]
+fn origin(ran: Ran, key: &str) -> (String, String) {
+    let shown = ran.left_with(0).json();
+    let text =
+        |field: &str| shown[key][field].as_str().map(str::to_owned).unwrap_or_else(|| panic!("{key}: {shown:#}"));
+    (text("value"), text("origin"))
+}
+
+#[test]
+fn every_value_is_shown_with_its_origin() {
+    let world = World::new();
+    let ran = program(&world, &["config", "show", "--json"]).run().left_with(0);
+    let shown = ran.json();
+    for (key, value) in [
+        ("confirm.none", "auto"),
+        ("confirm.read", "auto"),
+        ("confirm.write", "prompt"),
+        ("confirm.execute", "prompt"),
+        ("confirm.network", "prompt"),
+        ("limits.memory", "128.0 MiB"),
+        ("plugins.builtin", "true"),
+    ] {
+        assert_eq!(shown[key]["value"], value, "{key}");
+        assert_eq!(shown[key]["origin"], "default", "{key}");
+    }
+    let text = program(&world, &["config", "show"]).run().left_with(0).stdout;
+    for key in shown.as_object().expect("an object").keys() {
+        assert!(text.lines().any(|line| line.starts_with(key.as_str()) && line.contains("# default")), "{key}: {text}");
+    }
+}
+
+#[test]
+fn whatever_a_file_may_say_is_shown_with_the_file() {
+    let world = World::new();
+    let file = user_file(
+        &world,
+        "[confirm]\nwrite = \"deny\"\ntimeout = \"1m\"\n[confirm.tools]\nread_file = \"prompt\"\n[limits]\nconcurrency = 2\ntimeout = \"5s\"\n",
+    );
+    let shown = program(&world, &["config", "show", "--json"]).run().left_with(0).json();
+    for (key, value) in [
+        ("confirm.write", "deny"),
+        ("confirm.tools.read_file", "prompt"),
+        ("limits.timeout", "5s"),
+        ("confirm.timeout", "1m"),
+        ("limits.concurrency", "2"),
+    ] {
+        assert_eq!(
+            (&shown[key]["value"], &shown[key]["origin"]),
+            (&Value::from(value), &Value::from(&*file.to_string_lossy())),
+            "{key}: {shown:#}"
+        );
+    }
+}
+
+#[test]
+fn a_flag_wins_over_the_environment_that_over_the_project_that_over_the_user_that_over_the_default() {
+    let world = World::new();
+    let show = || program(&world, &["config", "show", "--json"]);
+    let memory = |ran| origin(ran, "limits.memory");
+    assert_eq!(memory(show().run()).1, "default");
+    let user = user_file(&world, "[limits]\nmemory = \"96MiB\"");
+    assert_eq!(memory(show().run()), ("96.0 MiB".to_owned(), user.to_string_lossy().into_owned()));
+    world.file("palisade.toml", "[limits]\nmemory = \"64MiB\"");
+    let (value, from) = memory(show().run());
+    assert!(value == "64.0 MiB" && from.ends_with("workspace/palisade.toml"), "{value} {from}");
+    let set = show().env("PALISADE_MEMORY", "200MiB").run();
+    assert_eq!(memory(set), ("200.0 MiB".to_owned(), "PALISADE_MEMORY".to_owned()));
+    let flag = show().args(["--no-builtin"]).run();
+    assert_eq!(origin(flag, "plugins.builtin"), ("false".to_owned(), "--no-builtin".to_owned()));
+    let flag = show().args(["--plugins"]).args([world.plugins()]).run();
+    assert_eq!(origin(flag, "plugins.directories").1, "--plugins");
+}
+
+#[test]
+fn a_file_given_by_name_takes_the_place_of_the_user_s_own() {
+    let world = World::new();
+    user_file(&world, "[limits]\nmemory = \"96MiB\"");
+    let other = world.outer().join("other.toml");
+    fs::write(&other, "[limits]\ntimeout = \"9s\"").expect("a file can be written");
+    let ran = program(&world, &["config", "show", "--json", "--config"]).args([&other]).run().left_with(0);
+    assert_eq!(
+        (&ran.json()["limits.memory"]["value"], &ran.json()["limits.timeout"]["value"]),
+        (&"128.0 MiB".into(), &"9s".into())
+    );
+    let ran = program(&world, &["config", "show", "--config", "missing.toml"]).run().left_with(2);
+    ran.complains(&["missing.toml", "does not exist"]);
+}
+
+#[test]
+fn a_project_that_loosens_is_refused_by_every_verb_and_the_user_s_file_is_named() {
+    for (text, key) in [
+        ("[confirm]\nwrite = \"auto\"", "confirm.write"),
+        ("[confirm.tools]\nwrite_file = \"auto\"", "confirm.tools.write_file"),
+        ("[[trusted]]\nworkspace = \".\"", "trusted"),
+        ("[limits]\nmemory = \"256MiB\"", "limits.memory"),
+        ("[limits]\ntimeout = \"300s\"", "limits.timeout"),
+        ("[limits]\nconcurrency = 200", "limits.concurrency"),
+        ("[confirm]\ntimeout = \"60m\"", "confirm.timeout"),
+        ("[plugins]\ndirectories = [\"evil\"]", "plugins.directories"),
+    ] {
+        let world = World::new();
+        world.file("palisade.toml", text);
+        for words in [&["call", "list_dir"][..], &["list"], &["config", "show"], &["export", "-f", "mcp"]] {
+            let ran = program(&world, words).run();
+            assert_eq!(ran.code, 2, "{text} {words:?}: {ran:?}");
+            ran.complains(&["may only tighten", &format!("`{key}`"), ".config/palisade/palisade.toml"]);
+            assert_eq!(ran.stdout, "");
+        }
+    }
+}
+
+#[test]
+fn a_project_may_tighten_everything() {
+    let world = World::new();
+    world.file("palisade.toml", "[confirm]\nread = \"prompt\"\nwrite = \"deny\"\n[limits]\nmemory = \"16MiB\"\ntimeout = \"5s\"\n[plugins]\nbuiltin = false");
+    let ran = program(&world, &["list", "--json"]).run().left_with(0);
+    assert_eq!(ran.json()["tools"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_file_that_is_wrong_is_refused_with_the_place_and_the_nearest_key() {
+    for (text, said) in [
+        ("[limits]\nmemroy = \"1MiB\"", &["memroy", "did you mean `memory`?"][..]),
+        ("[confrim]\nwrite = \"auto\"", &["confrim", "did you mean `confirm`?"]),
+        ("[confirm]\nwirte = \"deny\"", &["wirte", "did you mean `write`?"]),
+        ("[limits\nmemory", &["line 1"]),
+        ("[limits]\nmemory = 5", &["line 2", "memory"]),
+        ("[confirm]\nwrite = \"maybe\"", &["confirm.write", "auto, prompt, prompt_once and deny"]),
+        ("[limits]\nmemory = \"1TiB\"", &["limits.memory", "512MiB"]),
+    ] {
+        let world = World::new();
+        let file = user_file(&world, text);
+        let ran = program(&world, &["call", "list_dir"]).run().left_with(2);
+        ran.complains(said).complains(&["error:", &*file.to_string_lossy()]);
+        let world = World::new();
+        world.file("palisade.toml", text);
+        program(&world, &["list"]).run().left_with(2).complains(said).complains(&["palisade.toml"]);
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
+    let world = World::new();
+    world.folder("palisade.toml");
+    program(&world, &["list"]).run().left_with(2).complains(&["palisade.toml", "not a regular file"]);
+    let world = World::new();
+    world.file("palisade.toml", [0xff, 0xfe]);
+    program(&world, &["list"]).run().left_with(2).complains(&["palisade.toml", "UTF-8"]);
+    let world = World::new();
+    world.file("palisade.toml", "#".repeat((1 << 20) + 1));
+    program(&world, &["list"]).run().left_with(2).complains(&["palisade.toml", "1 MiB"]);
+}

@@ -1,0 +1,101 @@
+//! The variables of the environment, each by what it does.
+
+use crate::{program, with_guest};
+use palisade_tests::program::{Ran, executable, finish};
+use palisade_tests::{World, guest};
+use std::process::{Command, Stdio};
+
+/// A run that is told nothing by flags.
+fn bare(world: &World, words: &[&str], variables: &[(&str, &str)]) -> Ran {
+    let mut command = Command::new(executable());
+    command.env_clear().env("HOME", world.home()).env("PALISADE_CACHE", guest::cache());
+    command.envs(variables.iter().copied()).current_dir(world.outer()).args(words);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    finish(command.spawn().expect("the program can be started"))
+}
+
+#[test]
+fn the_workspace_is_the_variable_s_or_the_directory_that_one_is_in() {
+    let world = World::new();
+    world.file("here", "1");
+    let root = world.root().to_string_lossy().into_owned();
+    assert_eq!(bare(&world, &["call", "list_dir"], &[("PALISADE_WORKSPACE", &root)]).stdout, "here (1 bytes)\n");
+    let here = bare(&world, &["call", "list_dir"], &[]).left_with(0);
+    assert!(here.stdout.contains("workspace/\n"), "{here:?}");
+    let flag = bare(&world, &["call", "list_dir", "--workspace", &root], &[("PALISADE_WORKSPACE", "/nowhere")]);
+    assert_eq!(flag.left_with(0).stdout, "here (1 bytes)\n");
+    bare(&world, &["list"], &[("PALISADE_WORKSPACE", "/nowhere")]).left_with(2).complains(&["/nowhere"]);
+}
+
+#[test]
+fn plugins_are_several_directories_as_in_path_and_add_up_with_the_flag() {
+    let world = World::new();
+    let [one, two] =
+        [guest::CANCEL_SLEEP, guest::LOADER_GOOD].map(|guest| guest.directory().to_string_lossy().into_owned());
+    let three = guest::CANCEL_COMPUTE.directory();
+    let ran = program(&world, &["list", "--json", "--no-builtin", "--plugins"])
+        .args([three])
+        .env("PALISADE_PLUGINS", format!("{one}::{two}"))
+        .run();
+    let listed = ran.left_with(0).json();
+    let mut plugins: Vec<&str> =
+        listed["tools"].as_array().expect("a list").iter().filter_map(|tool| tool["plugin"].as_str()).collect();
+    plugins.dedup();
+    assert_eq!(plugins, ["cancel_sleep", "loader_good", "cancel_compute"]);
+    program(&world, &["list"]).env("PALISADE_PLUGINS", "/nowhere").run().left_with(2).complains(&["/nowhere"]);
+}
+
+#[test]
+fn the_configuration_is_the_variable_s() {
+    let world = World::new();
+    let file = world.outer().join("mine.toml");
+    std::fs::write(&file, "[confirm]\nread = \"deny\"").expect("a file can be written");
+    let ran = program(&world, &["call", "list_dir"]).env("PALISADE_CONFIG", &file).run().left_with(4);
+    ran.complains(&["permission_denied"]);
+}
+
+#[test]
+fn memory_and_time_hold_and_a_flag_wins() {
+    let world = World::new();
+    let sleep = |words: &[&str]| with_guest(&world, guest::CANCEL_SLEEP, words).env("PALISADE_TIMEOUT", "60ms");
+    sleep(&["call", "sleep"]).run().left_with(7).complains(&["60ms"]);
+    sleep(&["call", "sleep", "--timeout", "90ms"]).run().left_with(7).complains(&["90ms"]);
+    let take = with_guest(&world, guest::LIMITS_MEMORY, &["call", "take", r#"{"mib": 20}"#]);
+    let ran = take.env("PALISADE_MEMORY", "16MiB").run().left_with(7);
+    ran.complains(&["resource_exhausted:", "memory"]);
+    for (name, value, said) in [
+        ("PALISADE_MEMORY", "much", "128MiB"),
+        ("PALISADE_MEMORY", "0", "1MiB"),
+        ("PALISADE_TIMEOUT", "2h", "600s"),
+        ("PALISADE_TIMEOUT", "soon", "30s"),
+    ] {
+        program(&world, &["list"]).env(name, value).run().left_with(2).complains(&[name, said]);
+    }
+}
+
+#[test]
+fn the_cache_is_where_the_variable_says_or_off() {
+    let world = World::new();
+    let cache = world.outer().join("cache");
+    let words = ["call", "greet_or_not"];
+    let ran = with_guest(&world, guest::CANCEL_SLEEP, &words).env("PALISADE_CACHE", &cache).run();
+    let _ = ran.left_with(3);
+    let kept = std::fs::read_dir(&cache).expect("the cache is there").count();
+    assert!(kept > 0, "compiled code is kept");
+    let off = with_guest(&world, guest::CANCEL_SLEEP, &["list"]).env("PALISADE_CACHE", "off").run().left_with(0);
+    assert_eq!(off.stderr, "");
+    assert!(std::fs::read_dir(world.home()).expect("the home is there").next().is_none(), "nothing is kept");
+}
+
+#[test]
+fn the_log_says_as_much_as_it_is_told_to_and_only_on_standard_error() {
+    let world = World::new();
+    let words = ["call", "report", r#"{"fail": true}"#];
+    let lines = |level: &str| {
+        let ran = with_guest(&world, guest::CONTRACT_OUTCOME, &words).env("PALISADE_LOG", level).run().left_with(5);
+        assert!(ran.stdout.is_empty() && !ran.stderr.contains('\u{1b}'), "{ran:?}");
+        ran.stderr.lines().count()
+    };
+    assert!(lines("debug") > lines("error"), "debug says more");
+    assert_eq!(lines("error"), 1, "the error itself is no line of the log");
+}

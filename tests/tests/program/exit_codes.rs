@@ -1,0 +1,146 @@
+//! Each way in which a run can end has its own exit code, and says on standard error what is wrong.
+
+use crate::{program, with_guest};
+use palisade_tests::{World, guest};
+use std::fs;
+
+#[test]
+fn what_worked_is_0_and_says_nothing_on_standard_error() {
+    let world = World::new();
+    let ran = program(&world, &["call", "calculate", r#"{"expression": "2 + 3 * 4"}"#]).run().left_with(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("14", ""));
+}
+
+#[test]
+fn a_command_line_that_is_wrong_is_2() {
+    let world = World::new();
+    for (words, named) in [
+        (&["frobnicate"][..], "frobnicate"),
+        (&[], "Usage"),
+        (&["list", "--colour"], "--colour"),
+        (&["call"], "<TOOL>"),
+        (&["call", "calculate", "{}", "more"], "more"),
+        (&["call", "calculate", "{}", "--allow", "everything"], "everything"),
+        (&["export"], "--format"),
+        (&["export", "--format", "cobol"], "openai-responses"),
+        (&["completions", "tcsh"], "zsh"),
+        (&["config"], "show"),
+    ] {
+        let ran = program(&world, words).run().left_with(2);
+        assert_eq!(ran.stdout, "", "{words:?}");
+        ran.complains(&[named]);
+    }
+}
+
+#[test]
+fn a_workspace_that_is_not_there_or_no_directory_is_2() {
+    for arrange in [|_: &World| (), |world: &World| fs::write(world.root(), "a file").expect("it can be written")] {
+        let world = World::new();
+        fs::remove_dir(world.root()).expect("it can be removed");
+        arrange(&world);
+        for words in [&["list"][..], &["call", "calculate", "{}"], &["export", "-f", "mcp"]] {
+            let ran = program(&world, words).run().left_with(2);
+            assert_eq!(ran.stdout, "");
+            ran.complains(&["error:", "workspace", &*world.root().to_string_lossy()]);
+        }
+    }
+}
+
+#[test]
+fn a_plugin_directory_that_cannot_be_listed_is_2() {
+    let world = World::new();
+    world.file("file", "").link("loop", "loop");
+    for name in ["missing", "file", "loop"] {
+        let directory = world.root().join(name);
+        let ran = program(&world, &["list", "--plugins"]).args([&directory]).run().left_with(2);
+        ran.complains(&["error:", &*directory.to_string_lossy()]);
+    }
+}
+
+#[test]
+fn a_tool_that_is_not_there_is_3_with_the_nearest_names() {
+    let world = World::new();
+    for words in [&["call", "raed_file"][..], &["inspect", "raed_file"]] {
+        let ran = program(&world, words).run().left_with(3);
+        ran.complains(&["raed_file", "read_file"]);
+        assert_eq!(ran.stdout, "");
+    }
+    program(&world, &["call", "zzzzzzzzzzzz"]).run().left_with(3).complains(&["not_found", "zzzzzzzzzzzz"]);
+    let ran = program(&world, &["call", "raed_file", "--json"]).run().left_with(3);
+    assert_eq!(ran.json()["error"]["class"], "not_found");
+}
+
+#[test]
+fn what_the_sandbox_or_the_policy_refuses_is_4() {
+    let world = World::new();
+    let ran = program(&world, &["call", "read_file", r#"{"path": "../secret.txt"}"#]).run().left_with(4);
+    ran.complains(&["permission_denied:", "../secret.txt", "escapes the workspace"]);
+    let ran = program(&world, &["call", "delete_file", r#"{"path": "x"}"#]).run().left_with(4);
+    ran.complains(&["permission_denied:"]);
+}
+
+#[test]
+fn a_tool_that_fails_is_5() {
+    let world = World::new();
+    let words = ["call", "fail", r#"{"with": "failed"}"#];
+    let ran = with_guest(&world, guest::CONTRACT_ERRORS, &words).run().left_with(5);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.trim_end()), ("", "execution_error: it broke"));
+    let words = ["call", "report", r#"{"fail": true}"#];
+    with_guest(&world, guest::CONTRACT_OUTCOME, &words).run().left_with(5).complains(&["2 of 3 tests pass"]);
+}
+
+#[test]
+fn an_input_that_is_not_valid_is_6_and_the_place_is_named() {
+    let world = World::new();
+    for (input, said) in [
+        ("{nope", "line 1"),
+        ("", "line 1"),
+        ("[]", "object"),
+        ("{}", "expression"),
+        (r#"{"expression": 7}"#, "/expression"),
+        (r#"{"expression": "1", "expression": "2"}"#, "expression"),
+    ] {
+        let ran = program(&world, &["call", "calculate", input]).run().left_with(6);
+        ran.complains(&["validation_error:", said]);
+        assert_eq!(ran.stdout, "");
+    }
+    let words = ["call", "read_file", r#"{"path": "a", "start_line": "x"}"#, "--json"];
+    let ran = program(&world, &words).run().left_with(6);
+    assert_eq!(ran.json()["error"]["errors"][0]["pointer"], "/start_line");
+}
+
+#[test]
+fn a_limit_is_7() {
+    let world = World::new();
+    let ran = with_guest(&world, guest::CANCEL_SLEEP, &["call", "sleep", "--timeout", "100ms"]).run().left_with(7);
+    ran.complains(&["timeout:", "100ms"]);
+    let words = ["call", "text", r#"{"bytes": 5000000}"#];
+    with_guest(&world, guest::LIMITS_OUTPUT, &words).run().left_with(7).complains(&[
+        "resource_exhausted:",
+        "`result`",
+        "4194304",
+    ]);
+}
+
+#[test]
+fn a_backtrace_is_never_shown_even_where_it_was_asked_for() {
+    let world = World::new();
+    world.file("bad.wasm", "no component");
+    let bad = world.root().join("bad.wasm").to_string_lossy().into_owned();
+    for words in [
+        &["call", "read_file", r#"{"path": "../x"}"#][..],
+        &["call", "nothing"],
+        &["call", "calculate", "{"],
+        &["call", "calculate", "@missing"],
+        &["list", "--plugins", "missing"],
+        &["inspect", &bad],
+        &["list", "--config", "missing"],
+    ] {
+        let ran = program(&world, words).env("RUST_BACKTRACE", "1").env("RUST_LIB_BACKTRACE", "full").run();
+        assert!(ran.code > 1 && ran.code < 8, "{ran:?}");
+        let text = ran.stderr.to_lowercase();
+        assert!(!text.contains("backtrace") && !text.contains(".rs:"), "{ran:?}");
+    }
+    let deep = with_guest(&world, guest::LIMITS_RECURSION, &["call", "recurse"]).env("RUST_BACKTRACE", "1").run();
+    assert!(!deep.stderr.contains("backtrace"), "{deep:?}");
+}

@@ -1,0 +1,75 @@
+//! Ctrl-C ends a call at once, whatever the guest does, and the caller still gets its result.
+
+use crate::with_guest;
+use palisade_tests::program::finish;
+use palisade_tests::{Guest, World, guest, uniform};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::Read as _;
+use std::process::{Child, Stdio};
+
+#[test]
+fn a_guest_that_computes_for_ever_is_interrupted() {
+    interrupted(guest::CANCEL_COMPUTE, "compute");
+}
+
+#[test]
+fn a_guest_that_sleeps_is_interrupted() {
+    interrupted(guest::CANCEL_SLEEP, "sleep");
+}
+
+#[test]
+fn a_guest_that_asks_and_does_not_care_is_interrupted() {
+    interrupted(guest::CANCEL_POLL, "ignore");
+}
+
+#[test]
+fn a_guest_that_asks_can_leave_things_in_order() {
+    let world = World::new();
+    let words = ["call", "tidy", "--allow", "write", "--verbose", "--json"];
+    let mut child = with_guest(&world, guest::CANCEL_POLL, &words).stdout(Stdio::piped()).start();
+    has_started(&mut child);
+    interrupt(&child);
+    let result = finish(child).left_with(130).json();
+    assert_eq!(result["error"]["class"], "cancelled");
+    assert_eq!(world.read("tidied.txt").as_deref(), Some("yes"));
+}
+
+#[test]
+fn without_json_the_class_stands_on_standard_error() {
+    let world = World::new();
+    let mut child =
+        with_guest(&world, guest::CANCEL_SLEEP, &["call", "sleep", "--verbose"]).stdout(Stdio::piped()).start();
+    has_started(&mut child);
+    interrupt(&child);
+    let ran = finish(child).left_with(130);
+    ran.complains(&["cancelled: "]);
+    assert_eq!(ran.stdout, "");
+}
+
+#[track_caller]
+fn interrupted(guest: Guest, tool: &str) {
+    let world = World::new();
+    let mut child = with_guest(&world, guest, &["call", tool, "--verbose", "--json"]).stdout(Stdio::piped()).start();
+    has_started(&mut child);
+    interrupt(&child);
+    let result = finish(child).left_with(130).json();
+    uniform::check_shape(&result);
+    assert_eq!(result["error"]["class"], "cancelled");
+}
+
+/// Waits until the guest says that it has started, on standard error.
+#[track_caller]
+fn has_started(child: &mut Child) {
+    let stderr = child.stderr.as_mut().expect("standard error is a pipe");
+    let (mut seen, mut byte) = (Vec::new(), [0]);
+    while !seen.ends_with(b"started") {
+        assert_eq!(stderr.read(&mut byte).ok(), Some(1), "it never starts: {}", String::from_utf8_lossy(&seen));
+        seen.extend(byte);
+    }
+}
+
+#[track_caller]
+fn interrupt(child: &Child) {
+    let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("it has an id");
+    kill_process(process, Signal::INT).expect("it can be interrupted");
+}

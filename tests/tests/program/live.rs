@@ -1,0 +1,49 @@
+//! What a running tool says of itself is for whoever watches: on a terminal, and never among the data.
+
+use crate::terminal::Terminal;
+use crate::with_guest;
+use palisade_tests::{World, guest};
+
+/// What a terminal at standard error shows of the guest that speaks in each way.
+fn watched(words: &[&str]) -> (String, String) {
+    let world = World::new();
+    let terminal = Terminal::new();
+    let mut command = terminal.command(&world, words);
+    command.args(["--no-builtin", "--plugins"]).arg(guest::CONTRACT_HOST.directory()).stderr(terminal.stream());
+    let (ran, transcript) = terminal.run(command);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    (transcript, ran.stdout)
+}
+
+#[test]
+fn emitted_text_and_progress_are_shown_on_a_terminal() {
+    let (shown, stdout) = watched(&["call", "speak"]);
+    for part in ["first", "second", "2 of 4 half"] {
+        assert!(shown.contains(part), "{part}: {shown:?}");
+    }
+    assert_eq!(stdout, "cancelled: false");
+}
+
+#[test]
+fn of_the_log_a_terminal_shows_warnings_and_with_verbose_everything() {
+    let (shown, _) = watched(&["call", "speak"]);
+    assert!(shown.contains("warn: four") && shown.contains("error: five") && !shown.contains("three"), "{shown:?}");
+    let (shown, _) = watched(&["call", "speak", "--verbose"]);
+    assert!(["one", "two", "three", "four", "five"].iter().all(|word| shown.contains(word)), "{shown:?}");
+}
+
+#[test]
+fn a_script_sees_none_of_it() {
+    let world = World::new();
+    let ran = with_guest(&world, guest::CONTRACT_HOST, &["call", "speak"]).run().left_with(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("cancelled: false", ""));
+}
+
+#[test]
+fn verbose_names_the_limits_that_hold() {
+    let world = World::new();
+    let words = ["call", "speak", "--verbose", "--timeout", "7s"];
+    let ran = with_guest(&world, guest::CONTRACT_HOST, &words).env("PALISADE_MEMORY", "32MiB").run().left_with(0);
+    ran.complains(&["tool: speak (class none)", "workspace: ", "time: 7s", "memory: 32.0 MiB", "result: 4.0 MiB"]);
+    assert_eq!(ran.stdout, "cancelled: false");
+}

@@ -1,0 +1,137 @@
+//! Standard output: the output and nothing else, and an honest exit code where it cannot be written.
+
+use crate::terminal::Terminal;
+use crate::{program, with_guest};
+use palisade_tests::{World, guest};
+use std::fs::OpenOptions;
+use std::process::{Command, Stdio};
+
+/// Every verb that prints, in each of its forms.
+const VERBS: [&[&str]; 15] = [
+    &["list"],
+    &["list", "--json"],
+    &["inspect", "read_file"],
+    &["inspect", "read_file", "--json"],
+    &["call", "list_dir"],
+    &["call", "list_dir", "--json"],
+    &["export", "--format", "openai"],
+    &["config", "show"],
+    &["config", "show", "--json"],
+    &["doctor"],
+    &["doctor", "--json"],
+    &["completions", "bash"],
+    &["completions", "zsh"],
+    &["--help"],
+    &["--version"],
+];
+
+#[test]
+fn the_output_of_a_tool_is_printed_byte_for_byte() {
+    let world = World::new();
+    for contents in ["", "no newline", "one\n", "two\n\n", "ü\r\n\t\u{1b}[1mbold"] {
+        world.file("file", contents);
+        let ran = program(&world, &["call", "read_file", r#"{"path": "file"}"#]).run().left_with(0);
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), (contents, ""));
+    }
+}
+
+#[test]
+fn on_a_terminal_the_next_line_is_free() {
+    let world = World::new();
+    for (input, shown) in
+        [(r#"{"path": "bare"}"#, "bare\r\n"), (r#"{"path": "line"}"#, "line\r\n"), (r#"{"path": "empty"}"#, "")]
+    {
+        world.file("bare", "bare").file("line", "line\n").file("empty", "");
+        let terminal = Terminal::new();
+        let mut command = terminal.command(&world, &["call", "read_file", input]);
+        command.stdout(terminal.stream());
+        let (ran, transcript) = terminal.run(command);
+        assert_eq!((ran.code, transcript.as_str(), ran.stderr.as_str()), (0, shown, ""));
+    }
+}
+
+#[test]
+fn a_full_disk_is_1_with_a_line_that_says_so() {
+    let world = World::new();
+    for words in VERBS {
+        let full = OpenOptions::new().write(true).open("/dev/full").expect("there is a full device");
+        let ran = program(&world, words).stdout(full).run_into();
+        assert_eq!(ran.code, 1, "{words:?}: {ran:?}");
+        ran.complains(&["error:", "No space left on device"]);
+        assert_eq!(ran.stderr.lines().count(), 1, "{words:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_reader_who_has_gone_is_no_failure() {
+    let world = World::new();
+    for words in VERBS {
+        let (reader, writer) = std::io::pipe().expect("there are pipes");
+        drop(reader);
+        let ran = program(&world, words).stdout(writer).run_into();
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{words:?}");
+    }
+}
+
+#[test]
+fn complaints_that_nobody_can_read_do_not_change_the_exit_code() {
+    let world = World::new();
+    for (words, code) in
+        [(&["call", "nothing"][..], 3), (&["list", "--plugins", "missing"], 2), (&["list"], 0), (&["frobnicate"], 2)]
+    {
+        let full = OpenOptions::new().write(true).open("/dev/full").expect("there is a full device");
+        let (reader, writer) = std::io::pipe().expect("there are pipes");
+        drop(reader);
+        for stderr in [Stdio::from(full), Stdio::from(writer)] {
+            assert_eq!(silent(&world, words, stderr), Some(code), "{words:?}");
+        }
+    }
+}
+
+/// The exit code of a run whose standard error leads somewhere else.
+fn silent(world: &World, words: &[&str], stderr: Stdio) -> Option<i32> {
+    let mut command = Command::new(palisade_tests::program::executable());
+    command.env_clear().env("HOME", world.home()).env("PALISADE_CACHE", guest::cache());
+    command.current_dir(world.root()).args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
+    command.status().expect("the program can be started").code()
+}
+
+#[test]
+fn control_characters_of_a_guest_never_reach_standard_error() {
+    let world = World::new();
+    let words = ["call", "fail", r#"{"with": "deceptive"}"#];
+    let ran = with_guest(&world, guest::CONTRACT_ERRORS, &words).run().left_with(5);
+    for hidden in ['\u{1b}', '\u{202e}'] {
+        assert!(!ran.stderr.contains(hidden), "{ran:?}");
+    }
+    ran.complains(&["execution_error: a", "[2Jb", "c\n"]);
+}
+
+#[test]
+fn control_characters_of_a_file_name_never_reach_standard_error() {
+    let world = World::new();
+    std::fs::write(world.plugins().join("a\u{1b}[2J\u{202e}.wasm"), "nothing").expect("a file can be written");
+    let ran = program(&world, &["list", "--plugins"]).args([world.plugins()]).run().left_with(0);
+    assert!(!ran.stderr.contains(['\u{1b}', '\u{202e}']), "{ran:?}");
+    ran.complains(&["rejected ", ".wasm: "]);
+}
+
+#[test]
+fn colours_are_for_terminals_and_for_those_who_want_them() {
+    let world = World::new();
+    let shown = |variable: Option<&str>| {
+        let terminal = Terminal::new();
+        let mut command = terminal.command(&world, &["call", "nothing"]);
+        command.stderr(terminal.stream()).envs(variable.map(|value| ("NO_COLOR", value)));
+        let (ran, transcript) = terminal.run(command);
+        assert_eq!(ran.code, 3);
+        transcript
+    };
+    let (coloured, plain) = (shown(None), shown(Some("1")));
+    assert!(coloured.contains("\u{1b}[1;31mnot_found:\u{1b}[0m "), "{coloured:?}");
+    assert!(plain.contains("not_found: ") && !plain.contains("\u{1b}[1;31m"), "{plain:?}");
+    let piped = program(&world, &["call", "nothing"]).run().left_with(3);
+    assert!(piped.stderr.starts_with("not_found: "), "{piped:?}");
+    let table = program(&world, &["list"]).run().left_with(0);
+    assert!(!table.stdout.contains('\u{1b}'), "{table:?}");
+}

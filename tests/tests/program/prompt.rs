@@ -1,0 +1,148 @@
+//! Before a tool that writes, a person is asked at the terminal, while standard input and output stay free.
+
+use crate::program;
+use crate::terminal::Terminal;
+use palisade_tests::World;
+use palisade_tests::program::{Ran, finish};
+use std::process::{Child, Stdio};
+
+const QUESTION: &str = "Allow this call? [y/N] ";
+const WRITE: &str = r#"{"path": "made.txt", "content": "made"}"#;
+
+/// A call that waits at its question.
+#[track_caller]
+fn asked(world: &World, words: &[&str]) -> (Terminal, Child) {
+    let mut terminal = Terminal::new();
+    let child = terminal.start(world, words);
+    terminal.shows(QUESTION);
+    assert_eq!(world.read("made.txt"), None, "nothing is done before the answer");
+    (terminal, child)
+}
+
+#[track_caller]
+fn answered(world: &World, keys: &str) -> Ran {
+    let (mut terminal, child) = asked(world, &["call", "write_file", WRITE, "--json"]);
+    terminal.types(keys);
+    finish(child)
+}
+
+#[test]
+fn the_question_names_the_tool_its_class_its_input_what_it_changes_and_the_plugin() {
+    let world = World::new();
+    let (mut terminal, child) = asked(&world, &["call", "write_file", WRITE]);
+    terminal.types("y\n");
+    let ran = finish(child).left_with(0);
+    let transcript = terminal.transcript();
+    for part in ["write_file wants to run (class write)", "input: {", "would change: `made.txt`", "plugin: sha256:"] {
+        assert!(transcript.contains(part), "{part}: {transcript}");
+    }
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("Created `made.txt` (4 bytes).", ""));
+    assert_eq!(world.read("made.txt").as_deref(), Some("made"));
+}
+
+#[test]
+fn only_a_clear_yes_is_a_yes() {
+    for keys in ["y\n", "Y\n", "yes\n", " YES \n"] {
+        let world = World::new();
+        let _ = answered(&world, keys).left_with(0);
+        assert_eq!(world.read("made.txt").as_deref(), Some("made"), "{keys:?}");
+    }
+}
+
+#[test]
+fn everything_else_is_a_no() {
+    for keys in ["n\n", "\n", "no\n", "yep\n", "yes please\n", "да\n", "1\n", "\u{4}"] {
+        let world = World::new();
+        let result = answered(&world, keys).left_with(4).json();
+        assert_eq!(result["error"]["class"], "user_denied", "{keys:?}");
+        assert_eq!(world.read("made.txt"), None, "{keys:?}");
+    }
+}
+
+#[test]
+fn standard_input_is_the_input_and_never_the_answer() {
+    let world = World::new();
+    let mut terminal = Terminal::new();
+    let mut command = terminal.command(&world, &["call", "write_file", "-"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("the program can be started");
+    let mut stdin = child.stdin.take().expect("standard input is a pipe");
+    let input = format!("{WRITE}\n");
+    std::io::Write::write_all(&mut stdin, input.as_bytes()).expect("it can be written");
+    drop(stdin);
+    terminal.shows(QUESTION);
+    terminal.types("y\n");
+    let ran = finish(child).left_with(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("Created `made.txt` (4 bytes).", ""));
+}
+
+#[test]
+fn a_yes_on_standard_input_answers_nothing() {
+    let world = World::new();
+    let ran = program(&world, &["call", "write_file", WRITE]).stdin("y\ny\ny\n").run().left_with(4);
+    ran.complains(&["permission_denied:"]);
+    assert_eq!(world.read("made.txt"), None);
+}
+
+#[test]
+fn a_terminal_that_goes_away_is_no_yes() {
+    let world = World::new();
+    let (terminal, child) = asked(&world, &["call", "write_file", WRITE]);
+    drop(terminal);
+    let ran = finish(child);
+    assert!(matches!(ran.code, 4 | 129), "a refusal, or the end by the signal that a terminal leaves behind: {ran:?}");
+    assert_eq!((world.read("made.txt"), ran.stdout.as_str()), (None, ""));
+}
+
+#[test]
+fn ctrl_c_at_the_question_cancels_the_call() {
+    let world = World::new();
+    let result = answered(&world, "\u{3}").left_with(130).json();
+    assert_eq!(result["error"]["class"], "cancelled");
+    assert_eq!(world.read("made.txt"), None);
+}
+
+#[test]
+fn without_a_terminal_the_refusal_names_the_flag_and_the_setting() {
+    let world = World::new();
+    let ran = program(&world, &["call", "write_file", WRITE]).run().left_with(4);
+    ran.complains(&[
+        "permission_denied:",
+        "`--allow write`",
+        "[confirm.tools]",
+        "write_file = \"auto\"",
+        "palisade.toml",
+    ]);
+    let result = program(&world, &["call", "write_file", WRITE, "--json"]).run().left_with(4).json();
+    assert_eq!(result["error"]["detail"]["reason"], "no_confirmer");
+    assert_eq!(world.read("made.txt"), None);
+}
+
+#[test]
+fn a_tool_that_only_reads_is_not_asked_about() {
+    let world = World::new();
+    world.file("file", "text");
+    let terminal = Terminal::new();
+    let ran = finish(terminal.start(&world, &["call", "read_file", r#"{"path": "file"}"#])).left_with(0);
+    assert_eq!((ran.stdout.as_str(), terminal.transcript().as_str()), ("text", ""));
+}
+
+#[test]
+fn an_input_that_is_not_valid_is_refused_before_anybody_is_asked() {
+    let world = World::new();
+    let terminal = Terminal::new();
+    let _ = finish(terminal.start(&world, &["call", "write_file", "{}"])).left_with(6);
+    let escape = r#"{"path": "../x", "content": ""}"#;
+    let _ = finish(terminal.start(&world, &["call", "write_file", escape])).left_with(4);
+    assert_eq!(terminal.transcript(), "");
+}
+
+#[test]
+fn what_a_model_wrote_cannot_draw_on_the_terminal() {
+    let world = World::new();
+    let input = r#"{"path": "a\u001b[2J\u202e\rb.txt", "content": "\u001b]0;title\u0007\u009b2J"}"#;
+    let (mut terminal, child) = asked(&world, &["call", "write_file", input]);
+    terminal.types("n\n");
+    let _ = finish(child).left_with(4);
+    let transcript = terminal.transcript().replace("\r\n", "\n");
+    assert!(!transcript.contains(['\u{1b}', '\u{202e}', '\r', '\u{7}', '\u{9b}']), "{transcript:?}");
+}

@@ -1,0 +1,125 @@
+//! A terminal with the test at its other end, and the program in it.
+
+use ::terminal::event::{PollFd, PollFlags, poll};
+use ::terminal::fs::{Mode, OFlags, open};
+use ::terminal::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use ::terminal::termios::{Winsize, tcsetwinsize};
+use palisade_tests::program::{Ran, executable, finish};
+use palisade_tests::{World, guest};
+use std::fs::File;
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// How long a program may be silent while something is expected of it, in milliseconds.
+const PATIENCE: i32 = 60_000;
+
+/// A terminal. Whoever holds it sees what a person would see, and types.
+pub(crate) struct Terminal {
+    person: File,
+    program: File,
+    path: PathBuf,
+    seen: String,
+}
+
+impl Terminal {
+    #[track_caller]
+    pub(crate) fn new() -> Self {
+        let person =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal can be made");
+        grantpt(&person).expect("it can be given to oneself");
+        unlockpt(&person).expect("it can be unlocked");
+        let size = Winsize { ws_row: 25, ws_col: 160, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&person, size).expect("it has a size");
+        let name = ptsname(&person, Vec::new()).expect("it has a name");
+        let path = PathBuf::from(name.to_str().expect("its name is a path"));
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let program = open(&path, flags, Mode::empty()).expect("its other end can be opened");
+        Self { person: File::from(person), program: File::from(program), path, seen: String::new() }
+    }
+
+    /// The terminal as one of the program's three streams.
+    pub(crate) fn stream(&self) -> Stdio {
+        Stdio::from(self.program.try_clone().expect("a handle can be copied"))
+    }
+
+    /// The program with this terminal, its three streams being pipes as in a script.
+    pub(crate) fn command(&self, world: &World, words: &[&str]) -> Command {
+        let launcher = executable().with_file_name("in-terminal");
+        let mut command = Command::new(launcher);
+        command
+            .arg(&self.path)
+            .arg(executable())
+            .env_clear()
+            .envs(
+                ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"]
+                    .iter()
+                    .filter_map(|name| Some((name, std::env::var_os(name)?))),
+            )
+            .env("PALISADE_TEST_KEEP_TERMINAL", "1")
+            .env("PALISADE_CACHE", guest::cache())
+            .env("HOME", world.home())
+            .env("TERM", "xterm")
+            .current_dir(world.outer())
+            .arg("--workspace")
+            .arg(world.root())
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Starts the program as [`command`](Self::command) makes it.
+    #[track_caller]
+    pub(crate) fn start(&self, world: &World, words: &[&str]) -> Child {
+        self.command(world, words).spawn().expect("the program can be started")
+    }
+
+    /// Waits until the terminal shows this text.
+    #[track_caller]
+    pub(crate) fn shows(&mut self, text: &str) {
+        while !self.seen.contains(text) {
+            assert!(self.look(), "the terminal never shows {text:?}, but:\n{}", self.seen);
+        }
+    }
+
+    /// Types.
+    #[track_caller]
+    pub(crate) fn types(&mut self, keys: &str) {
+        std::io::Write::write_all(&mut self.person, keys.as_bytes()).expect("one can type");
+    }
+
+    /// Runs a program to its end, and gives back what the terminal has shown meanwhile.
+    #[track_caller]
+    pub(crate) fn run(self, mut command: Command) -> (Ran, String) {
+        let child = command.spawn().expect("the program can be started");
+        // A command keeps its streams open, and this terminal ends when nobody holds it any more.
+        drop(command);
+        let ran = finish(child);
+        (ran, self.transcript())
+    }
+
+    /// Everything that it has shown, once the program has ended.
+    pub(crate) fn transcript(self) -> String {
+        let Self { person, program, path, seen } = self;
+        // Without the program's end, the end of what is shown comes by itself.
+        drop(program);
+        let null = File::open("/dev/null").expect("there is a null device");
+        let mut rest = Self { person, program: null, path, seen };
+        while rest.look() {}
+        rest.seen
+    }
+
+    /// Takes in more of what is shown; false where nothing more comes.
+    fn look(&mut self) -> bool {
+        let mut ready = [PollFd::from_borrowed_fd(self.person.as_fd(), PollFlags::IN)];
+        if poll(&mut ready, PATIENCE).is_ok_and(|count| count == 0) {
+            return false;
+        }
+        let mut bytes = [0; 4096];
+        let count = std::io::Read::read(&mut self.person, &mut bytes).unwrap_or(0);
+        self.seen.push_str(&String::from_utf8_lossy(bytes.get(..count).unwrap_or_default()));
+        count > 0
+    }
+}

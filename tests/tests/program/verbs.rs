@@ -1,0 +1,162 @@
+//! The other verbs: `list`, `export`, `doctor`, `completions`.
+
+use crate::{program, with_guest};
+use palisade_tests::{World, guest};
+use serde_json::{Value, json};
+use std::fs;
+
+/// The tools that come with the host, in the order of their plugins.
+const SHIPPED: [&str; 8] =
+    ["calculate", "read_file", "list_dir", "write_file", "patch_file", "delete_file", "find_files", "search_files"];
+
+fn names(listed: &Value) -> Vec<&str> {
+    listed["tools"].as_array().expect("a list").iter().filter_map(|tool| tool["name"].as_str()).collect()
+}
+
+#[test]
+fn the_shipped_tools_are_listed_with_exactly_the_documented_keys() {
+    let world = World::new();
+    let listed = program(&world, &["list", "--json"]).run().left_with(0).json();
+    assert_eq!(names(&listed), SHIPPED);
+    assert_eq!(listed["rejected"], json!([]));
+    assert_eq!(listed.as_object().map(serde_json::Map::len), Some(2));
+    for tool in listed["tools"].as_array().expect("a list") {
+        let mut keys: Vec<&String> = tool.as_object().expect("an object").keys().collect();
+        keys.sort();
+        assert_eq!(keys, ["description", "digest", "name", "parameters", "plugin", "side_effects"]);
+        assert_eq!(tool["parameters"]["type"], "object");
+    }
+}
+
+#[test]
+fn the_table_has_a_line_for_each_tool() {
+    let world = World::new();
+    let ran = program(&world, &["list"]).run().left_with(0);
+    let first: Vec<&str> = ran.stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(first, [&["TOOL"][..], &SHIPPED].concat());
+    let none = program(&world, &["list", "--no-builtin"]).run().left_with(0);
+    assert!(none.stdout.starts_with("There are no tools"), "{none:?}");
+}
+
+#[test]
+fn a_rejected_plugin_is_no_failure_but_is_told_and_the_others_work() {
+    let world = World::new();
+    fs::write(world.plugins().join("bad.wasm"), "nothing").expect("a file can be written");
+    fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("good.wasm")).expect("a file can be copied");
+    let list = |words: &[&str]| {
+        program(&world, words).args(["--no-builtin", "--plugins"]).args([world.plugins()]).run().left_with(0)
+    };
+    let ran = list(&["list", "--json"]);
+    ran.complains(&["rejected ", "bad.wasm: "]);
+    let listed = ran.json();
+    assert_eq!(listed["rejected"].as_array().map(Vec::len), Some(1));
+    assert!(listed["rejected"][0]["file"].as_str().is_some_and(|file| file.ends_with("bad.wasm")), "{listed:#}");
+    assert!(listed["rejected"][0]["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{listed:#}");
+    assert_eq!(listed["tools"][0]["plugin"], "good");
+    list(&["list"]).complains(&["rejected "]);
+    list(&["export", "--format", "openai"]).complains(&["rejected "]);
+}
+
+#[test]
+fn a_call_of_a_tool_that_is_missing_tells_which_plugins_were_rejected() {
+    let world = World::new();
+    fs::write(world.plugins().join("bad.wasm"), "nothing").expect("a file can be written");
+    let ran = program(&world, &["call", "from_bad", "--plugins"]).args([world.plugins()]).run().left_with(3);
+    ran.complains(&["rejected ", "bad.wasm: ", "not_found:"]);
+}
+
+#[test]
+fn each_format_is_one_json_value_with_every_tool() {
+    let world = World::new();
+    for (format, pointer) in [
+        ("openai", "/7/function/name"),
+        ("openai-responses", "/7/name"),
+        ("anthropic", "/7/name"),
+        ("mcp", "/tools/7/name"),
+    ] {
+        let exported = program(&world, &["export", "--format", format]).run().left_with(0).json();
+        assert_eq!(exported.pointer(pointer), Some(&json!("search_files")), "{format}: {exported:#}");
+    }
+    let gemini = program(&world, &["export", "--format", "gemini"]).run().left_with(0).stdout;
+    assert!(SHIPPED.iter().all(|name| gemini.contains(&format!("\"name\": \"{name}\""))), "{gemini}");
+}
+
+#[test]
+fn what_a_format_cannot_carry_is_told_on_standard_error() {
+    let world = World::new();
+    let words = ["export", "--format", "openai"];
+    let ran = program(&world, &words).run().left_with(0);
+    ran.complains(&["read_file: `format` at `/properties/path` becomes a sentence"]);
+    assert!(!ran.stdout.contains("\"format\""), "{}", ran.stdout);
+    let mcp = program(&world, &["export", "--format", "mcp"]).run().left_with(0);
+    assert_eq!(mcp.stderr, "", "MCP carries everything");
+}
+
+#[test]
+fn strict_makes_every_schema_closed_and_every_property_required() {
+    let world = World::new();
+    let exported = program(&world, &["export", "--format", "openai", "--strict"]).run().left_with(0).json();
+    for tool in exported.as_array().expect("a list") {
+        let parameters = &tool["function"]["parameters"];
+        assert_eq!(
+            (&tool["function"]["strict"], &parameters["additionalProperties"]),
+            (&json!(true), &json!(false)),
+            "{tool:#}"
+        );
+        let properties = parameters["properties"].as_object().map(serde_json::Map::len);
+        assert_eq!(parameters["required"].as_array().map(Vec::len), properties, "{tool:#}");
+    }
+}
+
+#[test]
+fn doctor_says_of_each_thing_what_it_found_and_what_to_do() {
+    let world = World::new();
+    let checks = program(&world, &["doctor", "--json"]).run().left_with(0).json();
+    for check in checks["checks"].as_array().expect("a list") {
+        assert!(check["name"].is_string() && check["found"].is_string(), "{check:#}");
+        assert!(["ok", "note", "bad"].iter().any(|state| check["state"] == *state), "{check:#}");
+        assert_eq!(check["advice"].is_null(), check["state"] == "ok", "{check:#}");
+    }
+    let text = program(&world, &["doctor"]).run().left_with(0).stdout;
+    for name in ["engine", "cache", "workspace", "landlock", "toolchain", "target"] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+}
+
+#[test]
+fn there_are_completions_for_each_shell_wherever_one_is() {
+    let world = World::new();
+    fs::remove_dir(world.root()).expect("it can be removed");
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let ran = program(&world, &["completions", shell]).run().left_with(0);
+        assert!(ran.stdout.contains("palisade") && ran.stdout.contains("doctor") && ran.stderr.is_empty(), "{shell}");
+    }
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    let world = World::new();
+    let help = program(&world, &["--help"]).run().left_with(0);
+    assert!(help.stdout.contains("Exit codes: 0 ok") && help.stderr.is_empty(), "{help:?}");
+    for verb in ["list", "inspect", "call", "export", "config", "doctor", "completions"] {
+        assert!(help.stdout.contains(verb), "{verb}");
+        assert_ne!(program(&world, &[verb, "--help"]).run().left_with(0).stdout, "");
+    }
+    assert!(program(&world, &["--version"]).run().left_with(0).stdout.starts_with("palisade 0."));
+}
+
+#[test]
+fn every_verb_with_json_prints_one_json_value_also_with_a_guest_that_says_much() {
+    let world = World::new();
+    for words in [
+        &["list", "--json"][..],
+        &["inspect", "speak", "--json"],
+        &["call", "speak", "--json"],
+        &["export", "-f", "mcp", "--json"],
+        &["config", "show", "--json"],
+        &["doctor", "--json"],
+    ] {
+        let ran = with_guest(&world, guest::CONTRACT_HOST, words).args(["--verbose"]).run().left_with(0);
+        assert!(ran.json().is_object(), "{words:?}: {ran:?}");
+    }
+}

@@ -1,0 +1,30 @@
+//! The promise of registries and results: what a program that embeds the host can rely on, on tools of plugins and on native ones alike.
+
+#[path = "registry/calls.rs"]
+mod calls;
+#[path = "registry/collection.rs"]
+mod collection;
+#[path = "registry/definition.rs"]
+mod definition;
+#[path = "registry/results.rs"]
+mod results;
+
+use palisade::Host;
+use palisade_tests::guest::{CONTRACT_DEFINITIONS, CONTRACT_OUTCOME};
+use palisade_tests::{Case, World};
+
+/// A host with the five tools of a plugin.
+fn host() -> (World, Host) {
+    let case = Case::new(CONTRACT_DEFINITIONS, "bare");
+    let world = case.world();
+    let host = case.builder(&world).build().unwrap();
+    (world, host)
+}
+
+/// A host whose plugin fills every field of a result.
+fn reporting() -> (World, Host) {
+    let case = Case::new(CONTRACT_OUTCOME, "report");
+    let world = case.world();
+    let host = case.builder(&world).build().unwrap();
+    (world, host)
+}

@@ -1,0 +1,131 @@
+//! Calls as a program makes them: they never fail, and say what went wrong in a form to match on.
+
+use palisade::tool::{ExecutionKind, PermissionReason};
+use palisade::{Call, ErrorKind, Host, ToolOutput, ToolResult};
+use palisade_tests::case::block_on;
+use palisade_tests::guest::{CONTRACT_END, CONTRACT_ERRORS};
+use palisade_tests::native::Native;
+use palisade_tests::{Case, Guest, World};
+use serde_json::{Value, json};
+
+use super::host;
+
+fn call(host: &Host, tool: &str, input: &str) -> ToolResult {
+    block_on(host.dispatch(host.session(), Call::new(tool, input)))
+}
+
+fn host_of(guest: Guest) -> (World, Host) {
+    let case = Case::new(guest, "any");
+    let world = case.world();
+    let host = case.builder(&world).build().unwrap();
+    (world, host)
+}
+
+#[test]
+fn whatever_goes_wrong_is_in_the_result() {
+    let ((_a, definitions), (_b, ends), (_c, errors)) = (host(), host_of(CONTRACT_END), host_of(CONTRACT_ERRORS));
+    let panics = Native::new("panics", |_, _| panic!("this is part of the test"));
+    definitions.registry().register(panics.factory()).unwrap();
+    let fails = Native::new("fails", |_, _| Err("it broke".to_owned().into()));
+    definitions.registry().register(fails.factory()).unwrap();
+    for (host, tool, input, class) in [
+        (&definitions, "no_such_tool", "{}", "not_found"),
+        (&definitions, "every_field", r#"{"count": "x"}"#, "validation_error"),
+        (&definitions, "every_field", "not JSON", "validation_error"),
+        (&definitions, "writes", "{}", "permission_denied"),
+        (&definitions, "panics", "{}", "execution_error"),
+        (&definitions, "fails", "{}", "execution_error"),
+        (&ends, "end", r#"{"how": "panic"}"#, "execution_error"),
+        (&ends, "end", r#"{"how": "exit-0"}"#, "execution_error"),
+        (&errors, "fail", r#"{"with": "failed"}"#, "execution_error"),
+    ] {
+        let result = call(host, tool, input);
+        assert_eq!(result.error().map(|error| error.class().as_str()), Some(class), "{tool} {input}");
+        palisade_tests::uniform::check_shape(&result.to_json());
+    }
+    assert_eq!(call(&definitions, "bare", "{}").output().as_deref(), Some("bare"), "and the host goes on");
+}
+
+#[test]
+fn errors_can_be_matched_on_with_field_and_reason() {
+    let ((_a, host), (_b, errors)) = (host(), host_of(CONTRACT_ERRORS));
+    let missing = call(&host, "evry_field", "{}");
+    assert!(
+        matches!(missing.error().unwrap().kind(), ErrorKind::NotFound { nearest, .. } if nearest == &["every_field"])
+    );
+    let invalid = call(&host, "every_field", r#"{"count": -1}"#);
+    let [violation] = invalid.error().unwrap().errors() else { panic!("{invalid}") };
+    assert_eq!(violation.pointer, "/count");
+    let denied = call(&host, "writes", "{}");
+    let no_confirmer = PermissionReason::NoConfirmer;
+    assert!(
+        matches!(denied.error().unwrap().kind(), ErrorKind::PermissionDenied { reason, .. } if *reason == no_confirmer)
+    );
+    let own = call(&errors, "fail", r#"{"with": "invalid-input"}"#);
+    assert!(matches!(
+        own.error().unwrap().kind(),
+        ErrorKind::Execution { kind: ExecutionKind::InvalidInput, field: Some(field), .. } if field == "with"
+    ));
+}
+
+#[test]
+fn an_error_says_whether_another_try_may_help() {
+    let ((_a, host), (_b, ends)) = (host(), host_of(CONTRACT_END));
+    let recoverable = |result: ToolResult| result.error().unwrap().is_recoverable();
+    assert!(recoverable(call(&host, "evry_field", "{}")));
+    assert!(recoverable(call(&host, "every_field", "[]")));
+    assert!(!recoverable(call(&host, "writes", "{}")));
+    assert!(!recoverable(call(&ends, "end", r#"{"how": "panic"}"#)));
+}
+
+#[test]
+fn an_error_names_its_call_and_its_tool_and_a_blank_name_is_unnamed() {
+    let (_world, host) = host();
+    let named = block_on(host.dispatch(host.session(), Call::new("no_such_tool", "{}").with_id("tu_9")));
+    let error = named.error().unwrap();
+    assert_eq!((error.call_id().as_str(), error.tool_name()), ("tu_9", "no_such_tool"));
+    for blank in ["", "  ", "\n"] {
+        let result = call(&host, blank, "{}");
+        assert_eq!((result.tool(), result.error().unwrap().tool_name()), ("<unnamed>", "<unnamed>"), "{blank:?}");
+    }
+}
+
+#[test]
+fn a_failure_inside_the_host_is_not_for_the_user_and_a_panics_text_stays_in_the_log() {
+    let (_world, host) = host();
+    host.registry().register(Native::new("panics", |_, _| panic!("a secret of the developer")).factory()).unwrap();
+    let result = call(&host, "panics", "{}");
+    assert!(!result.error().unwrap().is_user_visible());
+    assert!(!result.to_json().to_string().contains("secret"));
+}
+
+#[test]
+fn the_context_of_a_call_may_be_left_out_and_reaches_a_native_tool_as_it_is() {
+    let (_world, host) = host();
+    let gives_back = Native::new("context", |_, context| Ok(ToolOutput::text(context.caller().context.to_string())));
+    host.registry().register(gives_back.factory()).unwrap();
+    assert_eq!(call(&host, "context", "{}").output().as_deref(), Some("{}"));
+    let opaque: Value = json!({"anything": [1, {"at": "all"}]});
+    let result = block_on(host.call("context", json!({}), opaque.clone()));
+    assert_eq!(result.output().as_deref(), Some(&*opaque.to_string()));
+}
+
+#[test]
+fn a_native_tool_learns_where_its_workspace_is() {
+    let (world, host) = host();
+    let place =
+        Native::new("place", |_, context| Ok(ToolOutput::text(context.workspace().root().display().to_string())));
+    host.registry().register(place.factory()).unwrap();
+    let root = world.root().canonicalize().unwrap();
+    assert_eq!(call(&host, "place", "{}").output().as_deref(), root.to_str());
+}
+
+#[test]
+fn a_host_needs_no_tool_of_its_own_and_takes_any() {
+    let world = World::new();
+    let host = Host::builder().workspace(world.root()).shipped(palisade::Shipped::LeftOut).build().unwrap();
+    assert!(host.registry().is_empty());
+    assert_eq!(call(&host, "read_file", "{}").error().map(|error| error.class().as_str()), Some("not_found"));
+    host.registry().register(palisade_tests::native::echo("read_file")).unwrap();
+    assert_eq!(call(&host, "read_file", "{}").output().as_deref(), Some("read_file"));
+}

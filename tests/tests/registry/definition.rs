@@ -1,0 +1,69 @@
+//! What a definition is, and what can be asked of it without calling anything.
+
+use palisade::{Definition, DefinitionError, SideEffects, Tool};
+use palisade_tests::native::echo;
+use serde_json::json;
+
+use super::host;
+
+#[test]
+fn a_definition_has_name_description_and_parameters() {
+    let (_world, host) = host();
+    let tool = host.registry().get("every_field").unwrap();
+    let definition = tool.definition();
+    assert_eq!(definition.name().as_str(), "every_field");
+    assert!(definition.description().starts_with("Has every field."));
+    assert_eq!(definition.parameters()["properties"]["count"]["type"], "integer");
+}
+
+#[test]
+fn a_definition_never_changes_under_who_holds_it() {
+    let (_world, host) = host();
+    let held = host.registry().get("bare").unwrap().definition().clone();
+    let before = held.to_json();
+    let changed = held.clone().with_title("Another").unwrap();
+    assert_eq!((held.title(), changed.title()), (None, Some("Another")));
+    host.registry().unregister("bare").unwrap();
+    assert_eq!(held.to_json(), before);
+}
+
+#[test]
+fn the_plain_form_has_exactly_three_fields() {
+    let (_world, host) = host();
+    let plain = host.registry().get("bare").unwrap().definition().to_json();
+    let keys: Vec<&String> = plain.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["description", "name", "parameters"]);
+}
+
+#[test]
+fn an_input_can_be_checked_without_a_call() {
+    let (_world, host) = host();
+    let tool = host.registry().get("every_field").unwrap();
+    assert!(tool.definition().validate_params(&json!({"count": 1})).is_ok());
+    let wrong = tool.definition().validate_params(&json!({"count": "one"})).unwrap_err();
+    let [violation] = wrong.as_slice() else { panic!("{wrong}") };
+    assert_eq!(violation.pointer, "/count");
+    assert!(!violation.reason.is_empty());
+}
+
+#[test]
+fn a_definition_that_breaks_a_rule_cannot_be_made() {
+    let make = |name: &str, description: &str, schema| Definition::new(name, description, SideEffects::None, schema);
+    let object = || json!({"type": "object"});
+    assert!(matches!(make("Not-a-name", "A tool.", object()), Err(DefinitionError::Name(_))));
+    assert!(matches!(make("t", " ", object()), Err(DefinitionError::Text { part: "description", .. })));
+    assert!(matches!(make("t", "A tool.", json!({"type": "string"})), Err(DefinitionError::Input(_))));
+}
+
+#[test]
+fn a_tool_says_of_itself_what_its_definition_says_and_can_be_sent_between_threads() {
+    fn can_be_shared<T: Send + Sync + ?Sized>(_: &T) {}
+    let (_world, host) = host();
+    let (plugin, native) = (host.registry().get("bare").unwrap().instantiate(), echo("native")());
+    for (tool, name) in [(plugin, "bare"), (native, "native")] {
+        can_be_shared::<dyn Tool>(&*tool);
+        assert_eq!((tool.name(), tool.definition().name().as_str()), (name, name));
+        assert_eq!(tool.description(), tool.definition().description());
+        assert_eq!(tool.parameters(), tool.definition().parameters());
+    }
+}

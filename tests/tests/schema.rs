@@ -1,0 +1,46 @@
+//! The promise of schemas: a plugin's are checked when it is loaded, against a documented subset, and no input reaches a tool that breaks them.
+
+#[path = "schema/accepted.rs"]
+mod accepted;
+#[path = "schema/refused.rs"]
+mod refused;
+#[path = "schema/typed.rs"]
+mod schema_typed;
+#[path = "schema/validated.rs"]
+mod validated;
+
+use palisade::{CacheMode, Host, Shipped};
+use palisade_tests::guest::cache;
+use palisade_tests::wat::Told;
+use palisade_tests::{Case, Plugins, Wat, World, is_tested};
+use serde_json::Value;
+
+palisade_tests::foreach_schema!(is_tested);
+
+/// A plugin whose one tool has this schema.
+fn plugin(schema: &Value) -> Vec<u8> {
+    Wat::new(Told::new("raw").with_input(schema.to_string())).build()
+}
+
+/// Why plugins with these schemas are refused; the empty text where one is loaded. All are loaded at once, each from a file of its own.
+fn reasons(schemas: &[Value]) -> Vec<String> {
+    let world = World::new();
+    for (number, schema) in schemas.iter().enumerate() {
+        let tool = Told::new(&format!("tool_{number:04}")).with_input(schema.to_string());
+        std::fs::write(world.plugins().join(format!("{number:04}.wasm")), Wat::new(tool).build()).unwrap();
+    }
+    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let host = builder.cache(CacheMode::Directory(cache())).build().unwrap();
+    let reason = |number: usize| {
+        let refused = host.rejected().iter().find(|rejected| rejected.file.ends_with(&format!("/{number:04}.wasm")));
+        let loaded = host.registry().has(&format!("tool_{number:04}"));
+        assert_eq!(refused.is_none(), loaded, "a plugin is loaded or refused, and never both");
+        refused.map(|rejected| rejected.reason.clone()).unwrap_or_default()
+    };
+    (0..schemas.len()).map(reason).collect()
+}
+
+/// A call of a tool with this schema, through both doors.
+fn call(schema: &Value, input: &str) -> Case {
+    Case::new(Plugins::Component("raw".to_owned(), plugin(schema)), "raw").text(input)
+}

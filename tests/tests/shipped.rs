@@ -1,0 +1,34 @@
+//! The promise of the tools that come with the host: each does what its description says, as WebAssembly, through the library and the program alike.
+
+#[path = "shipped/calculate.rs"]
+mod calculate;
+#[path = "shipped/delete.rs"]
+mod delete;
+#[path = "shipped/every.rs"]
+mod every;
+#[path = "shipped/find.rs"]
+mod find;
+#[path = "shipped/list.rs"]
+mod list;
+#[path = "shipped/patch.rs"]
+mod patch;
+#[path = "shipped/read.rs"]
+mod read;
+#[path = "shipped/search.rs"]
+mod search;
+#[path = "shipped/write.rs"]
+mod write;
+
+use palisade::SideEffects;
+use palisade_tests::{Case, Plugins};
+use serde_json::Value;
+
+/// A call of a shipped tool.
+fn call(tool: &str, input: Value) -> Case {
+    Case::new(Plugins::Shipped, tool).input(input)
+}
+
+/// A call of one that writes, allowed.
+fn allowed(tool: &str, input: Value) -> Case {
+    call(tool, input).allow(SideEffects::Write)
+}

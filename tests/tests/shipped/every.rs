@@ -1,0 +1,107 @@
+//! What holds for all of the shipped tools.
+
+use crate::{allowed, call};
+use palisade::{Host, SideEffects};
+use palisade_tests::case::block_on;
+use palisade_tests::{Case, Plugins, World, guest};
+use serde_json::{Value, json};
+
+/// Each tool with its class, and an input that suits it.
+fn tools() -> [(&'static str, SideEffects, Value); 8] {
+    [
+        ("calculate", SideEffects::None, json!({"expression": "1"})),
+        ("read_file", SideEffects::Read, json!({"path": "f"})),
+        ("list_dir", SideEffects::Read, json!({})),
+        ("write_file", SideEffects::Write, json!({"path": "f", "content": "new"})),
+        ("patch_file", SideEffects::Write, json!({"path": "f", "old": "old", "new": "new"})),
+        ("delete_file", SideEffects::Write, json!({"path": "f"})),
+        ("find_files", SideEffects::Read, json!({"pattern": "*"})),
+        ("search_files", SideEffects::Read, json!({"pattern": "old"})),
+    ]
+}
+
+fn host(world: &World) -> Host {
+    Case::new(Plugins::Shipped, "").builder(world).build().expect("the host can be built")
+}
+
+#[test]
+fn there_are_eight_of_the_documented_classes() {
+    let world = World::new();
+    let host = host(&world);
+    assert!(host.rejected().is_empty());
+    assert_eq!(host.registry().tools().len(), tools().len());
+    for (name, class, _) in tools() {
+        let tool = host.registry().get(name).expect("it is there");
+        assert_eq!(tool.definition().side_effects(), class, "{name}");
+        assert!(!tool.definition().description().is_empty() && tool.definition().title().is_some(), "{name}");
+    }
+}
+
+#[test]
+fn each_works_and_only_those_of_class_write_change_anything() {
+    for (name, class, input) in tools() {
+        let seen = allowed(name, input)
+            .arrange(|world| {
+                world.file("f", "old");
+            })
+            .check();
+        assert_eq!(seen.result["success"], true, "{name}: {:#}", seen.result);
+        if class == SideEffects::Write {
+            seen.modified(&["f"]);
+        } else {
+            seen.changed_nothing().modified(&[]);
+        }
+    }
+}
+
+#[test]
+fn each_refuses_an_input_that_is_no_object() {
+    for (name, _, _) in tools() {
+        let seen = call(name, json!(["f"])).check_library(|call| call);
+        let _ = seen.error("validation_error");
+    }
+}
+
+#[test]
+fn each_ignores_a_field_that_it_does_not_know() {
+    for (name, _, mut input) in tools() {
+        input["reason"] = json!("the model says why");
+        let seen = allowed(name, input)
+            .arrange(|world| {
+                world.file("f", "old");
+            })
+            .check_library(|call| call);
+        assert_eq!(seen.result["success"], true, "{name}: {:#}", seen.result);
+    }
+}
+
+#[test]
+fn a_tool_of_class_read_cannot_write_whatever_its_code_does() {
+    for op in ["create", "write", "append", "truncate", "mkdir", "unlink", "rename", "link"] {
+        let input = json!({"op": op, "path": if op == "create" || op == "mkdir" { "new" } else { "f" }, "to": "new"});
+        let seen = Case::new(guest::CONTAINMENT_FILES, "in_read")
+            .input(input)
+            .arrange(|world| {
+                world.file("f", "old");
+            })
+            .check();
+        assert_eq!(seen.result["success"], false, "{op}");
+        seen.changed_nothing();
+    }
+}
+
+#[test]
+fn each_call_starts_afresh_and_leaves_no_temporary_file() {
+    let world = World::new();
+    let host = Case::new(Plugins::Shipped, "")
+        .allow(SideEffects::Write)
+        .builder(&world)
+        .build()
+        .expect("the host can be built");
+    for number in 0..20 {
+        let input = json!({"path": "f", "content": number.to_string()});
+        assert!(block_on(host.call("write_file", input, json!({}))).is_success());
+        assert_eq!(world.read("f"), Some(number.to_string()));
+    }
+    assert_eq!(world.inside().len(), 1);
+}

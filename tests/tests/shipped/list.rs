@@ -1,0 +1,71 @@
+//! `list_dir`: one directory, one entry a line.
+
+use crate::call;
+use serde_json::json;
+
+#[test]
+fn entries_are_sorted_and_marked_by_their_kind() {
+    let seen = call("list_dir", json!({}))
+        .arrange(|world| {
+            world.file("b.txt", "12345").file(".hidden", "").folder("a").file("a/inner", "x").link("c", "@/secret.txt");
+        })
+        .check();
+    assert_eq!(seen.output(), ".hidden (0 bytes)\na/\nb.txt (5 bytes)\nc@\n");
+    seen.changed_nothing().modified(&[]);
+}
+
+#[test]
+fn a_directory_below_is_listed_and_an_empty_one_says_so() {
+    let below = call("list_dir", json!({"path": "a/b"})).arrange(|world| {
+        world.file("a/b/c", "1");
+    });
+    assert_eq!(below.check().output(), "c (1 bytes)\n");
+    assert_eq!(call("list_dir", json!({})).check().output(), "[`.` is empty]");
+}
+
+#[test]
+fn what_is_no_directory_or_not_there_is_refused() {
+    let file = call("list_dir", json!({"path": "file"}))
+        .arrange(|world| {
+            world.file("file", "");
+        })
+        .check();
+    assert!(file.message("execution_error").contains("`file` is not a directory; use read_file"), "{:#}", file.result);
+    let missing = call("list_dir", json!({"path": "missing"})).check();
+    assert_eq!(missing.kind(), "not-found");
+    let _ = call("list_dir", json!({"path": ".."})).check().error("permission_denied");
+    let out = call("list_dir", json!({"path": "out"}))
+        .arrange(|world| {
+            world.link("out", "@/outside");
+        })
+        .check();
+    let _ = out.error("permission_denied");
+}
+
+#[test]
+fn at_most_a_thousand_are_shown_and_a_last_line_counts_them_all() {
+    let seen = call("list_dir", json!({}))
+        .arrange(|world| {
+            (0..1_203).for_each(|number| {
+                world.file(&format!("{number:04}"), "");
+            })
+        })
+        .check();
+    let lines: Vec<&str> = seen.output().lines().collect();
+    assert_eq!((lines.len(), lines[0], lines[999]), (1_001, "0000 (0 bytes)", "0999 (0 bytes)"));
+    assert!(
+        lines[1_000].starts_with("[1000 of 1203 entries shown; see the others with find_files"),
+        "{}",
+        lines[1_000]
+    );
+}
+
+#[test]
+fn a_name_with_a_line_break_is_still_one_line() {
+    let seen = call("list_dir", json!({}))
+        .arrange(|world| {
+            world.file("a\nb\u{1b}", "");
+        })
+        .check();
+    assert_eq!(seen.output(), "a\\nb\\u{1b} (0 bytes)\n");
+}
