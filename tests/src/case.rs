@@ -140,7 +140,7 @@ impl Case {
     #[track_caller]
     pub fn check_library(self, change: impl FnOnce(Call) -> Call) -> Seen {
         let world = self.world();
-        let run = self.call(world, Recorder::default(), change);
+        let run = self.call(world, &Recorder::default(), change);
         Seen::alone(run)
     }
 
@@ -153,7 +153,7 @@ impl Case {
     #[track_caller]
     pub fn check_heard(self, recorder: Recorder, change: impl FnOnce(Call) -> Call) -> Seen {
         let world = self.world();
-        let run = self.call(world, recorder, change);
+        let run = self.call(world, &recorder, change);
         Seen::alone(run)
     }
 
@@ -220,11 +220,11 @@ impl Case {
 
     #[track_caller]
     fn in_library(&self) -> Run {
-        self.call(self.world(), Recorder::default(), |call| call)
+        self.call(self.world(), &Recorder::default(), |call| call)
     }
 
     #[track_caller]
-    fn call(&self, world: World, recorder: Recorder, change: impl FnOnce(Call) -> Call) -> Run {
+    fn call(&self, world: World, recorder: &Recorder, change: impl FnOnce(Call) -> Call) -> Run {
         let builder = self.builder(&world).subscriber(Arc::new(recorder.clone()));
         let host = builder.build().expect("the host can be built");
         assert!(host.rejected().is_empty(), "a plugin of the case was rejected: {:?}", host.rejected());

@@ -4,11 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use palisade::{Event, Subscriber};
 
+/// What happens at each event.
+type Reaction = Arc<dyn Fn(&Event) + Send + Sync>;
+
 /// Keeps every event.
 #[derive(Clone, Default)]
 pub struct Recorder {
     heard: Arc<Mutex<Vec<Event>>>,
-    react: Option<Arc<dyn Fn(&Event) + Send + Sync>>,
+    react: Option<Reaction>,
 }
 
 impl Recorder {

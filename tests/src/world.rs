@@ -117,7 +117,9 @@ impl World {
         let own = self.outer().join("secret.txt");
         found.insert(own.clone(), describe(&own));
         let entries = fs::read_dir(self.outer()).into_iter().flatten().flatten();
-        entries.for_each(|entry| drop(found.entry(entry.path()).or_insert_with(|| "entry".to_owned())));
+        for entry in entries {
+            found.entry(entry.path()).or_insert_with(|| "entry".to_owned());
+        }
         found
     }
 

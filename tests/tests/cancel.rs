@@ -1,4 +1,5 @@
 //! The promise of cancellation: at any instant a call can be stopped, it then ends soon, with one result and one terminal event.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "cancel/around.rs"]
 mod around;

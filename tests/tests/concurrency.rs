@@ -1,4 +1,5 @@
 //! The promise of isolation in time: calls at once share nothing, registries are read without waiting, and each call has an instance of its own.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "concurrency/calls.rs"]
 mod concurrency_count;

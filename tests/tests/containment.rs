@@ -2,6 +2,7 @@
 //!
 //! Every attempt is refused inside the guest, and checked from outside: each world has a canary beside its workspace, and the harness compares it
 //! before and after every run, and searches every result for what it says. Beside each attempt stands its legitimate twin, which succeeds.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "containment/classes.rs"]
 mod classes;

@@ -1,4 +1,5 @@
 //! The promise of the contract: every item of `wit/` does what its documentation says, seen from the library and from the program alike.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "contract/content.rs"]
 mod contract_content;

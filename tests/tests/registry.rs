@@ -1,4 +1,5 @@
 //! The promise of registries and results: what a program that embeds the host can rely on, on tools of plugins and on native ones alike.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "registry/calls.rs"]
 mod calls;

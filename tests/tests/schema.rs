@@ -1,4 +1,5 @@
 //! The promise of schemas: a plugin's are checked when it is loaded, against a documented subset, and no input reaches a tool that breaks them.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "schema/accepted.rs"]
 mod accepted;

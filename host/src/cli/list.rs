@@ -5,7 +5,7 @@ use super::exit::{Exit, Failure};
 use super::{open, output, style};
 use crate::host::Host;
 use crate::registry::{Origin, Registered};
-use crate::tool::text::elided;
+use crate::tool::text::visible;
 use serde_json::{Value, json};
 
 pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
@@ -70,9 +70,16 @@ fn row(tool: &Registered) -> Vec<String> {
     ]
 }
 
+/// How much of a description is listed, in characters.
+const SUMMARY: usize = 90;
+
 /// The first sentence says what a tool does; the rest is for the model that calls it.
 fn first_sentence(description: &str) -> String {
-    let line = description.split("\n\n").next().unwrap_or_default().replace('\n', " ");
-    let sentence = line.split_once(". ").map_or(line.as_str(), |(first, _)| first);
-    elided(sentence.trim_end_matches('.'), 90)
+    let line = visible(&description.split("\n\n").next().unwrap_or_default().replace(['\n', '\t'], " "));
+    let sentence = line.split_once(". ").map_or(line.as_str(), |(first, _)| first).trim_end_matches('.');
+    if sentence.chars().count() <= SUMMARY {
+        return sentence.to_owned();
+    }
+    let head: String = sentence.chars().take(SUMMARY).collect();
+    format!("{} …", head.rsplit_once(' ').map_or(head.as_str(), |(whole, _)| whole))
 }

@@ -10,7 +10,7 @@ use crate::registry::Registry;
 use crate::sandbox::{Cache, CacheError, EngineError, Limits, Sandbox, limits};
 use crate::session::Session;
 use crate::workspace::{Workspace, WorkspaceError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -133,7 +133,7 @@ impl HostBuilder {
     pub fn build(self) -> Result<Host, BuildError> {
         check(&self.limits)?;
         let workspace = Arc::new(Workspace::open(&self.workspace.unwrap_or_else(|| PathBuf::from(".")))?);
-        let sandbox = Sandbox::new(open_cache(self.cache)?)?;
+        let sandbox = Sandbox::new(open_cache(self.cache, &workspace)?)?;
         let registry = Registry::new();
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
         let loaded = plugins::load(&self.sources, &sandbox, self.limits, &registry, &observer)?;
@@ -162,6 +162,12 @@ pub enum BuildError {
     /// The cache directory cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
+    /// The cache lies where tools could reach it.
+    #[error("the cache of compiled code `{}` lies inside the workspace, where tools could read its key; set PALISADE_CACHE to a directory elsewhere, or to off", cache.display())]
+    CacheInWorkspace {
+        /// Where it lies.
+        cache: PathBuf,
+    },
     /// This machine cannot run WebAssembly.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -188,17 +194,26 @@ fn check(given: &Limits) -> Result<(), BuildError> {
 }
 
 /// The default directory is a convenience: where it cannot be had, every start compiles, and the log says so.
-fn open_cache(mode: CacheMode) -> Result<Cache, BuildError> {
+///
+/// A cache inside the workspace is not used: a tool could read its key, and compiled code is run as it is.
+fn open_cache(mode: CacheMode, workspace: &Workspace) -> Result<Cache, BuildError> {
     match mode {
         CacheMode::Off => Ok(Cache::off()),
-        CacheMode::Directory(directory) => Ok(Cache::open(&directory)?),
-        CacheMode::Default => Ok(match default_cache() {
-            Some(directory) => Cache::open(&directory).unwrap_or_else(|error| {
-                tracing::warn!("{error}");
+        CacheMode::Directory(directory) => outside(Cache::open(&directory)?, workspace),
+        CacheMode::Default => Ok(default_cache().map_or_else(Cache::off, |directory| {
+            let cache = Cache::open(&directory).map_err(BuildError::from).and_then(|cache| outside(cache, workspace));
+            cache.unwrap_or_else(|error| {
+                tracing::warn!("every start compiles: {error}");
                 Cache::off()
-            }),
-            None => Cache::off(),
-        }),
+            })
+        })),
+    }
+}
+
+fn outside(cache: Cache, workspace: &Workspace) -> Result<Cache, BuildError> {
+    match cache.dir().map(Path::canonicalize) {
+        Some(Ok(real)) if real.starts_with(workspace.root()) => Err(BuildError::CacheInWorkspace { cache: real }),
+        _ => Ok(cache),
     }
 }
 
@@ -207,4 +222,23 @@ pub(crate) fn default_cache() -> Option<PathBuf> {
     use etcetera::BaseStrategy as _;
     let base = etcetera::choose_base_strategy().ok()?.cache_dir();
     base.is_absolute().then(|| base.join("palisade").join("compiled"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
+    use super::*;
+
+    #[test]
+    fn a_cache_that_tools_could_reach_is_refused() {
+        let outer = tempfile::tempdir().unwrap();
+        let (inside, beside) = (outer.path().join("ws/cache"), outer.path().join("cache"));
+        std::fs::create_dir(outer.path().join("ws")).unwrap();
+        let build = |cache: &Path| {
+            let mode = CacheMode::Directory(cache.to_owned());
+            Host::builder().workspace(outer.path().join("ws")).shipped(Shipped::LeftOut).cache(mode).build().map(drop)
+        };
+        assert!(matches!(build(&inside), Err(BuildError::CacheInWorkspace { .. })));
+        assert!(build(&beside).is_ok());
+    }
 }

@@ -1,12 +1,14 @@
 //! Many calls of one tool, at once and one after another.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use palisade::{Call, Host, SideEffects, ToolResult};
+use palisade::{Call, CancellationToken, Host, SideEffects, ToolResult};
 use palisade_tests::case::block_on;
-use palisade_tests::guest::CONCURRENCY_COUNT;
+use palisade_tests::guest::{CANCEL_SLEEP, CONCURRENCY_COUNT};
 use palisade_tests::{Case, Recorder, World};
 use serde_json::json;
+use tokio::sync::Notify;
 
 fn host(world: &World, recorder: &Recorder) -> Arc<Host> {
     let builder = Case::new(CONCURRENCY_COUNT, "count").allow(SideEffects::Write).builder(world);
@@ -61,6 +63,38 @@ fn more_calls_than_sandboxes_are_all_answered() {
     let (world, recorder) = (World::new(), Recorder::default());
     let results = at_once(&host(&world, &recorder), "count_slowly", 300);
     each_saw_one_call(&results);
+}
+
+#[test]
+fn a_plugin_can_be_loaded_while_every_sandbox_is_taken() {
+    let (world, recorder, started) = (World::new(), Recorder::default(), Arc::new(AtomicUsize::new(0)));
+    let (full, counter) = (Arc::new(Notify::new()), started.clone());
+    let (notify, token) = (full.clone(), CancellationToken::new());
+    let counting = Recorder::reacting(move |event| {
+        if event.name() == "tool.output_delta" && counter.fetch_add(1, Ordering::SeqCst) + 1 == 256 {
+            notify.notify_one();
+        }
+    });
+    let sleepers =
+        Arc::new(Case::new(CANCEL_SLEEP, "sleep").builder(&world).subscriber(Arc::new(counting)).build().unwrap());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let tasks: Vec<_> = (0..256)
+        .map(|_| {
+            let (host, call) = (sleepers.clone(), Call::new("sleep", "{}").with_cancellation(token.clone()));
+            runtime.spawn(async move { host.dispatch(host.session(), call).await })
+        })
+        .collect();
+    runtime.block_on(full.notified());
+    let loading = std::thread::scope(|scope| {
+        let loading = scope.spawn(|| host(&world, &recorder).rejected().to_vec());
+        // Whether loading waits or has room of its own: it ends, since the sleepers do.
+        token.cancel();
+        loading.join().unwrap()
+    });
+    assert_eq!(loading, []);
+    for task in tasks {
+        assert_eq!(runtime.block_on(task).unwrap().error().map(|error| error.class().as_str()), Some("cancelled"));
+    }
 }
 
 #[test]
