@@ -151,9 +151,9 @@ impl Case {
     /// Where the call breaks a promise that is the same for all calls.
     #[must_use]
     #[track_caller]
-    pub fn check_heard(self, recorder: Recorder, change: impl FnOnce(Call) -> Call) -> Seen {
+    pub fn check_heard(self, recorder: &Recorder, change: impl FnOnce(Call) -> Call) -> Seen {
         let world = self.world();
-        let run = self.call(world, &recorder, change);
+        let run = self.call(world, recorder, change);
         Seen::alone(run)
     }
 

@@ -38,7 +38,7 @@ fn cancelled_when_started(guest: Guest, tool: &str) -> Seen {
         }
     });
     let case = Case::new(guest, tool).allow(palisade::SideEffects::Write);
-    let seen = case.check_heard(recorder, |call| call.with_cancellation(token));
+    let seen = case.check_heard(&recorder, |call| call.with_cancellation(token));
     was_cancelled(&seen);
     seen
 }

@@ -1,5 +1,6 @@
 //! The promise of schemas: a plugin's are checked when it is loaded, against a documented subset, and no input reaches a tool that breaks them.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![allow(clippy::needless_pass_by_value, reason = "a literal reads better than a reference to one")]
 
 #[path = "schema/accepted.rs"]
 mod accepted;

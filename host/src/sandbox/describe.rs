@@ -6,7 +6,7 @@ use super::ended::Ended;
 use super::guard::{Guard, Quotas};
 use super::limiter::Limiter;
 use super::prepare::{PluginRefused, brief};
-use super::run::{Stop, bounded, store};
+use super::run::{Stop, bounded, slot, store};
 use super::state::State;
 use super::talk::Talk;
 use super::{Sandbox, convert, limits};
@@ -35,6 +35,9 @@ impl Sandbox {
     }
 
     async fn ask(&self, pre: &PluginPre<State>) -> Result<Vec<wit::Definition>, PluginRefused> {
+        let patient = CancellationToken::new();
+        let _slot =
+            slot(&self.runtime.loading, &patient).await.map_err(|ended| PluginRefused::Describe(reason(ended)))?;
         let deadline = Instant::now() + limits::DESCRIBE_TIMEOUT;
         let state = State::new(
             frozen(),
@@ -51,7 +54,7 @@ impl Sandbox {
             let plugin = plugin.map_err(|error| wasmtime::Error::new(OtherTypes(brief(&error))))?;
             plugin.palisade_tool_tool().call_definitions(&mut store).await
         };
-        match bounded(work, deadline, &CancellationToken::new(), &AtomicBool::new(false)).await {
+        match bounded(work, deadline, &patient, &AtomicBool::new(false)).await {
             Ok(definitions) => Ok(definitions),
             Err(Stop::Error(error)) if error.is::<OtherTypes>() => Err(super::prepare::world(&error)),
             Err(stop) => Err(PluginRefused::Describe(reason(stop.into_ended(&store)))),

@@ -70,6 +70,9 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
     if let Some(exhausted) = state.guard.exhausted() {
         return Some(exhausted.into());
     }
+    if error.is::<wasmtime::PoolConcurrencyLimitError>() {
+        return Some((Limit::Sandboxes, u64::from(limits::LIVE_SANDBOXES)));
+    }
     let text = format!("{error:#}");
     if text.contains(FUEL_TEXT) {
         Some((Limit::HostcallData, limits::HOSTCALL_DATA))

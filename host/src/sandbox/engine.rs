@@ -31,7 +31,10 @@ pub(super) struct Runtime {
     pub(super) engine: Engine,
     pub(super) linker: Linker<State>,
     pub(super) allocation: Allocation,
+    /// For calls.
     pub(super) slots: Semaphore,
+    /// For loading.
+    pub(super) loading: Semaphore,
     clock: Clock,
 }
 
@@ -52,7 +55,14 @@ impl Runtime {
         };
         let linker = super::imports::linker(&engine)?;
         let clock = Clock::start(engine.weak())?;
-        Ok(Self { engine, linker, allocation, slots: Semaphore::new(limits::LIVE_SANDBOXES as usize), clock })
+        Ok(Self {
+            engine,
+            linker,
+            allocation,
+            slots: Semaphore::new(limits::LIVE_SANDBOXES as usize),
+            loading: Semaphore::new(limits::LOADING_SANDBOXES as usize),
+            clock,
+        })
     }
 
     /// Keeps the clock ticking while the guard lives.
@@ -85,7 +95,7 @@ fn base() -> Config {
 }
 
 fn pooled() -> Config {
-    let live = limits::LIVE_SANDBOXES;
+    let live = limits::LIVE_SANDBOXES + limits::LOADING_SANDBOXES;
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(live)
         .total_core_instances(live * 16)

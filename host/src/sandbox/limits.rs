@@ -24,6 +24,8 @@ pub const TICK: Duration = Duration::from_millis(10);
 
 /// Sandboxes that live at once in the process: the slots of the pool.
 pub const LIVE_SANDBOXES: u32 = 256;
+/// Sandboxes kept for asking plugins what they are, so that one can be loaded while every other sandbox is taken.
+pub const LOADING_SANDBOXES: u32 = 16;
 /// Core instances of one call. A Python component has some 60.
 pub const INSTANCES: usize = 128;
 /// Linear memories of one call.

@@ -8,19 +8,19 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::SemaphorePermit;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 use wasmtime::{Store, StoreContextMut, UpdateDeadline};
 
 /// Waits for one of the process's sandboxes. The call's own clock does not run yet.
-pub(super) async fn slot<'a>(runtime: &'a Runtime, cancel: &CancellationToken) -> Result<SemaphorePermit<'a>, Ended> {
-    if let Ok(permit) = runtime.slots.try_acquire() {
+pub(super) async fn slot<'a>(slots: &'a Semaphore, cancel: &CancellationToken) -> Result<SemaphorePermit<'a>, Ended> {
+    if let Ok(permit) = slots.try_acquire() {
         return Ok(permit);
     }
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(Ended::Cancelled),
-        permit = tokio::time::timeout(limits::QUEUE_TIMEOUT, runtime.slots.acquire()) => match permit {
+        permit = tokio::time::timeout(limits::QUEUE_TIMEOUT, slots.acquire()) => match permit {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(Ended::queue()),
         },

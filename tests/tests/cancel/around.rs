@@ -33,7 +33,7 @@ fn cancelling_twice_is_cancelling_once() {
             trigger.cancel();
         }
     });
-    let seen = Case::new(CANCEL_SLEEP, "sleep").check_heard(recorder, |call| call.with_cancellation(token));
+    let seen = Case::new(CANCEL_SLEEP, "sleep").check_heard(&recorder, |call| call.with_cancellation(token));
     was_cancelled(&seen);
 }
 
@@ -42,7 +42,7 @@ fn cancelling_after_the_end_changes_nothing() {
     let token = CancellationToken::new();
     let recorder = Recorder::default();
     let case = Case::new(palisade_tests::guest::CONTRACT_END, "end").input(serde_json::json!({"how": "return"}));
-    let seen = case.check_heard(recorder.clone(), |call| call.with_cancellation(token.clone()));
+    let seen = case.check_heard(&recorder, |call| call.with_cancellation(token.clone()));
     let before = recorder.events().len();
     token.cancel();
     assert_eq!((seen.output(), recorder.events().len()), ("returned", before));

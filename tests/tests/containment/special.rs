@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use palisade::SideEffects;
 use palisade_tests::guest::{CONTAINMENT_FILES, CONTAINMENT_RAW};
-use palisade_tests::{Case, Seen, World};
+use palisade_tests::{Case, Seen, World, skip};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ fn socket(world: &World) {
 fn can_make_devices() -> bool {
     let made = mknodat(CWD, World::new().root().join("probe"), FileType::CharacterDevice, Mode::RUSR, makedev(1, 5));
     if made.is_err() {
-        println!("skipped: only root makes devices");
+        skip("only root makes devices");
     }
     made.is_ok()
 }

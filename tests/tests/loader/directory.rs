@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use palisade::{BuildError, CacheMode, Host, Shipped};
 use palisade_tests::guest::{LOADER_GOOD, cache};
 use palisade_tests::wat::Told;
-use palisade_tests::{Program, Wat, World};
+use palisade_tests::{Program, Wat, World, skip};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::{load, says, with_good};
@@ -33,11 +33,10 @@ fn a_pipe_a_socket_and_a_directory_named_like_plugins_are_refused_at_once() {
 #[test]
 fn a_file_that_may_not_be_read_is_refused() {
     if rustix::process::geteuid().is_root() {
-        println!("skipped: root reads everything");
-        return;
+        return skip("root reads everything");
     }
     let world = super::with_file(b"");
-    fs::set_permissions(world.plugins().join("a-bad.wasm"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(world.plugins().join("a-bad.wasm"), fs::Permissions::from_mode(0o000)).unwrap();
     says(load(&world).reason(), &["cannot be read"]);
 }
 

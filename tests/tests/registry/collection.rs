@@ -50,7 +50,7 @@ fn a_name_that_nobody_has_is_an_error_of_its_own_with_the_nearest() {
 #[test]
 fn size_names_and_tools_agree() {
     let (empty, (_world, host)) = (Registry::new(), host());
-    assert!(empty.is_empty() && empty.len() == 0 && empty.tools().is_empty());
+    assert_eq!((empty.is_empty(), empty.len(), empty.tools().len()), (true, 0, 0));
     let registry = host.registry();
     assert!(!registry.is_empty());
     assert_eq!((registry.len(), registry.tools().len(), registry.definitions().len()), (5, 5, 5));
