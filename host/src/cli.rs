@@ -54,11 +54,12 @@ fn run(args: &Args) -> Result<Exit, Failure> {
 /// clap prints help to stdout and usage errors to stderr, with exit code 2.
 fn usage(error: &clap::Error) -> ExitCode {
     match error.print().map_err(Failure::from) {
+        // A complaint that nobody can read is still a complaint.
+        _ if error.use_stderr() => Exit::Usage.into(),
         Err(failure) if !failure.is_closed_pipe() => {
             output::problem("error:", &failure.to_string());
             failure.exit().into()
         }
-        _ if error.use_stderr() => Exit::Usage.into(),
         _ => Exit::Ok.into(),
     }
 }

@@ -42,7 +42,7 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
         Some(time) => humantime::format_duration(*time).to_string(),
         None => "1m (10m for execute and network)".to_owned(),
     }));
-    rows.push(row("limits.concurrency", &settings.concurrency, |count| count.to_string()));
+    rows.push(row("limits.concurrency", &settings.concurrency, ToString::to_string));
     rows.push(row("plugins.directories", &settings.directories, |list| {
         list.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     }));

@@ -59,7 +59,7 @@ fn an_input_that_is_too_large_is_refused_with_the_bound_wherever_its_characters_
     for pad in ["", " "] {
         let input = format!(r#"{{{pad}"expression": "{}"}}"#, "ü".repeat(1 << 20));
         let ran = program(&world, &["call", "calculate", "-"]).stdin(input).run().left_with(6);
-        ran.complains(&["validation_error:", "1 MiB"]);
+        ran.complains(&["validation_error:", "1048576 bytes"]);
     }
 }
 

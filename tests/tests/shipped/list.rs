@@ -48,7 +48,7 @@ fn at_most_a_thousand_are_shown_and_a_last_line_counts_them_all() {
         .arrange(|world| {
             (0..1_203).for_each(|number| {
                 world.file(&format!("{number:04}"), "");
-            })
+            });
         })
         .check();
     let lines: Vec<&str> = seen.output().lines().collect();
