@@ -22,6 +22,8 @@ mod output;
 mod policy;
 #[path = "program/prompt.rs"]
 mod prompt;
+#[path = "program/surroundings.rs"]
+mod surroundings;
 #[path = "program/terminal.rs"]
 mod terminal;
 #[path = "program/verbs.rs"]

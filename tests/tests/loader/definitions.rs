@@ -108,3 +108,22 @@ fn one_bad_tool_costs_its_plugin_all_of_them() {
     let plugin = Wat::with_tools(vec![Told::new("fine"), Told::new("Not-Fine")]);
     says(&refused(&plugin.build()), &["Not-Fine"]);
 }
+
+#[test]
+fn a_title_of_several_lines_is_refused() {
+    let forged = Told { title: Some("Good\n  class    none".to_owned()), ..Told::new("raw") };
+    says(&refused_for(forged), &["`raw`", "title", "one line"]);
+}
+
+#[test]
+fn patterns_are_bounded_over_all_tools_of_a_plugin() {
+    let schema = |tool: usize| {
+        let properties: Vec<String> =
+            (0..100).map(|n| format!(r#""p{n}":{{"type":"string","pattern":"^a{tool}b{n}$"}}"#)).collect();
+        format!(r#"{{"type":"object","properties":{{{}}}}}"#, properties.join(","))
+    };
+    let tools: Vec<Told> =
+        (0..6).map(|number| Told::new(&format!("tool{number}")).with_input(schema(number))).collect();
+    says(&refused(&Wat::with_tools(tools.clone()).build()), &["too many patterns", "512"]);
+    super::load(&super::with_file(&Wat::with_tools(tools[..5].to_vec()).build()));
+}

@@ -1,0 +1,66 @@
+//! A workspace and surroundings that are out to harm whoever runs the program there.
+
+use crate::program;
+use palisade_tests::World;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+#[test]
+fn a_pipe_in_place_of_the_projects_file_does_not_hold_the_program() {
+    let world = World::new();
+    let pipe = world.root().join("palisade.toml");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).expect("a pipe");
+    program(&world, &["list"]).run().left_with(2).complains(&["palisade.toml", "not a regular file"]);
+}
+
+#[test]
+fn a_projects_file_that_is_a_link_is_not_followed_and_quotes_nobody() {
+    let world = World::new();
+    let other = world.home().join("notes");
+    fs::write(&other, "my secret = is here\n").expect("a file can be written");
+    std::os::unix::fs::symlink(&other, world.root().join("palisade.toml")).expect("a link can be made");
+    let ran = program(&world, &["list"]).run().left_with(2);
+    ran.complains(&["symbolic link"]);
+    assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_a_projects_file_says_cannot_play_tricks_on_a_terminal() {
+    let world = World::new();
+    world.file("palisade.toml", "[confirm]\nwrite = \"\u{1b}[2J\u{202e}otua\"\n");
+    let ran = program(&world, &["list"]).run().left_with(2);
+    assert!(!ran.stderr.contains(['\u{1b}', '\u{202e}']), "{:?}", ran.stderr);
+}
+
+#[test]
+fn a_full_standard_error_is_no_reason_to_panic() {
+    let world = World::new();
+    let script = format!("{} call nosuch 2>/dev/full", palisade_tests::program::executable().display());
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script]).current_dir(world.root()).env("PALISADE_CACHE", palisade_tests::guest::cache());
+    assert_eq!(shell.env("HOME", world.home()).status().expect("a shell").code(), Some(3));
+}
+
+#[test]
+fn the_doctor_runs_no_compiler_that_a_workspace_brings() {
+    let world = World::new();
+    world.file("rust-toolchain.toml", "[toolchain]\npath = \"/proc/self/cwd/evil\"\n");
+    world.file("evil/bin/rustc", "#!/bin/sh\ntouch ran\necho rustc 1.95.0 '(evil)'\n");
+    let evil = world.root().join("evil/bin/rustc");
+    fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let home = std::env::var_os("HOME").unwrap_or_default();
+    let ran = program(&world, &["doctor"]).env("PATH", path).env("HOME", home).run();
+    assert!(!ran.stdout.contains("evil") && world.read("ran").is_none(), "{}", ran.stdout);
+}
+
+#[test]
+fn the_key_of_a_cache_that_was_cut_short_is_made_anew() {
+    let world = World::new();
+    let cache = world.home().join("cache");
+    let list = || program(&world, &["list"]).env("PALISADE_CACHE", cache.as_os_str()).run().left_with(0);
+    list();
+    fs::write(cache.join("key"), "short").expect("a file can be written");
+    list();
+    assert_eq!(fs::metadata(cache.join("key")).expect("a key").len(), 64);
+}
