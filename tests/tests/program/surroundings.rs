@@ -50,7 +50,7 @@ fn the_doctor_runs_no_compiler_that_a_workspace_brings() {
     fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let home = std::env::var_os("HOME").unwrap_or_default();
-    let ran = program(&world, &["doctor"]).env("PATH", path).env("HOME", home).run();
+    let ran = program(&world, &["doctor"]).directory(world.root()).env("PATH", path).env("HOME", home).run();
     assert!(!ran.stdout.contains("evil") && world.read("ran").is_none(), "{}", ran.stdout);
 }
 
