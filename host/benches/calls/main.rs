@@ -34,6 +34,7 @@ fn main() {
 /// One caller: the floor and the road, in turns.
 async fn single(workspace: &Path) {
     let floor = floor::Floor::new(workspace);
+    alone(&floor).await;
     let road = road::Road::new(workspace);
     for (name, tool, input) in [
         ("echo", "echo", json!({"text": "hello"})),
@@ -54,6 +55,19 @@ async fn single(workspace: &Path) {
         }
         report::group(name, &[by_hand, through]);
     }
+}
+
+/// The floor with nothing beside it in the process: what to hold against another hand-written program.
+async fn alone(floor: &floor::Floor) {
+    let (mut echo, mut read) = (Series::new("echo"), Series::new("read 700 B"));
+    let (text, path) = (json!({"text": "hello"}).to_string(), json!({"path": "floor.txt"}).to_string());
+    for call in 0..2 * CALLS {
+        echo.time(call >= CALLS, floor.call("echo", &text)).await;
+    }
+    for call in 0..2 * CALLS {
+        read.time(call >= CALLS, floor.call("read", &path)).await;
+    }
+    report::group("hand-written wasmtime, alone", &[echo, read]);
 }
 
 /// A process for each call: what one does without a sandbox, and the program itself.
