@@ -2,6 +2,7 @@
 
 pub mod call;
 pub mod content;
+pub mod conversation;
 pub mod definition;
 pub mod digest;
 pub mod error;
@@ -15,6 +16,7 @@ pub mod text;
 
 pub use call::{Call, CallId, CallInput};
 pub use content::{Body, Content};
+pub use conversation::{Provider, ToolUse};
 pub use definition::{Definition, DefinitionError};
 pub use digest::Digest;
 pub use error::{ErrorClass, ErrorKind, ExecutionKind, Limit, PermissionReason, ToolError};

@@ -1,4 +1,5 @@
-//! Support of the repository: `cargo xtask readme` keeps the documents true, `cargo xtask package` the published crates whole.
+//! Support of the repository: `cargo xtask readme` keeps the documents true, `cargo xtask package` the published crates whole, `cargo xtask providers` the
+//! formats those that the providers read.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -11,6 +12,7 @@ mod documents;
 mod guests;
 mod packages;
 mod place;
+mod providers;
 
 use place::Place;
 use std::process::ExitCode;
@@ -18,6 +20,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask readme     run the commands of the documents and compare what they print
 cargo xtask package    package the published crates and build each from its package
+cargo xtask providers  hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip)
 cargo xtask prebuild   put the built plugins into plugins/prebuilt, as publishing needs them";
 
 fn main() -> ExitCode {
@@ -36,6 +39,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
     match task {
         "readme" => documents::check(&place)?,
         "package" => packages::package(&place)?,
+        "providers" => providers::check(&place)?,
         "prebuild" => packages::prebuild(&place)?,
         _ => {
             eprintln!("{USAGE}");

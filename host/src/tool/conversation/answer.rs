@@ -1,0 +1,104 @@
+//! A result in the parts that tool messages are made of.
+
+use super::{LeftOut, ToolUse};
+use crate::tool::text::elided;
+use crate::tool::{Body, Content, ToolResult};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// One part of an answer.
+#[derive(Debug)]
+pub(super) enum Part<'a> {
+    /// Text, also what stands for a part that is left out.
+    Text(Cow<'a, str>),
+    /// Something of a media type that the provider takes.
+    Media {
+        /// The media type, as the provider writes it.
+        mime: &'static str,
+        /// The bytes.
+        data: &'a [u8],
+    },
+}
+
+/// The answer to one call.
+#[derive(Debug)]
+pub(super) struct Answer<'a> {
+    /// The call.
+    pub(super) tool_use: &'a ToolUse,
+    /// Whether the call failed.
+    pub(super) failed: bool,
+    /// What the model reads.
+    pub(super) parts: Vec<Part<'a>>,
+    /// The output, where it is one JSON value and nothing else.
+    pub(super) value: Option<&'a Value>,
+}
+
+impl<'a> Answer<'a> {
+    /// Takes a result apart; notes what is of none of the `accepted` media types.
+    pub(super) fn new(
+        tool_use: &'a ToolUse,
+        result: &'a ToolResult,
+        accepted: &'static [&'static str],
+        left_out: &mut Vec<LeftOut>,
+    ) -> Self {
+        if let Some(error) = result.error() {
+            let said = Part::Text(format!("{}: {}", error.class(), error.message()).into());
+            return Self { tool_use, failed: true, parts: vec![said], value: None };
+        }
+        let mut leave_out = |what: String| {
+            let said = format!("[{what}, left out]");
+            left_out.push(LeftOut { call_id: tool_use.call_id.clone(), tool: tool_use.name.clone(), what });
+            Part::Text(said.into())
+        };
+        let parts = result.content().iter().map(|block| part(block, accepted).unwrap_or_else(&mut leave_out)).collect();
+        let value = match result.content() {
+            [Content::Json(value)] => Some(value),
+            _ => None,
+        };
+        Self { tool_use, failed: false, parts, value }
+    }
+
+    /// The text of all parts, a line break between them.
+    pub(super) fn text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(&**text),
+            Part::Media { .. } => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whether there is more than text.
+    pub(super) fn has_media(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Media { .. }))
+    }
+}
+
+/// Bytes as messages carry them.
+pub(super) fn base64(data: &[u8]) -> String {
+    STANDARD.encode(data)
+}
+
+/// A block as a part, or what to say of it where there is none.
+fn part<'a>(block: &'a Content, accepted: &'static [&'static str]) -> Result<Part<'a>, String> {
+    let (what, mime, data) = match block {
+        Content::Image { mime, data } => ("image".to_owned(), Some(mime), data),
+        Content::Audio { mime, data } => ("audio".to_owned(), Some(mime), data),
+        Content::Resource { uri, mime, body: Body::Bytes(data) } => {
+            (format!("resource {}", elided(uri, 200)), mime.as_ref(), data)
+        }
+        Content::Text(_) | Content::Json(_) | Content::Resource { .. } | Content::Link { .. } => {
+            return Ok(Part::Text(block.as_text()));
+        }
+    };
+    let is_same = |known: &&'static str| mime.is_some_and(|mime| mime.eq_ignore_ascii_case(known));
+    match accepted.iter().copied().find(is_same) {
+        Some(mime) => Ok(Part::Media { mime, data }),
+        None => Err(format!("{what} of {}, {} bytes", of_type(mime), data.len())),
+    }
+}
+
+fn of_type(mime: Option<&String>) -> String {
+    mime.map_or_else(|| "unknown type".to_owned(), |mime| format!("type {}", elided(mime, 64)))
+}

@@ -1,0 +1,71 @@
+//! Anthropic's Messages: blocks of the type `tool_use`, and one user message with blocks of the type `tool_result`.
+
+use super::ReplyError;
+use super::answer::{Answer, Part, base64};
+use super::found::{Found, is_models, kind};
+use serde_json::{Map, Value, json};
+
+#[cfg(test)]
+mod tests;
+
+/// Reads a message, a block, or a list of them.
+pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
+    match value {
+        Value::Array(list) => {
+            found.understood_list(list);
+            list.iter().try_for_each(|element| read(element, found))
+        }
+        Value::Object(object) => message_or_block(object, found),
+        _ => Ok(()),
+    }
+}
+
+/// A result has `content` as well, and its own type.
+fn message_or_block(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
+    let is_message = matches!(kind(object), None | Some("message"));
+    match object.get("content").filter(|content| is_message && !content.is_object()) {
+        Some(content) if is_models(object) => {
+            found.understand();
+            read(content, found)
+        }
+        Some(Value::Array(blocks)) => {
+            found.understand();
+            let results = blocks.iter().filter_map(Value::as_object).filter(|block| kind(block) == Some("tool_result"));
+            results.for_each(|block| found.answered(block));
+            Ok(())
+        }
+        Some(_) => {
+            found.understand();
+            Ok(())
+        }
+        None => found.item(object),
+    }
+}
+
+/// The message that answers all calls: the interface wants them in one.
+pub(super) fn message(answers: &[Answer<'_>]) -> Value {
+    json!({"role": "user", "content": answers.iter().map(result).collect::<Value>()})
+}
+
+fn result(answer: &Answer<'_>) -> Value {
+    json!({
+        "type": "tool_result",
+        "tool_use_id": answer.tool_use.required_id(),
+        "content": answer.parts.iter().filter_map(block).collect::<Value>(),
+        "is_error": answer.failed,
+    })
+}
+
+/// The interface refuses blocks of text with nothing to read in them.
+fn block(part: &Part<'_>) -> Option<Value> {
+    match part {
+        Part::Text(text) if text.is_empty() => None,
+        Part::Text(text) if text.trim().is_empty() => {
+            Some(json!({"type": "text", "text": format!("[{} bytes of white space]", text.len())}))
+        }
+        Part::Text(text) => Some(json!({"type": "text", "text": text})),
+        Part::Media { mime, data } => {
+            Some(json!({"type": "image", "source": {"type": "base64", "media_type": mime, "data": base64(data)}}))
+        }
+    }
+}

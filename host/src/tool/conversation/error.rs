@@ -1,0 +1,90 @@
+//! Why a text is no reply with calls in it.
+
+use super::{MAX_CALLS, Provider};
+use crate::tool::json::{JsonError, type_name};
+use crate::tool::text::elided;
+use serde_json::Value;
+
+/// Why the calls of a reply could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplyError {
+    /// The text is no JSON, or beyond the bounds of a reply.
+    #[error(
+        "the reply cannot be read: {0}; one JSON value is accepted: a whole reply, its message, a list of messages or calls, or one call"
+    )]
+    Json(#[from] JsonError),
+    /// The text is a stream of events.
+    #[error(
+        "the reply is a stream of events; accepted is the whole reply as one JSON value, which the provider sends when streaming is off"
+    )]
+    Stream,
+    /// The provider answered with an error.
+    #[error("the provider answered with an error, and not with a reply: {message}")]
+    Provider {
+        /// What it says, at most 300 characters.
+        message: String,
+    },
+    /// The text is JSON, and holds calls in the form of another provider.
+    #[error("this is no reply of {asked}: it has calls in the form of {found}; name {found} as the provider")]
+    OtherProvider {
+        /// The provider that was named.
+        asked: Provider,
+        /// The one whose form it is.
+        found: Provider,
+    },
+    /// The text is JSON, and nothing in it is known.
+    #[error("this is no reply of {asked}: it is {got}; accepted are {}", accepted(*.asked))]
+    NotAReply {
+        /// The provider that was named.
+        asked: Provider,
+        /// What was found.
+        got: String,
+    },
+    /// There are more calls than are read.
+    #[error("the reply asks for more than {MAX_CALLS} calls; at most {MAX_CALLS} are accepted")]
+    TooManyCalls,
+}
+
+/// What the provider says in the place of a reply: `{"error": {"message": …}}`, or a list with that in it.
+pub(super) fn of_provider(reply: &Value) -> Option<String> {
+    let reply = reply.as_array().and_then(|list| list.first()).unwrap_or(reply);
+    let message = match reply.get("error")? {
+        Value::String(message) => message.as_str(),
+        Value::Object(error) if !error.is_empty() => {
+            let known = ["message", "code", "type", "status"].into_iter().find_map(|key| error.get(key)?.as_str());
+            known.unwrap_or("it does not say which")
+        }
+        _ => return None,
+    };
+    (!message.is_empty()).then(|| elided(message, 300))
+}
+
+/// A short description of a value: for an object its first keys, and never its values, which may be secret.
+pub(super) fn shape(value: &Value) -> String {
+    match value {
+        Value::Object(object) if object.is_empty() => "an empty object".to_owned(),
+        Value::Object(object) => {
+            let keys: Vec<String> = object.keys().take(4).map(|key| format!("`{}`", elided(key, 32))).collect();
+            let more = if object.len() > keys.len() { " and others" } else { "" };
+            format!("an object with {}{more}", keys.join(", "))
+        }
+        Value::Array(_) => "an array without an object in it".to_owned(),
+        other => format!("a value of type {}", type_name(other)),
+    }
+}
+
+fn accepted(provider: Provider) -> &'static str {
+    match provider {
+        Provider::OpenAi => {
+            "a body with `choices`, a message with `tool_calls`, a list of messages or calls, and one call"
+        }
+        Provider::OpenAiResponses => "a body with `output`, a list of items, and one item of type `function_call`",
+        Provider::Anthropic => {
+            "a message with `content`, a list of messages or blocks, and one block of type `tool_use`"
+        }
+        Provider::Gemini => {
+            "a body with `candidates`, a content with `parts`, a list of either or of parts, and one `functionCall`"
+        }
+    }
+}

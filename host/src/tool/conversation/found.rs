@@ -1,0 +1,185 @@
+//! The calls found so far, and what one call looks like in any of its forms.
+
+use super::{MAX_CALLS, ReplyError, ToolUse};
+use crate::tool::text::cut;
+use crate::tool::{CallId, CallInput};
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+
+/// Where an id stands. An item of the Responses has two: `call_id`, which is the call's, and `id`, which is the item's.
+const IDS: [&str; 4] = ["call_id", "tool_call_id", "tool_use_id", "id"];
+
+/// Where an input stands.
+const INPUTS: [&str; 3] = ["arguments", "input", "args"];
+
+/// What a call's name and input may be wrapped in.
+const WRAPPERS: [&str; 4] = ["function", "custom", "functionCall", "function_call"];
+
+/// How a call was asked for, where the answer depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As a function.
+    Function,
+    /// As a tool whose input is free text.
+    Custom,
+    /// As OpenAI's `function_call`, which came before `tool_calls` and has no ids.
+    Legacy,
+}
+
+/// What a reader has found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    calls: Vec<Asked>,
+    answered: bool,
+    understood: bool,
+}
+
+/// A call as it stands in the reply.
+#[derive(Debug)]
+struct Asked {
+    id: Option<String>,
+    name: String,
+    input: String,
+    form: Form,
+}
+
+impl Found {
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Whether there was a call that has its answer already.
+    pub(super) fn has_answered(&self) -> bool {
+        self.answered
+    }
+
+    /// Whether the reader met anything that it knows.
+    pub(super) fn is_understood(&self) -> bool {
+        self.understood
+    }
+
+    /// Notes that the reader met something that it knows.
+    pub(super) fn understand(&mut self) {
+        self.understood = true;
+    }
+
+    /// Notes a list: an empty one, or one of objects, is a reply that asks for nothing unknown.
+    pub(super) fn understood_list(&mut self, list: &[Value]) {
+        self.understood |= list.is_empty() || list.iter().any(Value::is_object);
+    }
+
+    /// Takes an object for a call.
+    pub(super) fn call(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
+        let custom = matches!(kind(object), Some("custom" | "custom_tool_call"));
+        self.push(asked(object, if custom { Form::Custom } else { Form::Function }))
+    }
+
+    /// Takes an object for OpenAI's older form of a call.
+    pub(super) fn legacy_call(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
+        self.push(Asked { id: None, ..asked(object, Form::Legacy) })
+    }
+
+    /// Takes an object for whatever it is: a call, the answer to one, or something else that a list may hold.
+    pub(super) fn item(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
+        match kind(object) {
+            Some("function_call_output" | "custom_tool_call_output" | "tool_result") => self.answered(object),
+            Some("function_call" | "custom_tool_call" | "tool_use" | "function" | "custom" | "tool_call") => {
+                return self.call(object);
+            }
+            None if is_lone_call(object) => return self.call(object),
+            kind => self.understood |= kind.is_some() || object.contains_key("role"),
+        }
+        Ok(())
+    }
+
+    /// Forgets the call that an object answers, by its id or else by its name: what was done once is not to be done again.
+    pub(super) fn answered(&mut self, answer: &Map<String, Value>) {
+        self.understood = true;
+        let (id, name) = (id(answer), name(answer));
+        let is_answered = |call: &Asked| match &id {
+            Some(_) => call.id == id,
+            None => name.as_ref() == Some(&call.name),
+        };
+        if let Some(place) = self.calls.iter().position(is_answered) {
+            self.calls.remove(place);
+            self.answered = true;
+        }
+    }
+
+    /// The calls, each with an id of its own.
+    pub(super) fn into_uses(self) -> Vec<ToolUse> {
+        let given: HashSet<CallId> = self.calls.iter().filter_map(|call| call.id.as_deref()).map(CallId::new).collect();
+        let mut taken = HashSet::new();
+        let mut uses = Vec::with_capacity(self.calls.len());
+        for (index, call) in self.calls.into_iter().enumerate() {
+            let made_up = format!("call_{}", index + 1);
+            let wanted = CallId::new(call.id.as_deref().unwrap_or(&made_up));
+            let is_free = |id: &CallId| !taken.contains(id) && (call.id.is_some() || !given.contains(id));
+            let call_id = if is_free(&wanted) { wanted } else { numbered(&wanted, &taken, &given) };
+            taken.insert(call_id.clone());
+            let input = CallInput::Text(call.input);
+            uses.push(ToolUse { id: call.id, call_id, name: call.name, input, form: call.form });
+        }
+        uses
+    }
+
+    fn push(&mut self, call: Asked) -> Result<(), ReplyError> {
+        if self.calls.len() >= MAX_CALLS {
+            return Err(ReplyError::TooManyCalls);
+        }
+        self.understood = true;
+        self.calls.push(call);
+        Ok(())
+    }
+}
+
+/// An object's `type`.
+pub(super) fn kind(object: &Map<String, Value>) -> Option<&str> {
+    object.get("type").and_then(Value::as_str)
+}
+
+/// Whether a message is the model's. Others may quote calls, and ask for none.
+pub(super) fn is_models(message: &Map<String, Value>) -> bool {
+    matches!(message.get("role").and_then(Value::as_str), None | Some("assistant" | "model"))
+}
+
+/// The first id with a number behind it that is no other call's. There are at most [`MAX_CALLS`] calls, and so one of the first numbers is free.
+fn numbered(id: &CallId, taken: &HashSet<CallId>, given: &HashSet<CallId>) -> CallId {
+    let stem = cut(id.as_str(), 240);
+    let mut ids = (2..).map(|number: u32| CallId::new(&format!("{stem}-{number}")));
+    ids.find(|id| !taken.contains(id) && !given.contains(id)).unwrap_or_else(|| id.clone())
+}
+
+fn is_lone_call(object: &Map<String, Value>) -> bool {
+    let wrapped = || WRAPPERS.iter().any(|key| object.get(*key).is_some_and(Value::is_object));
+    !object.contains_key("role") && (object.get("name").is_some_and(Value::is_string) || wrapped())
+}
+
+fn asked(outer: &Map<String, Value>, form: Form) -> Asked {
+    let inner = WRAPPERS.iter().find_map(|key| outer.get(*key)?.as_object()).unwrap_or(outer);
+    let place =
+        INPUTS.iter().find_map(|key| inner.get(*key).or_else(|| outer.get(*key)).filter(|value| !value.is_null()));
+    Asked {
+        id: id(outer).or_else(|| id(inner)),
+        name: name(inner).or_else(|| name(outer)).unwrap_or_default(),
+        input: place.map_or_else(|| "{}".to_owned(), input),
+        form,
+    }
+}
+
+fn id(object: &Map<String, Value>) -> Option<String> {
+    let known = IDS.iter().filter_map(|key| object.get(*key)?.as_str());
+    known.into_iter().find(|id| !id.is_empty()).map(str::to_owned)
+}
+
+fn name(object: &Map<String, Value>) -> Option<String> {
+    object.get("name").and_then(Value::as_str).map(str::to_owned)
+}
+
+fn input(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.trim().is_empty() => "{}".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

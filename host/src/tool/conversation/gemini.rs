@@ -1,0 +1,93 @@
+//! Google's Gemini: parts with a `functionCall`, and one content with parts that have a `functionResponse`.
+
+use super::ReplyError;
+use super::answer::{Answer, Part, base64};
+use super::found::{Found, is_models};
+use serde_json::{Map, Value, json};
+
+#[cfg(test)]
+mod tests;
+
+/// What an object of the interface has that holds no call.
+const OTHERS: [&str; 6] = ["text", "thought", "inlineData", "promptFeedback", "usageMetadata", "finishReason"];
+
+/// Reads a body, a content, a part, a call, or a list of them. A list of bodies is what a stream without events gives.
+pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
+    match value {
+        Value::Array(list) => {
+            found.understood_list(list);
+            list.iter().try_for_each(|element| read(element, found))
+        }
+        Value::Object(object) => body(object, found),
+        _ => Ok(()),
+    }
+}
+
+fn body(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
+    let candidates = object.get("candidates").and_then(Value::as_array);
+    let candidate = candidates.map(|candidates| candidates.first().unwrap_or(&Value::Null));
+    match candidate.or_else(|| object.get("content").filter(|content| content.is_object())) {
+        Some(within) => {
+            found.understand();
+            read(within, found)
+        }
+        None => content(object, found),
+    }
+}
+
+fn content(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
+    let Some(parts) = object.get("parts").and_then(Value::as_array) else { return part(object, found) };
+    found.understand();
+    let asks = is_models(object);
+    let parts = parts.iter().filter_map(Value::as_object);
+    parts.filter(|part| asks || response(part).is_some()).try_for_each(|object| part(object, found))
+}
+
+fn part(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
+    if let Some(answer) = response(object) {
+        found.answered(answer);
+        return Ok(());
+    }
+    match either(object, "functionCall", "function_call") {
+        Some(call) => found.call(call),
+        None if OTHERS.iter().any(|key| object.contains_key(*key)) => {
+            found.understand();
+            Ok(())
+        }
+        None => found.item(object),
+    }
+}
+
+fn response(part: &Map<String, Value>) -> Option<&Map<String, Value>> {
+    either(part, "functionResponse", "function_response")
+}
+
+/// The interface takes and some libraries print both spellings.
+fn either<'v>(object: &'v Map<String, Value>, one: &str, other: &str) -> Option<&'v Map<String, Value>> {
+    object.get(one).or_else(|| object.get(other))?.as_object()
+}
+
+/// The content that answers all calls: the interface wants as many responses in it as there were calls.
+pub(super) fn content_of(answers: &[Answer<'_>]) -> Value {
+    json!({"role": "user", "parts": answers.iter().map(answer_part).collect::<Value>()})
+}
+
+fn answer_part(answer: &Answer<'_>) -> Value {
+    let key = if answer.failed { "error" } else { "output" };
+    let said = answer.value.cloned().unwrap_or_else(|| Value::String(answer.text()));
+    let mut response = json!({"name": answer.tool_use.name, "response": {key: said}});
+    if let Some(id) = answer.tool_use.id() {
+        response["id"] = json!(id);
+    }
+    if answer.has_media() {
+        response["parts"] = answer.parts.iter().filter_map(media).collect();
+    }
+    json!({"functionResponse": response})
+}
+
+fn media(part: &Part<'_>) -> Option<Value> {
+    match part {
+        Part::Media { mime, data } => Some(json!({"inlineData": {"mimeType": mime, "data": base64(data)}})),
+        Part::Text(_) => None,
+    }
+}

@@ -1,0 +1,70 @@
+//! OpenAI's Chat Completions: `tool_calls` of a message, and messages of the role `tool`.
+
+use super::ReplyError;
+use super::answer::Answer;
+use super::found::{Form, Found, is_models};
+use serde_json::{Map, Value, json};
+
+#[cfg(test)]
+mod tests;
+
+/// Reads a body, a message, a call, or a list of them.
+pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
+    match value {
+        Value::Array(list) => {
+            found.understood_list(list);
+            list.iter().try_for_each(|element| read(element, found))
+        }
+        Value::Object(object) => body(object, found),
+        _ => Ok(()),
+    }
+}
+
+fn body(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
+    let choices = object.get("choices").and_then(Value::as_array);
+    let choice = choices.map(|choices| choices.first().unwrap_or(&Value::Null));
+    match choice.or_else(|| object.get("message").filter(|message| message.is_object())) {
+        Some(within) => {
+            found.understand();
+            read(within, found)
+        }
+        None => message(object, found),
+    }
+}
+
+fn message(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
+    match object.get("role").and_then(Value::as_str) {
+        Some("tool" | "function") => found.answered(object),
+        Some(_) if !is_models(object) => found.understand(),
+        _ => return calls(object, found),
+    }
+    Ok(())
+}
+
+/// Some servers repeat a call in both of its forms, so the older one counts only where it is alone.
+fn calls(message: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
+    let listed = match message.get("tool_calls") {
+        Some(Value::Array(calls)) => calls.as_slice(),
+        Some(call @ Value::Object(_)) => std::slice::from_ref(call),
+        _ => &[],
+    };
+    if !listed.is_empty() {
+        return listed.iter().filter_map(Value::as_object).try_for_each(|call| found.call(call));
+    }
+    match message.get("function_call").and_then(Value::as_object) {
+        Some(call) => found.legacy_call(call),
+        None if message.contains_key("tool_calls") => {
+            found.understand();
+            Ok(())
+        }
+        None => found.item(message),
+    }
+}
+
+/// The message that answers one call.
+pub(super) fn message_of(answer: &Answer<'_>) -> Value {
+    if answer.tool_use.form == Form::Legacy {
+        return json!({"role": "function", "name": answer.tool_use.name, "content": answer.text()});
+    }
+    json!({"role": "tool", "tool_call_id": answer.tool_use.required_id(), "content": answer.text()})
+}

@@ -1,0 +1,309 @@
+//! What holds for all providers alike: names, bounds, refusals, ids.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use super::{MAX_CALLS, Provider, REPLY, ReplyError, ToolUse, read_calls, write_results};
+use crate::tool::{Body, CallInput, Content, ErrorKind, ToolResult};
+use serde_json::{Map, Value, json};
+
+/// The calls of a reply.
+pub(super) fn uses(provider: Provider, reply: &Value) -> Vec<ToolUse> {
+    read_calls(provider, &reply.to_string()).unwrap()
+}
+
+/// The calls of a reply, each as the id that the provider gave, the name, and the input's text.
+pub(super) fn read(provider: Provider, reply: &Value) -> Vec<(Option<String>, String, String)> {
+    let row = |one: &ToolUse| (one.id().map(str::to_owned), one.name().to_owned(), text(one));
+    uses(provider, reply).iter().map(row).collect()
+}
+
+/// A row of [`read`].
+pub(super) fn row(id: &str, name: &str, input: &str) -> (Option<String>, String, String) {
+    ((!id.is_empty()).then(|| id.to_owned()), name.to_owned(), input.to_owned())
+}
+
+fn text(one: &ToolUse) -> String {
+    let CallInput::Text(text) = one.input() else { panic!("an input is text") };
+    text.clone()
+}
+
+/// The messages that answer the calls of a reply with the contents given, and what was left out.
+pub(super) fn answered(provider: Provider, reply: &Value, contents: Vec<Vec<Content>>) -> (Value, Vec<String>) {
+    let calls = uses(provider, reply).into_iter().zip(contents);
+    let results: Vec<_> = calls
+        .map(|(one, content)| {
+            let result = ToolResult::success_with(one.call_id().clone(), one.name(), content);
+            (one, result.with_metadata(Map::from_iter([("secret".to_owned(), json!("for the program"))])))
+        })
+        .collect();
+    let (messages, left_out) = write_results(provider, &results);
+    assert!(!messages.to_string().contains("secret"), "metadata is not for the model");
+    (messages, left_out.iter().map(ToString::to_string).collect())
+}
+
+/// The messages that answer each call of a reply with the same failure.
+pub(super) fn failed(provider: Provider, reply: &Value) -> Value {
+    let fail = |one: ToolUse| {
+        let result = ToolResult::failure(one.call_id().clone(), one.name(), ErrorKind::Cancelled);
+        (one, result)
+    };
+    write_results(provider, &uses(provider, reply).into_iter().map(fail).collect::<Vec<_>>()).0
+}
+
+/// What a failure of [`failed`] reads like.
+pub(super) const CANCELLED: &str = "cancelled: the call was cancelled";
+
+/// A block of each kind.
+pub(super) fn every_kind() -> Vec<Content> {
+    let bytes = |mime: Option<&str>| Content::Resource {
+        uri: "file:///a.bin".into(),
+        mime: mime.map(str::to_owned),
+        body: Body::Bytes(vec![0, 1, 2]),
+    };
+    vec![
+        Content::Text("text".into()),
+        Content::Json(json!({"a": 1})),
+        Content::Image { mime: "image/PNG".into(), data: vec![1, 2, 3] },
+        Content::Image { mime: "image/bmp".into(), data: vec![1, 2] },
+        Content::Audio { mime: "audio/wav".into(), data: vec![1] },
+        Content::Resource { uri: "file:///a".into(), mime: None, body: Body::Text("inside".into()) },
+        bytes(None),
+        bytes(Some("image/webp")),
+        Content::Link { uri: "file:///b".into(), name: "b".into(), mime: None },
+    ]
+}
+
+/// One call in the form of each provider, under the id `a`.
+fn one_call(provider: Provider, id: &str) -> Value {
+    match provider {
+        Provider::OpenAi => json!({"id": id, "type": "function", "function": {"name": "echo", "arguments": "{}"}}),
+        Provider::OpenAiResponses => json!({"type": "function_call", "call_id": id, "name": "echo", "arguments": "{}"}),
+        Provider::Anthropic => json!({"type": "tool_use", "id": id, "name": "echo", "input": {}}),
+        Provider::Gemini => json!({"functionCall": {"id": id, "name": "echo", "args": {}}}),
+    }
+}
+
+fn refusal(provider: Provider, text: &str) -> ReplyError {
+    read_calls(provider, text).unwrap_err()
+}
+
+#[test]
+fn a_provider_is_read_from_the_name_that_it_prints() {
+    for provider in Provider::ALL {
+        assert_eq!(provider.to_string().parse::<Provider>(), Ok(provider));
+    }
+}
+
+#[test]
+fn an_unknown_provider_is_told_the_known_ones_and_the_nearest() {
+    let error = "OpenAI-Response".parse::<Provider>().unwrap_err();
+    assert_eq!(error.nearest, Some(Provider::OpenAiResponses));
+    let said = error.to_string();
+    assert!(said.contains("openai, openai-responses, anthropic and gemini") && said.contains("did you mean"), "{said}");
+    assert_eq!("zzz".parse::<Provider>().unwrap_err().nearest, None);
+}
+
+#[test]
+fn a_list_of_calls_and_one_call_alone_are_replies() {
+    for provider in Provider::ALL {
+        let one = one_call(provider, "a");
+        assert_eq!(read(provider, &one), [row("a", "echo", "{}")], "{provider}");
+        assert_eq!(read(provider, &json!([one, 5, {"type": "news"}])), [row("a", "echo", "{}")], "{provider}");
+    }
+}
+
+#[test]
+fn ids_and_inputs_stand_under_any_of_their_keys() {
+    for provider in Provider::ALL {
+        for id in ["id", "call_id", "tool_call_id", "tool_use_id"] {
+            assert_eq!(read(provider, &json!({id: "a", "name": "echo"})), [row("a", "echo", "{}")], "{provider} {id}");
+        }
+        for key in ["arguments", "input", "args"] {
+            for input in [json!({"a": [1]}), json!("{\"a\":[1]}")] {
+                let direct = json!({"name": "echo", key: input});
+                assert_eq!(read(provider, &direct), [row("", "echo", "{\"a\":[1]}")], "{provider} {key}");
+                let within = json!({"id": "b", "function": direct});
+                assert_eq!(read(provider, &within), [row("b", "echo", "{\"a\":[1]}")], "{provider} {key}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_input_is_the_empty_object() {
+    for empty in [json!(null), json!(""), json!(" \n"), json!({})] {
+        let reply = json!({"name": "echo", "arguments": empty});
+        assert_eq!(read(Provider::OpenAi, &reply), [row("", "echo", "{}")]);
+    }
+}
+
+#[test]
+fn a_bad_input_stays_with_its_call_and_the_others_are_read() {
+    let call = |input: Value| json!({"type": "function_call", "call_id": "a", "name": "echo", "arguments": input});
+    let reply = json!([call(json!("{\"a\":")), call(json!(5)), call(json!([1])), call(json!({"a": 1}))]);
+    let inputs: Vec<String> = uses(Provider::OpenAiResponses, &reply).iter().map(text).collect();
+    assert_eq!(inputs, ["{\"a\":", "5", "[1]", "{\"a\":1}"]);
+}
+
+#[test]
+fn a_call_without_a_name_is_still_a_call_that_wants_an_answer() {
+    assert_eq!(read(Provider::OpenAi, &json!({"tool_calls": [{"id": "a"}]})), [row("a", "", "{}")]);
+    assert_eq!(read(Provider::Anthropic, &json!({"type": "tool_use", "id": "a", "name": 5})), [row("a", "", "{}")]);
+}
+
+#[test]
+fn a_call_without_an_id_gets_one_by_its_place_that_is_no_other_calls() {
+    let reply = json!([{"name": "a"}, {"name": "b", "id": "call_1"}, {"name": "c", "id": ""}, {"name": "d"}]);
+    let ids: Vec<String> = uses(Provider::Gemini, &reply).iter().map(|one| one.call_id().to_string()).collect();
+    assert_eq!(ids, ["call_1-2", "call_1", "call_3", "call_4"]);
+    assert_eq!(uses(Provider::Gemini, &reply)[2].to_call().id().as_str(), "call_3");
+}
+
+#[test]
+fn calls_under_one_id_are_told_apart_in_the_host_and_answered_under_it() {
+    for provider in Provider::ALL {
+        let reply = json!([
+            one_call(provider, "a"),
+            one_call(provider, "a"),
+            one_call(provider, "a-2"),
+            one_call(provider, "a")
+        ]);
+        let ids: Vec<String> = uses(provider, &reply).iter().map(|one| one.call_id().to_string()).collect();
+        assert_eq!(ids, ["a", "a-3", "a-2", "a-4"]);
+        let (messages, _) = answered(provider, &reply, vec![vec![]; 4]);
+        assert_eq!(messages.to_string().matches("\"a\"").count(), 3, "{messages}");
+    }
+}
+
+#[test]
+fn long_ids_that_differ_at_their_end_are_told_apart_and_written_back_whole() {
+    let (one, other) = (format!("{}1", "x".repeat(300)), format!("{}2", "x".repeat(300)));
+    let reply = json!([one_call(Provider::OpenAi, &one), one_call(Provider::OpenAi, &other)]);
+    let uses = uses(Provider::OpenAi, &reply);
+    assert_ne!(uses[0].call_id(), uses[1].call_id());
+    assert_eq!(uses[0].to_call().id(), uses[0].call_id());
+    let (messages, _) = answered(Provider::OpenAi, &reply, vec![vec![]; 2]);
+    assert_eq!((&messages[0]["tool_call_id"], &messages[1]["tool_call_id"]), (&json!(one), &json!(other)));
+}
+
+#[test]
+fn a_reply_may_ask_for_nothing() {
+    for provider in Provider::ALL {
+        assert!(read(provider, &json!([])).is_empty());
+        assert!(read(provider, &json!([{"type": "news"}])).is_empty());
+        assert!(read(provider, &json!({"role": "assistant", "content": "Done."})).is_empty(), "{provider}");
+        assert_eq!(write_results(provider, &[]), (json!([]), vec![]));
+    }
+}
+
+#[test]
+fn what_is_no_reply_is_refused_with_what_would_be_one() {
+    for provider in Provider::ALL {
+        for text in ["", "I call read_file.", "{", "{\"a\":1,\"a\":2}"] {
+            assert!(matches!(refusal(provider, text), ReplyError::Json(_)), "{text}");
+        }
+        for text in ["5", "\"read_file\"", "null", "{}", "{\"price\":\"secret\"}", "[1]"] {
+            let error = refusal(provider, text);
+            assert!(matches!(error, ReplyError::NotAReply { .. }), "{text}: {error}");
+            let said = error.to_string();
+            assert!(
+                said.contains("accepted are") && said.contains(provider.as_str()) && !said.contains("secret"),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_error_of_the_provider_is_passed_on() {
+    let errors = [
+        json!({"error": {"message": "overloaded", "type": "server_error"}}),
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "overloaded"}}),
+        json!({"object": "response", "status": "failed", "output": [], "error": {"code": "x", "message": "overloaded"}}),
+        json!([{"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}]),
+        json!({"error": "overloaded"}),
+    ];
+    for error in errors {
+        let expected = ReplyError::Provider { message: "overloaded".to_owned() };
+        assert_eq!(refusal(Provider::OpenAi, &error.to_string()), expected);
+    }
+    assert!(read(Provider::OpenAi, &json!({"choices": [], "error": null})).is_empty());
+}
+
+#[test]
+fn a_reply_of_another_provider_is_recognised_and_named() {
+    let whole = |provider| match provider {
+        Provider::OpenAi => {
+            json!({"choices": [{"message": {"role": "assistant", "tool_calls": [one_call(provider, "a")]}}]})
+        }
+        Provider::OpenAiResponses => json!({"object": "response", "output": [one_call(provider, "a")]}),
+        Provider::Anthropic => json!({"type": "message", "role": "assistant", "content": [one_call(provider, "a")]}),
+        Provider::Gemini => json!({"candidates": [{"content": {"role": "model", "parts": [one_call(provider, "a")]}}]}),
+    };
+    for found in Provider::ALL {
+        for asked in Provider::ALL.into_iter().filter(|asked| *asked != found) {
+            assert_eq!(refusal(asked, &whole(found).to_string()), ReplyError::OtherProvider { asked, found });
+        }
+    }
+}
+
+#[test]
+fn a_stream_of_events_is_called_one() {
+    assert_eq!(refusal(Provider::OpenAi, "data: {\"choices\":[]}\n\n"), ReplyError::Stream);
+    assert_eq!(refusal(Provider::Anthropic, "\nevent: message_start\ndata: {}\n"), ReplyError::Stream);
+}
+
+#[test]
+fn a_reply_has_so_many_calls_and_no_more() {
+    for provider in Provider::ALL {
+        let calls = |count: usize| Value::from(vec![one_call(provider, "a"); count]).to_string();
+        assert_eq!(read_calls(provider, &calls(MAX_CALLS)).unwrap().len(), MAX_CALLS);
+        assert_eq!(refusal(provider, &calls(MAX_CALLS + 1)), ReplyError::TooManyCalls);
+        assert_eq!(refusal(provider, &calls(10_000)), ReplyError::TooManyCalls);
+    }
+}
+
+/// What a reader walks into.
+const NESTS: [(&str, &str); 6] = [
+    ("[", "]"),
+    ("{\"response\":", "}"),
+    ("{\"message\":", "}"),
+    ("{\"content\":[", "]}"),
+    ("{\"choices\":[", "]}"),
+    ("{\"parts\":[", "]}"),
+];
+
+#[test]
+fn a_hostile_reply_ends_at_a_bound() {
+    for provider in Provider::ALL {
+        for (opening, closing) in NESTS {
+            assert!(matches!(refusal(provider, &opening.repeat(100_000)), ReplyError::Json(_)), "{opening}");
+            let deep = format!("{}{{}}{}", opening.repeat(REPLY.depth / 2 - 1), closing.repeat(REPLY.depth / 2 - 1));
+            assert!(
+                read_calls(provider, &deep).is_ok_and(|calls| calls.is_empty())
+                    || matches!(refusal(provider, &deep), ReplyError::NotAReply { .. }),
+                "{opening}"
+            );
+        }
+        assert!(matches!(refusal(provider, &"x".repeat(REPLY.bytes + 1)), ReplyError::Json(_)));
+        assert!(matches!(refusal(provider, &format!("[{}0]", "0,".repeat(REPLY.members))), ReplyError::Json(_)));
+    }
+}
+
+#[test]
+fn a_huge_name_or_input_is_carried_and_cut_where_it_is_dispatched() {
+    let (name, input) = ("n".repeat(1_000_000), "i".repeat(2_000_000));
+    let uses = uses(Provider::Anthropic, &json!({"type": "tool_use", "id": "a", "name": name, "input": input}));
+    assert_eq!(uses[0].to_call().tool().len(), 256);
+    assert_eq!(text(&uses[0]).len(), 2_000_000);
+}
+
+#[test]
+fn a_failure_carries_its_class_and_the_words_of_its_result() {
+    let uses = uses(Provider::OpenAi, &one_call(Provider::OpenAi, "a"));
+    let kind = ErrorKind::NotFound { tool: "echo".into(), nearest: vec!["echoes".into()] };
+    let result =
+        ToolResult::failure_with(uses[0].call_id().clone(), "echo", kind, vec![Content::Text("not said".into())]);
+    let said = format!("not_found: {result}");
+    let (messages, _) = write_results(Provider::OpenAi, &[(uses[0].clone(), result)]);
+    assert_eq!(messages[0]["content"], json!(said));
+}

@@ -1,0 +1,257 @@
+"""Holds what Palisade reads and writes against the types in the providers' own libraries; `cargo xtask providers` runs it.
+
+    check.py PROGRAM
+
+For each provider: its recorded reply (`tests/replies`) parses as the library's own response, with the calls that Palisade reads; the definitions that
+`palisade export` prints are what a request takes; the messages that `palisade dispatch` prints, and those in `tests/golden/conversation`, are what the next
+request takes, and say what the calls gave. Keys that a type does not know count as wrong everywhere, since the libraries pass them on and the interfaces may
+refuse them.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import types
+import typing
+from collections import abc
+from pathlib import Path
+
+import typing_extensions
+from anthropic.types import Message, MessageParam, ToolParam
+from google.genai import types as gemini
+from openai.types import chat, responses
+from openai.types.responses import response_input_item_param
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+NOTES = "Buy milk.\nTODO: ask about the invoice\n"
+
+# Name, arguments, whether it fails, and what its answer has to say.
+CALLS = [
+    ("read_file", {"path": "notes.txt"}, False, [NOTES.strip()]),
+    ("search_files", {"pattern": "TODO"}, False, ["notes.txt", "ask about the invoice"]),
+    ("calculate", {"expression": "6 * 7"}, False, ["42"]),
+    ("web_fetch", {"url": "https://example.org/"}, True, ["not_found", "web_fetch"]),
+    ("read_file", {}, True, ["validation_error", "path"]),
+]
+
+
+class Wrong(Exception):
+    """What does not hold."""
+
+
+def need(holds, what):
+    if not holds:
+        raise Wrong(what)
+
+
+def bare(annotation):
+    """A type without what says only whether its key is required."""
+    marks = (typing_extensions.Required, typing_extensions.NotRequired, typing_extensions.ReadOnly, typing.Annotated)
+    while typing.get_origin(annotation) in marks:
+        annotation = typing.get_args(annotation)[0]
+    return annotation
+
+
+def accept(value, annotation, at=""):
+    """Validates plain JSON by a type as a library declares it, down to the last key."""
+    annotation = bare(annotation)
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if typing_extensions.is_typeddict(annotation):
+        need(isinstance(value, dict), f"{at}: {annotation.__name__} is an object, not {value!r}")
+        known = typing_extensions.get_type_hints(annotation)
+        missing = annotation.__required_keys__ - value.keys()
+        need(not missing, f"{at}: {annotation.__name__} lacks {sorted(missing)}")
+        for key, inner in value.items():
+            need(key in known, f"{at}: {annotation.__name__} knows no key {key!r}")
+            accept(inner, known[key], f"{at}/{key}")
+    elif origin in (typing.Union, types.UnionType):
+        accept_one(value, arguments, at)
+    elif origin in (list, abc.Iterable, abc.Sequence) and isinstance(value, list):
+        for index, inner in enumerate(value):
+            accept(inner, arguments[0], f"{at}/{index}")
+    else:
+        try:
+            TypeAdapter(annotation, config={"arbitrary_types_allowed": True}).validate_python(value, strict=True)
+        except ValidationError as error:
+            raise Wrong(f"{at}: {error}") from error
+
+
+def accept_one(value, alternatives, at):
+    refusals = []
+    for alternative in alternatives:
+        try:
+            return accept(value, alternative, at)
+        except Wrong as wrong:
+            refusals.append(str(wrong))
+    raise Wrong(f"{at}: none of the alternatives holds:\n  " + "\n  ".join(refusals))
+
+
+def known_only(model, at=""):
+    """Refuses a parsed reply with a field that its class does not declare."""
+    if isinstance(model, BaseModel):
+        need(not model.model_extra, f"{at}: {type(model).__name__} knows nothing of {sorted(model.model_extra or {})}")
+        for name in type(model).model_fields:
+            known_only(getattr(model, name), f"{at}/{name}")
+    elif isinstance(model, list):
+        for index, inner in enumerate(model):
+            known_only(inner, f"{at}/{index}")
+
+
+class OpenAi:
+    name, reply, tool = "openai", chat.ChatCompletion, chat.ChatCompletionToolParam
+    message = chat.ChatCompletionToolMessageParam
+    marks_failures = False
+
+    def calls(self, reply):
+        calls = reply.choices[0].message.tool_calls
+        return [(call.id, call.function.name, json.loads(call.function.arguments)) for call in calls]
+
+    def answers(self, messages):
+        return [(message["tool_call_id"], None, message["content"], False) for message in messages]
+
+
+class OpenAiResponses:
+    name, reply, tool = "openai-responses", responses.Response, responses.FunctionToolParam
+    message = response_input_item_param.FunctionCallOutput
+    marks_failures = False
+
+    def calls(self, reply):
+        calls = [item for item in reply.output if item.type == "function_call"]
+        return [(call.call_id, call.name, json.loads(call.arguments)) for call in calls]
+
+    def answers(self, messages):
+        return [(item["call_id"], None, item["output"], False) for item in messages]
+
+
+class Anthropic:
+    name, reply, tool, message = "anthropic", Message, ToolParam, MessageParam
+    marks_failures = True
+
+    def calls(self, reply):
+        return [(block.id, block.name, block.input) for block in reply.content if block.type == "tool_use"]
+
+    def answers(self, messages):
+        need(len(messages) == 1 and messages[0]["role"] == "user", "one user message answers all calls")
+        for result in messages[0]["content"]:
+            text = "".join(block.get("text", "") for block in result["content"])
+            yield result["tool_use_id"], None, text, result["is_error"]
+
+
+class Gemini:
+    name, reply, tool, message = "gemini", gemini.GenerateContentResponse, gemini.Tool, gemini.Content
+    marks_failures = True
+
+    def calls(self, reply):
+        return [(call.id, call.name, call.args) for call in reply.function_calls]
+
+    def answers(self, messages):
+        need(len(messages) == 1 and messages[0]["role"] == "user", "one content answers all calls")
+        for part in messages[0]["parts"]:
+            answer = part["functionResponse"]
+            said = answer["response"]
+            need(len(said) == 1, "a response has an output or an error")
+            yield answer.get("id"), answer["name"], str(next(iter(said.values()))), "error" in said
+
+
+PROVIDERS = [OpenAi(), OpenAiResponses(), Anthropic(), Gemini()]
+
+
+def accept_all(values, annotation):
+    """Google's types are classes that forbid unknown fields by themselves."""
+    for index, value in enumerate(values):
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            need(annotation.model_config.get("extra") == "forbid", f"{annotation.__name__} lets unknown fields pass")
+            known_only(annotation.model_validate_json(json.dumps(value)), f"/{index}")
+        else:
+            accept(value, annotation, f"/{index}")
+
+
+def check_reply(provider, _world):
+    text = (ROOT / f"tests/replies/{provider.name}.json").read_text()
+    # The classes of OpenAI and Anthropic convert nothing here: what they build of a response is not validated otherwise.
+    reply = provider.reply.model_validate_json(text)
+    known_only(reply)
+    calls = [(name, arguments) for _, name, arguments in provider.calls(reply)]
+    expected = [(name, arguments) for name, arguments, _, _ in CALLS]
+    need(calls == expected, f"the library sees {calls}")
+
+
+def check_definitions(provider, world):
+    for strict in ([], ["--strict"]):
+        printed = world.run("export", "--format", provider.name, *strict)
+        definitions = json.loads(printed)
+        accept_all(definitions, provider.tool)
+        count = len(definitions[0]["functionDeclarations"]) if provider.name == "gemini" else len(definitions)
+        need(count >= 8, f"only {count} shipped tools are exported")
+
+
+def check_recorded_messages(provider, _world):
+    recorded = json.loads((ROOT / f"tests/golden/conversation/{provider.name}.json").read_text())
+    need(recorded["messages"], "there are none")
+    accept_all(recorded["messages"], provider.message)
+
+
+def check_dispatched_messages(provider, world):
+    text = (ROOT / f"tests/replies/{provider.name}.json").read_text()
+    messages = json.loads(world.run("dispatch", "--from", provider.name, text=text))
+    accept_all(messages, provider.message)
+    answers = list(provider.answers(messages))
+    asked = provider.calls(provider.reply.model_validate_json(text))
+    need([answer[0] for answer in answers] == [call[0] for call in asked], f"the answers are to {answers}")
+    for (_, name, said, failed), (wanted, _, fails, words) in zip(answers, CALLS, strict=True):
+        need(name in (None, wanted), f"{wanted} is answered as {name}")
+        missing = [word for word in words if word not in said]
+        need(not missing, f"the answer of {wanted} does not say {missing}: {said!r}")
+        need(not provider.marks_failures or failed == fails, f"{wanted}: failed is {failed}")
+
+
+CHECKS = [
+    ("the recorded reply", check_reply),
+    ("exported definitions", check_definitions),
+    ("recorded messages", check_recorded_messages),
+    ("dispatched messages", check_dispatched_messages),
+]
+
+
+class World:
+    """A workspace, and the program in it, away from whoever runs this."""
+
+    def __init__(self, program, directory):
+        self.workspace = Path(directory, "workspace")
+        self.workspace.mkdir()
+        (self.workspace / "notes.txt").write_text(NOTES)
+        self.program = program
+        cache = str(Path(directory, "cache"))
+        self.environment = {"HOME": directory, "PALISADE_CACHE": cache, "PATH": os.environ.get("PATH", "")}
+
+    def run(self, *arguments, text=""):
+        command = [self.program, "--workspace", str(self.workspace), *arguments]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, env=self.environment, timeout=300)
+        need(done.returncode == 0, f"palisade {' '.join(arguments)} ends with {done.returncode}: {done.stderr.strip()}")
+        return done.stdout
+
+
+def holds(provider, name, check, world):
+    try:
+        check(provider, world)
+    except Exception as error:  # pylint: disable=broad-except: one that fails must not hide the others
+        print(f"{provider.name}: {name}: WRONG: {type(error).__name__}: {error}")
+        return False
+    print(f"{provider.name}: {name}: as {provider.reply.__module__.split('.')[0]} has it")
+    return True
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        world = World(sys.argv[1], directory)
+        verdicts = [holds(provider, name, check, world) for provider in PROVIDERS for name, check in CHECKS]
+    if not all(verdicts):
+        sys.exit(f"{verdicts.count(False)} of {len(verdicts)} checks do not hold")
+
+
+if __name__ == "__main__":
+    main()

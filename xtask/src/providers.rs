@@ -1,0 +1,103 @@
+//! The formats, held against the types in the providers' own published libraries.
+//!
+//! The libraries are Python packages. They go into a directory below the target directory, and nothing else on the machine changes. Without Python or its package
+//! index there is nothing to check with: that is said aloud, and is no failure.
+
+use crate::place::Place;
+use anyhow::{Context as _, bail, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const REQUIREMENTS: &str = "tests/providers/requirements.txt";
+const SCRIPT: &str = "tests/providers/check.py";
+
+/// Checks replies, definitions and messages against the types of each provider.
+pub(crate) fn check(place: &Place) -> anyhow::Result<()> {
+    let packages = match Packages::install(place)? {
+        Packages::At(directory) => directory,
+        Packages::OutOfReach(reason) => {
+            println!("skipped: {reason}");
+            return Ok(());
+        }
+    };
+    let program = build(place)?;
+    let mut script = python();
+    script.arg(place.root.join(SCRIPT)).arg(program).env("PYTHONPATH", packages).env("PYTHONDONTWRITEBYTECODE", "1");
+    let status = script.current_dir(&place.root).status().context("running the check")?;
+    ensure!(status.success(), "the providers' types do not accept what Palisade reads or writes");
+    Ok(())
+}
+
+/// The providers' libraries.
+enum Packages {
+    /// They are in this directory.
+    At(PathBuf),
+    /// They cannot be had here, for this reason.
+    OutOfReach(String),
+}
+
+impl Packages {
+    /// Installs the exact versions once; a change of the list makes the directory anew.
+    fn install(place: &Place) -> anyhow::Result<Self> {
+        let directory = place.target.join("providers");
+        let (packages, done) = (directory.join("site"), directory.join("requirements.txt"));
+        let wanted =
+            fs::read_to_string(place.root.join(REQUIREMENTS)).with_context(|| format!("reading {REQUIREMENTS}"))?;
+        if fs::read_to_string(&done).is_ok_and(|installed| installed == wanted) {
+            return Ok(Self::At(packages));
+        }
+        if let Err(error) = python().arg("--version").output() {
+            return Ok(Self::OutOfReach(format!("python3 does not start here: {error}")));
+        }
+        if directory.exists() {
+            fs::remove_dir_all(&directory).with_context(|| format!("removing {}", directory.display()))?;
+        }
+        match pip(place, &packages)? {
+            output if output.status.success() => {
+                fs::write(&done, wanted).with_context(|| format!("writing {}", done.display()))?;
+                Ok(Self::At(packages))
+            }
+            output => out_of_reach(&output),
+        }
+    }
+}
+
+fn pip(place: &Place, packages: &Path) -> anyhow::Result<Output> {
+    let mut pip = python();
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--target"])
+        .arg(packages);
+    pip.arg("--requirement").arg(place.root.join(REQUIREMENTS)).output().context("running pip")
+}
+
+/// Tells an index that cannot be reached, or no pip at all, from a list that cannot be installed: only the second is the repository's fault.
+fn out_of_reach(pip: &Output) -> anyhow::Result<Packages> {
+    let said = String::from_utf8_lossy(&pip.stderr);
+    let is_away = [
+        "No module named pip",
+        "NewConnectionError",
+        "Connection",
+        "timed out",
+        "name resolution",
+        "ProxyError",
+        "SSLError",
+    ];
+    if !is_away.iter().any(|sign| said.contains(sign)) {
+        bail!("pip cannot install {REQUIREMENTS}:\n{said}");
+    }
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("pip says nothing");
+    Ok(Packages::OutOfReach(format!("the providers' libraries cannot be had from pip's index: {last}")))
+}
+
+fn python() -> Command {
+    Command::new("python3")
+}
+
+/// The program, as it is now.
+fn build(place: &Place) -> anyhow::Result<PathBuf> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--locked", "--workspace", "--bin", "palisade", "--target-dir"]).arg(&place.target);
+    let status = cargo.current_dir(&place.root).status().context("building palisade")?;
+    ensure!(status.success(), "palisade does not build");
+    Ok(place.target.join("debug").join(format!("palisade{}", std::env::consts::EXE_SUFFIX)))
+}
