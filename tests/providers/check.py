@@ -48,10 +48,12 @@ def need(holds, what):
         raise Wrong(what)
 
 
+MARKS = (typing_extensions.Required, typing_extensions.NotRequired, typing_extensions.ReadOnly, typing.Annotated)
+
+
 def bare(annotation):
     """A type without what says only whether its key is required."""
-    marks = (typing_extensions.Required, typing_extensions.NotRequired, typing_extensions.ReadOnly, typing.Annotated)
-    while typing.get_origin(annotation) in marks:
+    while typing.get_origin(annotation) in MARKS:
         annotation = typing.get_args(annotation)[0]
     return annotation
 
@@ -61,23 +63,36 @@ def accept(value, annotation, at=""):
     annotation = bare(annotation)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if typing_extensions.is_typeddict(annotation):
-        need(isinstance(value, dict), f"{at}: {annotation.__name__} is an object, not {value!r}")
-        known = typing_extensions.get_type_hints(annotation)
-        missing = annotation.__required_keys__ - value.keys()
-        need(not missing, f"{at}: {annotation.__name__} lacks {sorted(missing)}")
-        for key, inner in value.items():
-            need(key in known, f"{at}: {annotation.__name__} knows no key {key!r}")
-            accept(inner, known[key], f"{at}/{key}")
+        accept_keys(value, annotation, at)
     elif origin in (typing.Union, types.UnionType):
         accept_one(value, arguments, at)
-    elif origin in (list, abc.Iterable, abc.Sequence) and isinstance(value, list):
+    elif origin in (list, abc.Iterable, abc.Sequence) or getattr(origin, "__name__", "") == "SequenceNotStr":
+        need(isinstance(value, list), f"{at}: a list is wanted, not {value!r}")
         for index, inner in enumerate(value):
             accept(inner, arguments[0], f"{at}/{index}")
     else:
-        try:
-            TypeAdapter(annotation, config={"arbitrary_types_allowed": True}).validate_python(value, strict=True)
-        except ValidationError as error:
-            raise Wrong(f"{at}: {error}") from error
+        accept_plain(value, annotation, at)
+
+
+def accept_keys(value, annotation, at):
+    """The libraries' annotations are text until they are asked for, so that only their hints know what is required."""
+    need(isinstance(value, dict), f"{at}: {annotation.__name__} is an object, not {value!r}")
+    known = typing_extensions.get_type_hints(annotation, include_extras=True)
+    required = {key for key, inner in known.items() if typing.get_origin(inner) is typing_extensions.Required}
+    need(required <= value.keys(), f"{at}: {annotation.__name__} lacks {sorted(required - value.keys())}")
+    takes_others = getattr(annotation, "__pydantic_config__", {}).get("extra") == "allow"
+    for key, inner in value.items():
+        need(key in known or takes_others, f"{at}: {annotation.__name__} knows no key {key!r}")
+        accept(inner, known.get(key, object), f"{at}/{key}")
+
+
+def accept_plain(value, annotation, at):
+    is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    config = None if is_model else {"arbitrary_types_allowed": True}
+    try:
+        TypeAdapter(annotation, config=config).validate_python(value, strict=True)
+    except ValidationError as error:
+        raise Wrong(f"{at}: {error}") from error
 
 
 def accept_one(value, alternatives, at):

@@ -64,7 +64,7 @@ impl Found {
     }
 
     /// Notes a list: an empty one, or one of objects, is a reply that asks for nothing unknown.
-    pub(super) fn understood_list(&mut self, list: &[Value]) {
+    pub(super) fn understand_list(&mut self, list: &[Value]) {
         self.understood |= list.is_empty() || list.iter().any(Value::is_object);
     }
 
@@ -96,9 +96,9 @@ impl Found {
     pub(super) fn answered(&mut self, answer: &Map<String, Value>) {
         self.understood = true;
         let (id, name) = (id(answer), name(answer));
-        let is_answered = |call: &Asked| match &id {
-            Some(_) => call.id == id,
-            None => name.as_ref() == Some(&call.name),
+        let is_answered = |call: &Asked| match (&call.id, &id) {
+            (Some(asked), Some(answered)) => asked == answered,
+            _ => name.as_ref() == Some(&call.name),
         };
         if let Some(place) = self.calls.iter().position(is_answered) {
             self.calls.remove(place);

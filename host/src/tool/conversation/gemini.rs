@@ -15,7 +15,7 @@ const OTHERS: [&str; 6] = ["text", "thought", "inlineData", "promptFeedback", "u
 pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
     match value {
         Value::Array(list) => {
-            found.understood_list(list);
+            found.understand_list(list);
             list.iter().try_for_each(|element| read(element, found))
         }
         Value::Object(object) => body(object, found),

@@ -12,7 +12,7 @@ mod tests;
 pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
     match value {
         Value::Array(list) => {
-            found.understood_list(list);
+            found.understand_list(list);
             list.iter().try_for_each(|element| read(element, found))
         }
         Value::Object(object) => body(object, found),

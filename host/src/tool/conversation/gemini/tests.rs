@@ -49,6 +49,8 @@ fn a_reply_that_was_blocked_or_has_only_words_has_no_calls() {
 fn a_call_that_the_list_answers_is_not_made_again() {
     let done = json!({"role": "user", "parts": [{"functionResponse": {"name": "a", "response": {"output": 1}}}]});
     assert_eq!(read(Gemini, &json!([content(), done])), [row("", "b", "{\"n\":1}")]);
+    let under_an_id = json!({"functionResponse": {"id": "call_1", "name": "a", "response": {}}});
+    assert!(read(Gemini, &json!([call("a"), under_an_id])).is_empty());
 }
 
 #[test]
