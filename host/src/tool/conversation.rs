@@ -102,7 +102,7 @@ impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} ({}): {} is left out: the provider takes no such part",
+            "{} ({}): {}, is left out: the provider takes no such part",
             elided(&self.tool, 64),
             self.call_id,
             self.what
