@@ -4,15 +4,19 @@ mod args;
 mod call;
 mod completions;
 mod config;
+mod dispatch;
 mod doctor;
 mod exit;
 mod export;
+mod input;
 mod inspect;
 mod list;
 mod live;
 mod open;
 mod output;
+mod policy;
 mod prompt;
+mod running;
 mod style;
 
 use args::{Args, Verb};
@@ -44,6 +48,8 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::List(list) => list::run(&args.common, list),
         Verb::Inspect(inspect) => inspect::run(&args.common, inspect),
         Verb::Call(call) => call::run(&args.common, call),
+        Verb::Dispatch(dispatch) => dispatch::run(&args.common, dispatch),
+        Verb::Policy(policy) => policy::run(&args.common, policy),
         Verb::Export(export) => export::run(&args.common, export),
         Verb::Config(config) => config::run(&args.common, config),
         Verb::Doctor(doctor) => doctor::run(&args.common, doctor),

@@ -1,36 +1,66 @@
-//! The one road that every call takes, native or WebAssembly: look up, validate, resolve paths, decide, confirm, run, bound, report.
+//! The one road that every call takes, native or WebAssembly: look up, validate, resolve paths, decide, confirm, queue, run, bound, report.
 
 mod approve;
 mod input;
+mod message;
+mod native;
+mod queue;
+mod question;
 mod run;
 mod terminal;
+mod transcript;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use approve::CONFIRMATION_TIMEOUT;
+pub(crate) use question::CONFIRMATION_TIMEOUT;
+pub use transcript::Transcript;
 
 use crate::confirm::Confirmer;
-use crate::events::{Event, EventSink, Events, Subject};
-use crate::execution::{Caller, Silent, Sink, ToolContext};
-use crate::registry::{Origin, Registered, Registry};
+use crate::events::{CallSink, Event, Events, Subject};
+use crate::execution::{Caller, ToolContext};
+use crate::policy::Decision;
+use crate::registry::{Registered, Registry};
 use crate::sandbox::{Limits, limits};
-use crate::session::Session;
+use crate::session::{Session, Slots};
 use crate::tool::error::named;
-use crate::tool::{Call, ErrorKind, ExecutionKind, SideEffects, ToolResult};
+use crate::tool::{Call, ErrorKind, ExecutionKind, PermissionReason, SideEffects, ToolResult};
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use terminal::Terminal;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
-/// Everything that a dispatch needs besides the call and its session.
+/// Everything that a dispatch needs besides the call and its session. Cloning shares.
 #[derive(Clone)]
 pub struct Dispatcher {
     pub(crate) registry: Registry,
     pub(crate) confirmer: Arc<dyn Confirmer>,
     pub(crate) events: Events,
     pub(crate) limits: Limits,
+    pub(crate) tool_timeouts: Arc<BTreeMap<String, Duration>>,
     pub(crate) confirmation_timeout: Duration,
+}
+
+/// What would happen to a call.
+pub struct Foreseen {
+    /// The tool.
+    pub tool: Arc<Registered>,
+    /// What the policy says, and by which rule.
+    pub decision: Decision,
+    /// The paths that it would change, relative to the workspace, as far as its input says.
+    pub changes: Vec<String>,
+}
+
+/// One call on its way.
+struct Road<'a> {
+    dispatcher: &'a Dispatcher,
+    session: &'a Session,
+    slots: &'a Slots,
+    sink: &'a Arc<CallSink>,
+    tool: Arc<Registered>,
+    cancel: &'a CancellationToken,
 }
 
 impl Dispatcher {
@@ -38,114 +68,110 @@ impl Dispatcher {
     ///
     /// The call runs inside this future, on the caller's own thread. Dropping the future ends the call.
     pub async fn dispatch(&self, session: &Session, call: Call) -> ToolResult {
+        self.pass(session, call, session.slots()).await
+    }
+
+    /// What would happen to a call, without running anything or asking anybody.
+    ///
+    /// # Errors
+    ///
+    /// The refusal with which the call would end before the policy is asked.
+    pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
+        let tool = self.registry.get(&call.tool).map_err(|missing| ErrorKind::from(&missing))?;
+        let input = input::check(tool.definition(), session.workspace(), call.input)?;
+        let decision = session.policy().explain(tool.definition());
+        let changes = question::projected(tool.definition(), &input);
+        Ok(Foreseen { tool, decision, changes })
+    }
+
+    async fn pass(&self, session: &Session, call: Call, slots: &Slots) -> ToolResult {
         let registered = self.registry.get(&call.tool);
         let class = registered.as_ref().ok().map(|tool| tool.definition().side_effects());
-        let terminal = Terminal::new(self.events.clone(), || subject(session, &call, class));
-        let tool = match registered {
-            Ok(tool) => tool,
-            Err(missing) => {
-                let kind =
-                    ErrorKind::NotFound { tool: named(missing.name()).to_owned(), nearest: missing.nearest().to_vec() };
-                return terminal.finish(ToolResult::failure(call.id, &call.tool, kind));
-            }
-        };
+        let terminal = Terminal::new(Arc::new(CallSink::new(self.events.clone(), subject(session, &call, class))));
         let (id, name) = (call.id.clone(), call.tool.clone());
-        if tokio::runtime::Handle::try_current().is_err() {
-            let kind =
-                ErrorKind::execution(ExecutionKind::Internal, "a call needs a tokio runtime with its timers enabled");
-            return terminal.finish(ToolResult::failure(id, &name, kind));
-        }
-        let result = match self.road(session, call, &tool, &terminal).await {
-            Ok(result) => result,
-            Err(kind) => ToolResult::failure(id, &name, kind),
-        };
-        terminal.finish(signed(result, tool.origin()))
-    }
-
-    /// The road under both cancellation scopes: the call's own token is passed on to the one that the tool sees, a child of the session's.
-    async fn road(
-        &self,
-        session: &Session,
-        call: Call,
-        tool: &Arc<Registered>,
-        terminal: &Terminal,
-    ) -> Result<ToolResult, ErrorKind> {
-        let (asked, cancel) = (call.cancel.clone(), session.cancellation().child_token());
-        if asked.is_cancelled() {
-            cancel.cancel();
-        }
-        let mut steps = pin!(run::caught(self.steps(session, call, tool, terminal, &cancel)));
-        loop {
-            tokio::select! {
-                biased;
-                result = &mut steps => return result,
-                () = asked.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
+        let span = tracing::error_span!("call", id = %id, tool = %terminal.sink().subject().tool);
+        let flight = session.enter(&id);
+        let (result, tool) = match registered.map_err(|missing| ErrorKind::from(&missing)) {
+            Err(missing) => (Err(missing), None),
+            Ok(_) if tokio::runtime::Handle::try_current().is_err() => (Err(no_runtime()), None),
+            Ok(tool) => {
+                let (sink, cancel) = (terminal.sink(), flight.cancellation());
+                let road = Road { dispatcher: self, session, slots, sink, tool: tool.clone(), cancel };
+                (road.travel(call).instrument(span.clone()).await, Some(tool))
             }
-        }
-    }
-
-    async fn steps(
-        &self,
-        session: &Session,
-        call: Call,
-        tool: &Arc<Registered>,
-        terminal: &Terminal,
-        cancel: &CancellationToken,
-    ) -> Result<ToolResult, ErrorKind> {
-        let input = input::check(tool.definition(), session.workspace(), call.input)?;
-        let asking = approve::Asking { confirmer: self.confirmer.as_ref(), timeout: self.confirmation_timeout };
-        approve::approve(asking, session, &call.id, tool, &input, cancel).await?;
-        self.events.emit(|| Event::Called(terminal.subject()));
-        let id = call.id.clone();
-        let caller = Caller {
-            call_id: call.id,
-            session_id: session.id().cloned(),
-            turn_id: call.turn_id,
-            context: call.context,
-            metadata: call.metadata,
         };
-        let time = self.time_limit(tool, call.timeout);
-        let context = ToolContext::new(caller, session.workspace().clone(), cancel.clone(), time, self.sink(terminal));
-        Ok(run::run(tool, input, &context, id).await)
+        let result = result.unwrap_or_else(|kind| ToolResult::failure(id, &name, kind));
+        span.in_scope(|| run::log(&result));
+        terminal.finish(run::signed(result, tool.as_deref()))
     }
 
-    fn sink(&self, terminal: &Terminal) -> Arc<dyn Sink> {
-        if self.events.is_watched() {
-            Arc::new(EventSink { events: self.events.clone(), subject: terminal.subject() })
-        } else {
-            silent()
-        }
-    }
-
-    /// Caller over operator over plugin (which may only lower) over the default of the class; at most 600 s.
+    /// The caller's word over the operator's for this tool over the plugin's, which may only lower, over the default of the class; at most 600 s.
     pub(crate) fn time_limit(&self, tool: &Registered, asked: Option<Duration>) -> Duration {
-        let class = match tool.definition().side_effects() {
+        let definition = tool.definition();
+        let class = match definition.side_effects() {
             SideEffects::None | SideEffects::Read | SideEffects::Write => limits::TIMEOUT,
             SideEffects::Execute | SideEffects::Network => limits::MAX_TIMEOUT,
         };
         let default = self.limits.timeout.unwrap_or(class);
-        let own = tool.definition().timeout().map_or(default, |own| own.min(default));
-        asked.unwrap_or(own).min(limits::MAX_TIMEOUT)
+        let own = || definition.timeout().map_or(default, |own| own.min(default));
+        let operator = self.tool_timeouts.get(definition.name().as_str()).copied();
+        asked.or(operator).unwrap_or_else(own).min(limits::MAX_TIMEOUT)
     }
 }
 
-fn silent() -> Arc<dyn Sink> {
-    static SILENT: std::sync::OnceLock<Arc<dyn Sink>> = std::sync::OnceLock::new();
-    SILENT.get_or_init(|| Arc::new(Silent)).clone()
+impl Road<'_> {
+    /// Under both ways to cancel: what the caller asked for is passed on to the token that the tool sees.
+    async fn travel(&self, call: Call) -> Result<ToolResult, ErrorKind> {
+        let asked = call.cancel.clone();
+        if asked.is_cancelled() {
+            self.cancel.cancel();
+        }
+        let mut steps = pin!(run::caught(self.steps(call)));
+        loop {
+            tokio::select! {
+                biased;
+                result = &mut steps => return result,
+                () = asked.cancelled(), if !self.cancel.is_cancelled() => self.cancel.cancel(),
+            }
+        }
+    }
+
+    async fn steps(&self, call: Call) -> Result<ToolResult, ErrorKind> {
+        let Call { id, input, turn_id, context, metadata, timeout, .. } = call;
+        let input = input::check(self.tool.definition(), self.session.workspace(), input)?;
+        let approval = approve::approve(self, input).await?;
+        let _place = queue::admit(self).await?;
+        approval.still_stands()?;
+        self.sink.tell(Event::Called);
+        let session_id = self.session.id().cloned();
+        let caller = Caller { call_id: id.clone(), session_id, turn_id, context, metadata };
+        let time = self.dispatcher.time_limit(&self.tool, timeout);
+        let workspace = self.session.workspace().clone();
+        let context = ToolContext::new(caller, workspace, self.cancel.clone(), time, self.sink.clone());
+        Ok(run::run(approval, Arc::new(context), self.sink, id).await)
+    }
 }
 
 fn subject(session: &Session, call: &Call, side_effects: Option<SideEffects>) -> Subject {
     Subject {
         call_id: call.id.clone(),
         session_id: session.id().cloned(),
+        turn_id: call.turn_id.clone(),
         tool: named(&call.tool).into(),
         side_effects,
     }
 }
 
-fn signed(mut result: ToolResult, origin: &Origin) -> ToolResult {
-    if let Origin::Plugin { name, digest } = origin {
-        (result.plugin, result.digest) = (Some(name.to_string()), Some(*digest));
+fn no_runtime() -> ErrorKind {
+    ErrorKind::execution(ExecutionKind::Internal, "a call needs a tokio runtime with its timers enabled")
+}
+
+impl From<&crate::registry::ToolNotFound> for ErrorKind {
+    fn from(missing: &crate::registry::ToolNotFound) -> Self {
+        Self::NotFound { tool: named(missing.name()).to_owned(), nearest: missing.nearest().to_vec() }
     }
-    result
+}
+
+fn refused(reason: PermissionReason, message: String) -> ErrorKind {
+    ErrorKind::PermissionDenied { reason, message }
 }

@@ -1,10 +1,36 @@
-//! What happens around calls, for whoever subscribes.
+//! What happens around calls and plugins, for whoever subscribes.
 
-use crate::execution::{Progress, Severity, Sink};
-use crate::tool::{CallId, ErrorClass, SideEffects};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod lines;
+mod payload;
+mod sink;
+mod stream;
+mod subscribe;
+
+pub use lines::{JsonLines, LinesError, WAITING_LINES};
+pub use stream::{EventStream, STREAM_EVENTS};
+pub use subscribe::{Events, Subscriber};
+
+pub(crate) use sink::CallSink;
+
+use crate::confirm::{ConfirmationRequest, Decision, RequestId};
+use crate::execution::{Progress, Severity};
+use crate::tool::{CallId, Digest, ErrorClass, SideEffects};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+/// The version of the form in which events are written: `v` in every line.
+pub const VERSION: u8 = 1;
+
+/// An event with its place in the host's sequence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Envelope {
+    /// Counts up by one for each event of a host. Calls that run at once may deliver theirs a little out of order; this number tells.
+    pub seq: u64,
+    /// When it happened.
+    pub time: SystemTime,
+    /// What happened.
+    pub event: Event,
+}
 
 /// Something that happened. Exactly one of the terminal events (`Completed`, `Failed`, `InputInvalid`) ends each call.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,15 +41,41 @@ pub enum Event {
     /// `tool.completed`: the tool ran to its end.
     Completed(Subject, Completion),
     /// `tool.failed`: it did not, or was never started.
-    Failed(Subject, ErrorClass, String),
+    Failed(Subject, Failure),
     /// `tool.input_invalid`: the input broke the schema.
     InputInvalid(Subject, String),
+    /// `tool.confirmation_requested`: a person is asked, and the call waits.
+    ConfirmationRequested(Subject, ConfirmationRequest),
+    /// `tool.confirmation_resolved`: the question is settled, one way or another.
+    ConfirmationResolved(Subject, RequestId, Decision),
     /// `tool.output_delta`: a part of the output.
     OutputDelta(Subject, String),
     /// `tool.progress`: how far the tool has come.
     Progress(Subject, Progress),
     /// `tool.log`: a message of the tool.
     Log(Subject, Severity, String),
+    /// `plugin.loaded`: its tools can be called.
+    PluginLoaded(PluginFacts),
+    /// `plugin.rejected`: a file that offers no tools, and why.
+    PluginRejected {
+        /// The file.
+        file: String,
+        /// Why it was rejected.
+        reason: String,
+    },
+    /// `plugin.changed`: other code stands behind the tools of a plugin from now on.
+    PluginChanged(PluginFacts),
+}
+
+/// A plugin that is loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginFacts {
+    /// Its name.
+    pub plugin: Arc<str>,
+    /// The SHA-256 of its bytes.
+    pub digest: Digest,
+    /// The names of its tools.
+    pub tools: Vec<String>,
 }
 
 /// How a tool that ran to its end did.
@@ -35,6 +87,19 @@ pub struct Completion {
     pub duration: Duration,
 }
 
+/// How a call failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The class of the error.
+    pub class: ErrorClass,
+    /// The message that the model reads.
+    pub message: String,
+    /// What the tool had said until then.
+    pub partial_output: Option<String>,
+    /// How long it ran; zero for a call that never started.
+    pub duration: Duration,
+}
+
 /// The call that an event is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
@@ -42,6 +107,8 @@ pub struct Subject {
     pub call_id: CallId,
     /// The conversation, if there is one.
     pub session_id: Option<Arc<str>>,
+    /// The turn of the conversation, if there is one.
+    pub turn_id: Option<Arc<str>>,
     /// The tool's name, as asked for.
     pub tool: Arc<str>,
     /// The declared class; unknown where the tool is.
@@ -57,23 +124,31 @@ impl Event {
             Self::Completed(..) => "tool.completed",
             Self::Failed(..) => "tool.failed",
             Self::InputInvalid(..) => "tool.input_invalid",
+            Self::ConfirmationRequested(..) => "tool.confirmation_requested",
+            Self::ConfirmationResolved(..) => "tool.confirmation_resolved",
             Self::OutputDelta(..) => "tool.output_delta",
             Self::Progress(..) => "tool.progress",
             Self::Log(..) => "tool.log",
+            Self::PluginLoaded(_) => "plugin.loaded",
+            Self::PluginRejected { .. } => "plugin.rejected",
+            Self::PluginChanged(_) => "plugin.changed",
         }
     }
 
-    /// The call that it is about.
+    /// The call that it is about; `None` for events of plugins.
     #[must_use]
-    pub fn subject(&self) -> &Subject {
+    pub fn subject(&self) -> Option<&Subject> {
         match self {
             Self::Called(subject)
             | Self::Completed(subject, _)
-            | Self::Failed(subject, ..)
+            | Self::Failed(subject, _)
             | Self::InputInvalid(subject, _)
+            | Self::ConfirmationRequested(subject, _)
+            | Self::ConfirmationResolved(subject, ..)
             | Self::OutputDelta(subject, _)
             | Self::Progress(subject, _)
-            | Self::Log(subject, ..) => subject,
+            | Self::Log(subject, ..) => Some(subject),
+            Self::PluginLoaded(_) | Self::PluginRejected { .. } | Self::PluginChanged(_) => None,
         }
     }
 
@@ -81,64 +156,5 @@ impl Event {
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         matches!(self, Self::Completed(..) | Self::Failed(..) | Self::InputInvalid(..))
-    }
-}
-
-/// Whoever wants to know. Called on the thread of the call: it must return at once.
-pub trait Subscriber: Send + Sync {
-    /// Takes one event.
-    fn receive(&self, event: &Event);
-}
-
-/// All subscribers of a host. With none, no event is ever built.
-#[derive(Clone, Default)]
-pub struct Events(Arc<[Arc<dyn Subscriber>]>);
-
-impl Events {
-    /// Sends to these subscribers.
-    #[must_use]
-    pub fn new(subscribers: Vec<Arc<dyn Subscriber>>) -> Self {
-        Self(subscribers.into())
-    }
-
-    /// Whether anybody listens.
-    #[must_use]
-    pub fn is_watched(&self) -> bool {
-        !self.0.is_empty()
-    }
-
-    /// Builds and sends an event if anybody listens.
-    pub fn emit(&self, event: impl FnOnce() -> Event) {
-        if self.is_watched() {
-            let event = event();
-            self.0.iter().for_each(|subscriber| deliver(&**subscriber, &event));
-        }
-    }
-}
-
-/// A subscriber that panics misses its event; neither the call nor the other subscribers notice.
-fn deliver(subscriber: &dyn Subscriber, event: &Event) {
-    if catch_unwind(AssertUnwindSafe(|| subscriber.receive(event))).is_err() {
-        tracing::error!(event = event.name(), "a subscriber panicked");
-    }
-}
-
-/// Turns what a running tool says into events.
-pub(crate) struct EventSink {
-    pub(crate) events: Events,
-    pub(crate) subject: Subject,
-}
-
-impl Sink for EventSink {
-    fn log(&self, severity: Severity, message: &str) {
-        self.events.emit(|| Event::Log(self.subject.clone(), severity, message.to_owned()));
-    }
-
-    fn progress(&self, progress: Progress) {
-        self.events.emit(|| Event::Progress(self.subject.clone(), progress));
-    }
-
-    fn emit(&self, chunk: &str) {
-        self.events.emit(|| Event::OutputDelta(self.subject.clone(), chunk.to_owned()));
     }
 }

@@ -5,12 +5,14 @@ mod builder;
 pub(crate) use builder::default_cache;
 pub use builder::{BuildError, CacheMode, HostBuilder};
 
-use crate::dispatch::Dispatcher;
+use crate::dispatch::{Dispatcher, Foreseen, Transcript};
+use crate::events::{EventStream, Events};
 use crate::plugins::{Loaded, Plugin, Rejected};
 use crate::registry::{Registered, Registry};
 use crate::sandbox::{Limits, Sandbox};
-use crate::session::Session;
-use crate::tool::{Call, CallInput, ToolResult};
+use crate::session::{Session, SessionBuilder};
+use crate::tool::formats::{Format, Strictness, Weakening, export_all};
+use crate::tool::{Call, CallInput, Definition, ErrorKind, ToolResult};
 use crate::workspace::Workspace;
 use serde_json::Value;
 use std::sync::Arc;
@@ -31,6 +33,7 @@ use std::time::Duration;
 pub struct Host {
     dispatcher: Dispatcher,
     session: Session,
+    defaults: builder::SessionDefaults,
     sandbox: Sandbox,
     loaded: Loaded,
 }
@@ -49,7 +52,68 @@ impl Host {
         self.dispatcher.dispatch(session, call).await
     }
 
+    /// As [`dispatch`](Self::dispatch), with so much time for the run itself, at most 600 s.
+    pub async fn dispatch_with_timeout(&self, session: &Session, call: Call, time: Duration) -> ToolResult {
+        self.dispatch(session, call.with_timeout(time)).await
+    }
+
+    /// Runs the calls of one message: at once as far as the session's cap allows, each in a task of its own. Results come in the order of the calls.
+    ///
+    /// Dropping the future ends all of them.
+    pub async fn dispatch_all(&self, session: &Session, calls: Vec<Call>) -> Vec<ToolResult> {
+        self.dispatcher.dispatch_all(session, calls).await
+    }
+
+    /// As [`dispatch_all`](Self::dispatch_all), with every result put into a transcript, also those of unknown tools, refusals, and calls that were cancelled
+    /// before their start: a conversation with an answer to every call stays valid. Dropping the future records what was left as cancelled.
+    pub async fn dispatch_into(&self, session: &Session, calls: Vec<Call>, transcript: &mut dyn Transcript) -> Vec<ToolResult> {
+        self.dispatcher.dispatch_into(session, calls, transcript).await
+    }
+
+    /// What would happen to a call, without running anything or asking anybody.
+    ///
+    /// # Errors
+    ///
+    /// The refusal with which the call would end before the policy is asked.
+    pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
+        self.dispatcher.foresee(session, call)
+    }
+
+    /// Starts a session with an id of the caller's choosing, in the host's workspace, under its policy and its caps.
+    #[must_use]
+    pub fn new_session(&self, id: &str) -> SessionBuilder {
+        self.defaults.begin(self.workspace()).id(id)
+    }
+
+    /// The definitions that a session is shown, in the order of registration.
+    #[must_use]
+    pub fn definitions(&self, session: &Session) -> Vec<Definition> {
+        let tools = self.registry().tools();
+        tools.iter().map(|tool| tool.definition()).filter(|tool| session.advertises(tool)).cloned().collect()
+    }
+
+    /// The definitions that a session is shown, in a provider's format, and what of them that format cannot express.
+    #[must_use]
+    pub fn export(&self, session: &Session, format: Format, strictness: Strictness) -> (Value, Vec<Weakening>) {
+        let definitions = self.definitions(session);
+        export_all(&definitions.iter().map(Definition::view).collect::<Vec<_>>(), format, strictness)
+    }
+
+    /// All that happens from now on, to be read at leisure.
+    #[must_use]
+    pub fn events(&self) -> EventStream {
+        self.hub().stream()
+    }
+
+    /// Where subscribers are added and taken away while the host runs.
+    #[must_use]
+    pub fn hub(&self) -> &Events {
+        &self.dispatcher.events
+    }
+
     /// Runs a call outside of any conversation, under the host's own policy and in its own workspace. `context` reaches the tool as it is.
+    ///
+    /// Such calls are independent of each other: no session's cap holds for them, only the process's bound of 256 sandboxes.
     pub async fn call(&self, tool: &str, input: impl Into<CallInput>, context: Value) -> ToolResult {
         self.dispatch(&self.session, Call::new(tool, input).with_context(context)).await
     }

@@ -34,8 +34,11 @@ pub mod session;
 pub mod tool;
 pub mod workspace;
 
-pub use confirm::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
-pub use events::{Event, Subscriber};
+pub use confirm::{
+    Answer, AnswerBy, AnswerRefused, ConfirmationRequest, Confirmer, Decision, DenyAll, Desk, NobodyToAsk, RequestId, Several,
+};
+pub use dispatch::Transcript;
+pub use events::{Envelope, Event, EventStream, Subscriber};
 pub use execution::{BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidInput};
 pub use host::{BuildError, CacheMode, Host, HostBuilder};
 pub use plugins::Shipped;
@@ -43,7 +46,7 @@ pub use policy::{Mode, Policy};
 pub use registry::{DuplicateTool, Registry, ToolNotFound};
 pub use sandbox::Limits;
 pub use serde_json::json;
-pub use session::Session;
+pub use session::{Advertised, Session, SessionBuilder};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
     Call, CallId, Content, Definition, DefinitionError, ErrorClass, ErrorKind, ExecutionKind, Limit, PermissionReason,

@@ -4,7 +4,8 @@ mod scan;
 
 pub use scan::DirectoryError;
 
-use crate::registry::{Origin, Registry};
+use crate::execution::Factory;
+use crate::registry::{DuplicateTool, Origin, Registry};
 use crate::sandbox::{Freshness, Import, Limits, PluginRefused, Prepared, Sandbox};
 use crate::tool::{Definition, Digest};
 use scan::Candidate;
@@ -112,30 +113,52 @@ pub enum Shipped {
     LeftOut,
 }
 
-/// Loads everything from `sources` and registers it.
+/// Why nothing could be loaded at all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// A directory cannot be read.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The program that embeds the host brings a tool whose name is taken.
+    #[error(transparent)]
+    Native(#[from] DuplicateTool),
+}
+
+/// Loads everything from `sources` and registers it: first the shipped plugins, then the native tools, then files.
 ///
 /// # Errors
 ///
-/// [`DirectoryError`] where a directory cannot be read. A bad file in it is no error: it is listed in [`Loaded::rejected`].
+/// [`LoadError`] where a directory cannot be read, or the name of a native tool is taken. A bad file is no error: it is listed in [`Loaded::rejected`].
 pub fn load(
     sources: &Sources,
+    native: &[Factory],
     sandbox: &Sandbox,
     limits: Limits,
     registry: &Registry,
     observer: &LoadObserver,
-) -> Result<Loaded, DirectoryError> {
+) -> Result<Loaded, LoadError> {
     let candidates = scan::candidates(sources)?;
     observer(LoadStep::Start(candidates.len()));
     let prepared = prepare_all(&candidates, sandbox, observer);
     observer(LoadStep::End);
     let mut loaded = Loaded::default();
+    let mut native = Some(native);
     for (candidate, outcome) in candidates.iter().zip(prepared) {
+        if matches!(candidate, Candidate::File(_)) {
+            add_native(registry, native.take())?;
+        }
         match outcome.and_then(|prepared| register(candidate, prepared, sandbox, limits, registry)) {
             Ok(plugin) => loaded.plugins.push(plugin),
             Err(reason) => loaded.rejected.push(Rejected { file: candidate.file(), reason }),
         }
     }
+    add_native(registry, native)?;
     Ok(loaded)
+}
+
+fn add_native(registry: &Registry, factories: Option<&[Factory]>) -> Result<(), DuplicateTool> {
+    factories.into_iter().flatten().try_for_each(|factory| registry.register(factory.clone()).map(drop))
 }
 
 type Outcome = Result<Arc<Prepared>, String>;

@@ -1,7 +1,7 @@
 //! Whether a call may run: at once, after asking, or not at all. Pure: no file, no clock, no question is asked here.
 
 use crate::tool::{Definition, SideEffects};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -72,11 +72,22 @@ impl FromStr for Mode {
 }
 
 /// What the operator allows. The default asks before anything that writes, executes or sends.
+///
+/// ```
+/// use palisade::{Definition, Mode, Policy, SideEffects, json};
+///
+/// let shell = Definition::new("shell", "Runs a command.", SideEffects::Execute, json!({"type": "object"}))?;
+/// let policy = Policy::default().trusting([(SideEffects::Execute, Mode::Prompt)]);
+/// assert_eq!(policy.decide(&shell), Mode::Prompt);
+/// assert_eq!(policy.with_tool("shell", Mode::Deny).decide(&shell), Mode::Deny);
+/// # Ok::<(), palisade::DefinitionError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     classes: BTreeMap<SideEffects, Mode>,
     tools: BTreeMap<String, Mode>,
-    lifted: Vec<SideEffects>,
+    trusted: Option<BTreeMap<SideEffects, Mode>>,
+    lifted: BTreeSet<SideEffects>,
 }
 
 impl Default for Policy {
@@ -85,7 +96,8 @@ impl Default for Policy {
         Self {
             classes: SideEffects::ALL.into_iter().map(|class| (class, mode(class))).collect(),
             tools: BTreeMap::new(),
-            lifted: Vec::new(),
+            trusted: None,
+            lifted: BTreeSet::new(),
         }
     }
 }
@@ -105,14 +117,21 @@ impl Policy {
         self
     }
 
-    /// Lifts the prompt for a class, as `--allow` does. A deny stays.
+    /// Trusts the workspace: prompts become auto, except for the classes that have an override here.
     #[must_use]
-    pub fn allowing(mut self, class: SideEffects) -> Self {
-        self.lifted.push(class);
+    pub fn trusting(mut self, overrides: impl IntoIterator<Item = (SideEffects, Mode)>) -> Self {
+        self.trusted = Some(overrides.into_iter().collect());
         self
     }
 
-    /// The mode of a class.
+    /// Lifts the prompt for a class, as `--allow` does. A deny stays.
+    #[must_use]
+    pub fn allowing(mut self, class: SideEffects) -> Self {
+        self.lifted.insert(class);
+        self
+    }
+
+    /// The mode of a class where nothing more specific holds.
     #[must_use]
     pub fn class(&self, class: SideEffects) -> Mode {
         self.classes.get(&class).copied().unwrap_or(Mode::Deny)
@@ -123,15 +142,64 @@ impl Policy {
         self.tools.iter().map(|(tool, mode)| (tool.as_str(), *mode))
     }
 
-    /// What happens before a call of this tool. Deny anywhere wins; then the tool's own mode, then its class's; `--allow` lifts a prompt.
+    /// What happens before a call of this tool.
     #[must_use]
     pub fn decide(&self, definition: &Definition) -> Mode {
-        let class = self.class(definition.side_effects());
-        let own = self.tools.get(definition.name().as_str()).copied();
-        let mode = if class == Mode::Deny { Mode::Deny } else { own.unwrap_or(class) };
-        match mode {
-            Mode::Prompt | Mode::PromptOnce if self.lifted.contains(&definition.side_effects()) => Mode::Auto,
-            mode => mode,
+        self.explain(definition).mode
+    }
+
+    /// What happens before a call of this tool, and by which rule: deny anywhere, then the tool's own mode, then a trusted workspace's override, then its
+    /// trust, then the class's mode. `--allow` lifts a prompt, whichever rule asks for it.
+    #[must_use]
+    pub fn explain(&self, definition: &Definition) -> Decision {
+        let class = definition.side_effects();
+        let own = self.tools.get(definition.name().as_str()).map(|mode| (*mode, Rule::Tool));
+        let default = (self.class(class), Rule::Class);
+        let overrides = self.trusted.as_ref().and_then(|rules| rules.get(&class)).map(|mode| (*mode, Rule::Override));
+        let trust = self.trusted.as_ref().map(|_| (Mode::Auto, Rule::Trusted));
+        let by_rank = [own, overrides, trust, Some(default)];
+        let denied = by_rank.into_iter().flatten().find(|(mode, _)| *mode == Mode::Deny);
+        let (mode, rule) = denied.or_else(|| by_rank.into_iter().flatten().next()).unwrap_or(default);
+        let is_lifted = matches!(mode, Mode::Prompt | Mode::PromptOnce) && self.lifted.contains(&class);
+        if is_lifted { Decision { mode: Mode::Auto, rule: Rule::Allowed } } else { Decision { mode, rule } }
+    }
+}
+
+/// What happens before a call, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    /// What happens.
+    pub mode: Mode,
+    /// Why.
+    pub rule: Rule,
+}
+
+/// The rule that decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Rule {
+    /// The mode of the tool's class.
+    Class,
+    /// The tool's own mode.
+    Tool,
+    /// The workspace is trusted, and its override for the class says so.
+    Override,
+    /// The workspace is trusted.
+    Trusted,
+    /// A prompt was lifted for the class, as `--allow` does.
+    Allowed,
+}
+
+impl Rule {
+    /// The name used in `policy explain --json`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Class => "class",
+            Self::Tool => "tool",
+            Self::Override => "trusted_override",
+            Self::Trusted => "trusted_workspace",
+            Self::Allowed => "allow",
         }
     }
 }
@@ -173,5 +241,31 @@ mod tests {
         assert_eq!(exempt.decide(&tool(SideEffects::Execute)), Mode::Auto);
         let denied = exempt.with_class(SideEffects::Execute, Mode::Deny);
         assert_eq!(denied.decide(&tool(SideEffects::Execute)), Mode::Deny);
+    }
+
+    #[test]
+    fn a_trusted_workspace_lifts_every_prompt_but_those_of_its_overrides() {
+        let policy = Policy::default().trusting([(SideEffects::Execute, Mode::Prompt)]);
+        let of = |class| policy.explain(&tool(class));
+        assert_eq!(of(SideEffects::Write), Decision { mode: Mode::Auto, rule: Rule::Trusted });
+        assert_eq!(of(SideEffects::Execute), Decision { mode: Mode::Prompt, rule: Rule::Override });
+        assert_eq!(policy.clone().allowing(SideEffects::Execute).explain(&tool(SideEffects::Execute)).rule, Rule::Allowed);
+    }
+
+    #[test]
+    fn a_tools_own_mode_wins_over_a_trusted_workspace() {
+        let policy = Policy::default().trusting([]).with_tool("t", Mode::PromptOnce);
+        assert_eq!(policy.explain(&tool(SideEffects::Write)), Decision { mode: Mode::PromptOnce, rule: Rule::Tool });
+    }
+
+    #[test]
+    fn deny_wins_wherever_it_stands() {
+        let write = tool(SideEffects::Write);
+        let trusted = Policy::default().trusting([(SideEffects::Write, Mode::Deny)]).with_tool("t", Mode::Auto);
+        assert_eq!(trusted.explain(&write), Decision { mode: Mode::Deny, rule: Rule::Override });
+        let class = Policy::default().trusting([(SideEffects::Write, Mode::Auto)]).with_class(SideEffects::Write, Mode::Deny);
+        assert_eq!(class.explain(&write), Decision { mode: Mode::Deny, rule: Rule::Class });
+        let own = Policy::default().trusting([]).with_tool("t", Mode::Deny).allowing(SideEffects::Write);
+        assert_eq!(own.explain(&write), Decision { mode: Mode::Deny, rule: Rule::Tool });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use palisade::{Event, Subscriber};
+use palisade::{Envelope, Event, Subscriber};
 
 /// What happens at each event.
 type Reaction = Arc<dyn Fn(&Event) + Send + Sync>;
@@ -12,19 +12,43 @@ type Reaction = Arc<dyn Fn(&Event) + Send + Sync>;
 pub struct Recorder {
     heard: Arc<Mutex<Vec<Event>>>,
     react: Option<Reaction>,
+    more: Arc<tokio::sync::Notify>,
 }
 
 impl Recorder {
     /// Does something at each event, on the thread of the call.
     #[must_use]
     pub fn reacting(react: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        Self { heard: Arc::default(), react: Some(Arc::new(react)) }
+        Self { heard: Arc::default(), react: Some(Arc::new(react)), more: Arc::default() }
     }
 
     /// What was heard so far.
     #[must_use]
     pub fn events(&self) -> Vec<Event> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Completes once what was heard so far is enough.
+    pub async fn until(&self, enough: impl Fn(&[Event]) -> bool) {
+        loop {
+            let more = self.more.notified();
+            if enough(&self.events()) {
+                return;
+            }
+            more.await;
+        }
+    }
+
+    /// What was heard of one call.
+    #[must_use]
+    pub fn of(&self, call: &str) -> Vec<Event> {
+        self.events().into_iter().filter(|event| event.subject().is_some_and(|s| s.call_id.as_str() == call)).collect()
+    }
+
+    /// The names of what was heard of one call.
+    #[must_use]
+    pub fn names_of(&self, call: &str) -> Vec<&'static str> {
+        self.of(call).iter().map(Event::name).collect()
     }
 
     /// The names of what was heard.
@@ -41,10 +65,15 @@ impl Recorder {
 }
 
 impl Subscriber for Recorder {
-    fn receive(&self, event: &Event) {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
-        if let Some(react) = &self.react {
-            react(event);
+    fn receive(&self, event: &Envelope) {
+        // What happens around plugins is heard before any call, and is no part of one.
+        if event.event.subject().is_none() {
+            return;
         }
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).push(event.event.clone());
+        if let Some(react) = &self.react {
+            react(&event.event);
+        }
+        self.more.notify_waiters();
     }
 }

@@ -6,6 +6,7 @@ pub mod guest;
 pub mod native;
 pub mod program;
 pub mod seen;
+pub mod stage;
 pub mod uniform;
 pub mod wat;
 pub mod world;
@@ -15,6 +16,7 @@ pub use events::Recorder;
 pub use guest::Guest;
 pub use program::Program;
 pub use seen::Seen;
+pub use stage::Stage;
 pub use wat::Wat;
 pub use world::World;
 

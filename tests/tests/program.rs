@@ -4,10 +4,16 @@
 mod call;
 #[path = "program/configuration.rs"]
 mod configuration;
+#[path = "program/dispatch.rs"]
+mod dispatch;
 #[path = "program/environment.rs"]
 mod environment;
+#[path = "program/events.rs"]
+mod events;
 #[path = "program/exit_codes.rs"]
 mod exit_codes;
+#[path = "program/explain.rs"]
+mod explain;
 #[path = "program/input.rs"]
 mod input;
 #[path = "program/inspect.rs"]
@@ -22,6 +28,8 @@ mod output;
 mod policy;
 #[path = "program/prompt.rs"]
 mod prompt;
+#[path = "program/required.rs"]
+mod required;
 #[path = "program/surroundings.rs"]
 mod surroundings;
 #[path = "program/terminal.rs"]

@@ -1,6 +1,6 @@
 //! The same calls through Palisade: validation, path check, policy, guard, limits and an event subscriber included.
 
-use palisade::{Event, Host, Subscriber, json};
+use palisade::{Envelope, Host, Subscriber, json};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ pub(crate) struct Road(Host);
 struct Counting(AtomicU64);
 
 impl Subscriber for Counting {
-    fn receive(&self, _: &Event) {
+    fn receive(&self, _: &Envelope) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -1,6 +1,7 @@
 //! The command line, as typed.
 
 use crate::tool::SideEffects;
+use crate::tool::conversation::Provider;
 use crate::tool::formats::Format;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use std::path::PathBuf;
@@ -46,6 +47,10 @@ pub(super) enum Verb {
     Inspect(Inspect),
     /// Call a tool
     Call(Call),
+    /// Run the tool calls of a model's reply, and print the messages to send back
+    Dispatch(Dispatch),
+    /// Explain what would happen to a call, without running it
+    Policy(Policy),
     /// Print the tools' definitions in a provider's format
     Export(Export),
     /// Show the configuration that holds
@@ -79,13 +84,65 @@ pub(super) struct Call {
     /// The input: a JSON object, `@FILE` to read it from a file, or `-` to read it from standard input
     #[arg(default_value = "{}")]
     pub(super) input: String,
-    /// Stop the call after this time, such as 30s or 500ms (at most 600s)
+    #[command(flatten)]
+    pub(super) running: Running,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// What every verb takes that runs tools.
+#[derive(ClapArgs)]
+pub(super) struct Running {
+    /// Stop a call after this time, such as 30s or 500ms (at most 600s)
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(super) timeout: Option<Duration>,
     /// Run tools of these classes without asking: write, execute, network
     #[arg(long, value_name = "CLASS", value_delimiter = ',')]
     pub(super) allow: Vec<SideEffects>,
-    /// Print the whole result as JSON
+    /// Write what happens to this file, one JSON object a line; what it held before is lost
+    #[arg(long, value_name = "FILE")]
+    pub(super) events: Option<PathBuf>,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Dispatch {
+    /// Whose reply it is: openai, openai-responses, anthropic or gemini
+    #[arg(long, short = 'f', value_name = "PROVIDER")]
+    pub(super) from: Provider,
+    /// The file with the reply, or `-` to read it from standard input
+    #[arg(default_value = "-")]
+    pub(super) reply: String,
+    #[command(flatten)]
+    pub(super) running: Running,
+    /// Accepted for symmetry: the output is always JSON
+    #[arg(long, hide = true)]
+    pub(super) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Policy {
+    #[command(subcommand)]
+    pub(super) action: PolicyAction,
+}
+
+#[derive(Subcommand)]
+pub(super) enum PolicyAction {
+    /// Say whether a call would run, ask or be refused, and why. Exits as the call would, as far as that is known before it runs
+    Explain(Explain),
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Explain {
+    /// The tool's name
+    pub(super) tool: String,
+    /// The input: a JSON object, `@FILE` to read it from a file, or `-` to read it from standard input
+    #[arg(default_value = "{}")]
+    pub(super) input: String,
+    /// As if these classes were allowed: write, execute, network
+    #[arg(long, value_name = "CLASS", value_delimiter = ',')]
+    pub(super) allow: Vec<SideEffects>,
+    /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
 }

@@ -43,6 +43,14 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
         None => "1m (10m for execute and network)".to_owned(),
     }));
     rows.push(row("limits.concurrency", &settings.concurrency, ToString::to_string));
+    for (tool, count) in &settings.tool_concurrency {
+        rows.push(row(&format!("limits.tool_concurrency.{tool}"), count, ToString::to_string));
+    }
+    for (tool, time) in &settings.tool_timeout {
+        let shown = |time: &std::time::Duration| humantime::format_duration(*time).to_string();
+        rows.push(row(&format!("limits.tool_timeout.{tool}"), time, shown));
+    }
+    rows.push(row("shell.unconfined", &settings.shell_unconfined, ToString::to_string));
     rows.push(row("plugins.directories", &settings.directories, |list| {
         list.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     }));

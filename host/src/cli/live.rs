@@ -1,6 +1,6 @@
 //! What moves on a terminal while one waits: plugins that compile, and a tool's own progress.
 
-use crate::events::{Event, Subscriber};
+use crate::events::{Envelope, Event, Subscriber};
 use crate::execution::Severity;
 use crate::plugins::{LoadObserver, LoadStep};
 use crate::tool::text::{elided, visible};
@@ -65,8 +65,8 @@ impl Watching {
 }
 
 impl Subscriber for Watching {
-    fn receive(&self, event: &Event) {
-        match event {
+    fn receive(&self, event: &Envelope) {
+        match &event.event {
             Event::OutputDelta(_, chunk) => self.line(chunk),
             Event::Progress(_, progress) => {
                 let of = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
@@ -76,6 +76,9 @@ impl Subscriber for Watching {
             Event::Log(_, severity, message) if self.detail == Detail::Verbose || *severity >= Severity::Warn => {
                 self.bar.suspend(|| super::output::note(&format!("{}: {message}", severity.as_str())));
             }
+            // The bar would be drawn over the question.
+            Event::ConfirmationRequested(..) => self.bar.set_draw_target(ProgressDrawTarget::hidden()),
+            Event::ConfirmationResolved(..) => self.bar.set_draw_target(ProgressDrawTarget::stderr()),
             event if event.is_terminal() => self.bar.finish_and_clear(),
             _ => {}
         }

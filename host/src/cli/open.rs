@@ -55,8 +55,11 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .limits(settings.limits())
         .policy(settings.policy(&common.workspace))
         .confirmation_timeout(settings.confirm_timeout.value)
+        .concurrency(settings.concurrency.value)
         .cache(cache_mode());
     let loading = Loading::observer();
+    let base = settings.tool_concurrency.iter().fold(base, |host, (tool, calls)| host.tool_concurrency(tool, calls.value));
+    let base = settings.tool_timeout.iter().fold(base, |host, (tool, time)| host.tool_timeout(tool, time.value));
     settings.directories.value.iter().fold(base, HostBuilder::plugins).observe_loading(loading)
 }
 

@@ -4,23 +4,36 @@ use crate::confirm::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
 use crate::execution::BoxFuture;
 use crate::tool::text::elided;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, Read as _, Write as _};
+use std::time::Duration;
+use tokio::sync::oneshot::{Sender, channel};
 
 /// How many paths a question lists, and how much of each it shows, in characters.
 const MAX_PATHS: usize = 10;
 const MAX_PATH: usize = 160;
+/// The longest answer that is read, in bytes.
+const MAX_ANSWER: usize = 64;
+/// How soon a question that was withdrawn lets go of the terminal.
+const LOOK: Duration = Duration::from_millis(50);
 
-/// The terminal of whoever started the program.
-pub(super) struct Terminal;
+/// The terminal of whoever started the program. Questions are put one after the other.
+#[derive(Default)]
+pub(super) struct Terminal {
+    turn: tokio::sync::Mutex<()>,
+}
 
 impl Confirmer for Terminal {
     fn confirm<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
-        let question = question(request);
         Box::pin(async move {
             let terminal = open().map_err(|_| NobodyToAsk)?;
-            let (send, receive) = tokio::sync::oneshot::channel();
+            let _turn = self.turn.lock().await;
+            let question = question(request);
+            let (send, receive) = channel();
             // A thread of its own: reading a terminal blocks, and nothing else may wait for it.
-            std::thread::spawn(move || send.send(ask(terminal, &question)));
+            std::thread::spawn(move || {
+                let answer = ask(terminal, &question, &send);
+                let _ = send.send(answer);
+            });
             receive.await.ok().and_then(Result::ok).ok_or(NobodyToAsk)
         })
     }
@@ -37,15 +50,64 @@ fn open() -> io::Result<(File, File)> {
     Ok((OpenOptions::new().read(true).open("CONIN$")?, OpenOptions::new().write(true).open("CONOUT$")?))
 }
 
+/// What was typed before the question was shown cannot be meant for it.
+#[cfg(unix)]
+fn forget_what_was_typed(terminal: &File) -> io::Result<()> {
+    Ok(rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush)?)
+}
+
+#[cfg(not(unix))]
+fn forget_what_was_typed(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
 /// Anything but a clear yes is a no.
-fn ask((input, mut output): (File, File), question: &str) -> io::Result<Answer> {
+fn ask(
+    (mut input, mut output): (File, File),
+    question: &str,
+    asked: &Sender<io::Result<Answer>>,
+) -> io::Result<Answer> {
+    forget_what_was_typed(&input)?;
     output.write_all(question.as_bytes())?;
     output.flush()?;
-    let mut line = String::new();
-    BufReader::new(io::Read::take(input, 64)).read_line(&mut line)?;
-    // An answer that was cut off is not an answer.
-    let yes = line.ends_with('\n') && matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes");
-    Ok(if yes { Answer::Allow } else { Answer::Deny })
+    if !wait_for_input(&input, || asked.is_closed())? {
+        output.write_all(b"\n(no longer asked)\n")?;
+        return Ok(Answer::Deny);
+    }
+    // On a terminal one read gives one line.
+    let mut line = [0; MAX_ANSWER];
+    let length = input.read(&mut line)?;
+    Ok(answer(line.get(..length).unwrap_or_default()))
+}
+
+/// Whether there is something to read before the question is withdrawn.
+#[cfg(unix)]
+fn wait_for_input(input: &File, is_withdrawn: impl Fn() -> bool) -> io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let look = rustix::event::Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
+    while !is_withdrawn() {
+        match poll(&mut [PollFd::new(input, PollFlags::IN)], Some(&look)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            ready => return Ok(ready.map(|_| !is_withdrawn())?),
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(not(unix))]
+fn wait_for_input(_: &File, _: impl Fn() -> bool) -> io::Result<bool> {
+    let _ = LOOK;
+    Ok(true)
+}
+
+/// An answer that was cut off is not an answer.
+fn answer(line: &[u8]) -> Answer {
+    let text = std::str::from_utf8(line).ok().and_then(|line| line.strip_suffix('\n')).unwrap_or_default();
+    match text.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Answer::Allow,
+        "a" | "always" => Answer::Always,
+        _ => Answer::Deny,
+    }
 }
 
 fn question(request: &ConfirmationRequest) -> String {
@@ -64,5 +126,25 @@ fn question(request: &ConfirmationRequest) -> String {
     if let Some(digest) = &request.digest {
         text.push_str(&format!("  plugin: {digest}\n"));
     }
-    text + "Allow this call? [y/N] "
+    let time = humantime::format_duration(Duration::from_secs(request.valid_for.as_secs().max(1)));
+    text.push_str(&format!("  without an answer it is refused after {time}; `a` allows this tool until palisade ends\n"));
+    text + "Allow this call? [y]es, [N]o, [a]lways: "
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anything_but_a_clear_yes_is_a_no() {
+        for yes in ["y\n", "Yes\n", " y \r\n"] {
+            assert_eq!(answer(yes.as_bytes()), Answer::Allow, "{yes:?}");
+        }
+        assert_eq!(answer(b"a\n"), Answer::Always);
+        assert_eq!(answer(b"ALWAYS\n"), Answer::Always);
+        for no in ["\n", "", "y", "always", "n\n", "yy\n", "yes please\n", "\u{7f}y\n"] {
+            assert_eq!(answer(no.as_bytes()), Answer::Deny, "{no:?}");
+        }
+        assert_eq!(answer(b"\xffy\n"), Answer::Deny);
+    }
 }

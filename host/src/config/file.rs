@@ -31,6 +31,12 @@ pub struct FileConfig {
     pub timeout: Option<Duration>,
     /// Calls of a session that run at once.
     pub concurrency: Option<u32>,
+    /// Calls of one tool that a session runs at once.
+    pub tool_concurrency: BTreeMap<String, u32>,
+    /// Time of a call of one tool.
+    pub tool_timeout: BTreeMap<String, Duration>,
+    /// Whether `shell` may run where it cannot be confined.
+    pub shell_unconfined: Option<bool>,
     /// Directories of plugins.
     pub directories: Vec<PathBuf>,
     /// Whether the shipped plugins are loaded.
@@ -85,6 +91,7 @@ struct RawFile {
     trusted: Vec<RawTrusted>,
     limits: RawLimits,
     plugins: RawPlugins,
+    shell: RawShell,
 }
 
 #[derive(Deserialize, Default)]
@@ -116,6 +123,14 @@ struct RawLimits {
     memory: Option<String>,
     timeout: Option<String>,
     concurrency: Option<u32>,
+    tool_concurrency: BTreeMap<String, u32>,
+    tool_timeout: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawShell {
+    unconfined: Option<bool>,
 }
 
 #[derive(Deserialize, Default)]
@@ -158,7 +173,12 @@ impl FileConfig {
             trusted: raw.trusted.iter().map(trusted).collect::<Result<_, _>>()?,
             memory: raw.limits.memory.as_deref().map(memory).transpose()?,
             timeout: raw.limits.timeout.as_deref().map(|text| call_time("limits.timeout", text)).transpose()?,
-            concurrency: raw.limits.concurrency.map(concurrency).transpose()?,
+            concurrency: raw.limits.concurrency.map(|count| concurrency("limits.concurrency", count)).transpose()?,
+            tool_concurrency: per_tool("limits.tool_concurrency", &raw.limits.tool_concurrency, |key, count| {
+                concurrency(key, *count)
+            })?,
+            tool_timeout: per_tool("limits.tool_timeout", &raw.limits.tool_timeout, |key, text| call_time(key, text))?,
+            shell_unconfined: raw.shell.unconfined,
             directories: raw.plugins.directories.iter().map(|text| expand(text)).collect(),
             builtin: raw.plugins.builtin,
         };
@@ -235,11 +255,24 @@ pub(crate) fn memory(text: &str) -> Result<u64, String> {
     }
 }
 
-fn concurrency(count: u32) -> Result<u32, String> {
+/// A table with one value for each tool.
+fn per_tool<R, T>(
+    table: &str,
+    raw: &BTreeMap<String, R>,
+    check: impl Fn(&str, &R) -> Result<T, String>,
+) -> Result<BTreeMap<String, T>, String> {
+    let checked = |(tool, value): (&String, &R)| {
+        ToolName::parse(tool).map_err(|error| format!("`{table}`: {error}"))?;
+        Ok((tool.clone(), check(&format!("{table}.{tool}"), value)?))
+    };
+    raw.iter().map(checked).collect()
+}
+
+fn concurrency(key: &str, count: u32) -> Result<u32, String> {
     if (1..=limits::LIVE_SANDBOXES).contains(&count) {
         Ok(count)
     } else {
-        Err(format!("`limits.concurrency` is {count}; 1 to {} are accepted", limits::LIVE_SANDBOXES))
+        Err(format!("`{key}` is {count}; 1 to {} are accepted", limits::LIVE_SANDBOXES))
     }
 }
 
@@ -303,6 +336,9 @@ mod tests {
             ("[limits]\ntimeout = \"0s\"", "at least 1ms"),
             ("[limits]\ntimeout = \"-1s\"", "like 30s"),
             ("[limits]\nconcurrency = 0", "1 to 256"),
+            ("[limits.tool_concurrency]\nshell = 0", "`limits.tool_concurrency.shell` is 0; 1 to 256"),
+            ("[limits.tool_timeout]\nshell = \"1h\"", "600s"),
+            ("[limits.tool_timeout]\nShell = \"1m\"", "`shell`"),
             ("[confirm]\nwrite = \"maybe\"", "auto, prompt, prompt_once and deny"),
             ("[confirm.tools]\nRead-File = \"auto\"", "`read_file`"),
         ] {

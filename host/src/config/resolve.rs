@@ -4,15 +4,13 @@ use super::file::{self, ConfigError, FileConfig, Trusted};
 use crate::dispatch::CONFIRMATION_TIMEOUT;
 use crate::policy::{Mode, Policy};
 use crate::sandbox::{Limits, limits};
+use crate::session::CONCURRENCY;
 use crate::tool::SideEffects;
 use crate::workspace::LastLink;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// How many calls of a session run at once unless somebody says otherwise.
-const CONCURRENCY: u32 = 4;
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +77,12 @@ pub struct Settings {
     pub confirm_timeout: Value<Duration>,
     /// Calls of a session that run at once.
     pub concurrency: Value<u32>,
+    /// Calls of one tool that a session runs at once.
+    pub tool_concurrency: BTreeMap<String, Value<u32>>,
+    /// Time of a call of one tool.
+    pub tool_timeout: BTreeMap<String, Value<Duration>>,
+    /// Whether `shell` may run where it cannot be confined.
+    pub shell_unconfined: Value<bool>,
     /// Workspaces in which a prompt becomes auto, unless their overrides say otherwise. Only the user's own file has them.
     pub trusted: Vec<Trusted>,
 }
@@ -95,6 +99,9 @@ impl Default for Settings {
             builtin: Value::default(true),
             confirm_timeout: Value::default(CONFIRMATION_TIMEOUT),
             concurrency: Value::default(CONCURRENCY),
+            tool_concurrency: BTreeMap::new(),
+            tool_timeout: BTreeMap::new(),
+            shell_unconfined: Value::default(false),
             trusted: Vec::new(),
         }
     }
@@ -144,14 +151,16 @@ impl Settings {
         Limits { memory: self.memory.value, timeout: self.timeout.value }
     }
 
-    /// The policy that holds in a workspace: deny, then a tool's own mode, then a trusted workspace's, then the class's.
+    /// The policy that holds in a workspace.
     #[must_use]
     pub fn policy(&self, workspace: &Path) -> Policy {
-        let trusted = self.trusted.iter().find(|trusted| is_same(&trusted.workspace, workspace));
-        let classes = self.classes.iter().fold(Policy::default(), |policy, (class, mode)| {
-            policy.with_class(*class, trusted.map_or(mode.value, |trusted| trusted.mode(*class, mode.value)))
-        });
-        self.tools.iter().fold(classes, |policy, (tool, mode)| policy.with_tool(tool, mode.value))
+        let classes = self.classes.iter().map(|(class, mode)| (*class, mode.value));
+        let policy = classes.fold(Policy::default(), |policy, (class, mode)| policy.with_class(class, mode));
+        let policy = self.tools.iter().fold(policy, |policy, (tool, mode)| policy.with_tool(tool, mode.value));
+        match self.trusted.iter().find(|trusted| is_same(&trusted.workspace, workspace)) {
+            Some(trusted) => policy.trusting(trusted.overrides.iter().map(|(class, mode)| (*class, *mode))),
+            None => policy,
+        }
     }
 
     fn apply(&mut self, config: FileConfig, path: &Path) {
@@ -164,6 +173,11 @@ impl Settings {
         self.tools.extend(config.tools.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
         self.memory.set(config.memory, origin);
         self.timeout.set(config.timeout.map(Some), origin);
+        self.tool_concurrency
+            .extend(config.tool_concurrency.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
+        self.tool_timeout
+            .extend(config.tool_timeout.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
+        self.shell_unconfined.set(config.shell_unconfined, origin);
         self.directories.set(Some(config.directories).filter(|list| !list.is_empty()), origin);
         self.builtin.set(config.builtin, origin);
     }
@@ -198,6 +212,15 @@ impl Settings {
         if project.concurrency.is_some_and(|count| count > self.concurrency.value) {
             return loosens("limits.concurrency".to_owned());
         }
+        if let Some((tool, _)) = project.tool_concurrency.iter().find(|(tool, count)| **count > self.concurrency_of(tool)) {
+            return loosens(format!("limits.tool_concurrency.{tool}"));
+        }
+        if let Some((tool, _)) = project.tool_timeout.iter().find(|(tool, time)| **time > self.time_of(tool)) {
+            return loosens(format!("limits.tool_timeout.{tool}"));
+        }
+        if project.shell_unconfined == Some(true) && !self.shell_unconfined.value {
+            return loosens("shell.unconfined".to_owned());
+        }
         if !project.directories.is_empty() {
             return loosens("plugins.directories".to_owned());
         }
@@ -205,6 +228,16 @@ impl Settings {
             return loosens("plugins.builtin".to_owned());
         }
         Ok(())
+    }
+
+    fn concurrency_of(&self, tool: &str) -> u32 {
+        self.tool_concurrency.get(tool).map_or(self.concurrency.value, |count| count.value)
+    }
+
+    /// The shortest time that a tool may have, since its class is not known here.
+    fn time_of(&self, tool: &str) -> Duration {
+        let default = self.timeout.value.unwrap_or(limits::TIMEOUT);
+        self.tool_timeout.get(tool).map_or(default, |time| time.value)
     }
 
     /// The mode of a tool whose class is not known here: its own, or the strictest that it may have by its class.
@@ -215,17 +248,6 @@ impl Settings {
             .map(|mode| mode.value)
             .fold(Mode::Auto, |a, b| if b.is_at_least_as_strict_as(a) { b } else { a });
         self.tools.get(tool).map_or(strictest, |mode| mode.value)
-    }
-}
-
-impl Trusted {
-    /// What becomes of a class's mode here. A deny stays a deny.
-    fn mode(&self, class: SideEffects, mode: Mode) -> Mode {
-        match (mode, self.overrides.get(&class)) {
-            (Mode::Deny, _) => Mode::Deny,
-            (_, Some(own)) => *own,
-            (Mode::Auto | Mode::Prompt | Mode::PromptOnce, None) => Mode::Auto,
-        }
     }
 }
 
@@ -267,6 +289,9 @@ mod tests {
             ("[limits]\nmemory = \"512MiB\"", "limits.memory"),
             ("[limits]\ntimeout = \"600s\"", "limits.timeout"),
             ("[plugins]\ndirectories = [\"evil\"]", "plugins.directories"),
+            ("[limits.tool_concurrency]\nshell = 9", "limits.tool_concurrency.shell"),
+            ("[limits.tool_timeout]\nshell = \"90s\"", "limits.tool_timeout.shell"),
+            ("[shell]\nunconfined = true", "shell.unconfined"),
         ] {
             let error = settings("", project).unwrap_err().to_string();
             assert!(error.contains(&format!("`{key}`")) && error.contains("user.toml"), "{error}");

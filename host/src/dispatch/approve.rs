@@ -1,110 +1,89 @@
-//! Policy, and the question to a person where the policy asks for one. The call's own clock does not run here.
+//! Whether a call may run: what the policy says, and what a person says where the policy asks for one.
 
-use crate::confirm::{Answer, ConfirmationRequest, Confirmer};
+use super::{Road, question, refused};
+use crate::confirm::Answer;
 use crate::execution::ValidInput;
 use crate::policy::Mode;
 use crate::registry::{Origin, Registered};
-use crate::session::Session;
-use crate::tool::text::elided;
-use crate::tool::{CallId, ErrorKind, PermissionReason, SideEffects};
+use crate::session::Allowance;
+use crate::tool::{Definition, Digest, ErrorKind, PermissionReason};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
+use tokio::time::Instant;
 
-/// How long a question stands unless somebody says otherwise.
-pub(crate) const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(300);
-/// How much of an input a person is shown, in characters.
-const SUMMARY: usize = 400;
+/// Leave to run this tool, of this plugin, with this input, once: running takes it away.
+pub(super) struct Approval {
+    tool: Arc<Registered>,
+    input: ValidInput,
+    expiry: Option<Expiry>,
+}
 
-/// Who is asked, and for how long.
-#[derive(Clone, Copy)]
-pub(super) struct Asking<'a> {
-    pub(super) confirmer: &'a dyn Confirmer,
-    pub(super) timeout: Duration,
+/// An answer counts for as long as its question would have stood.
+struct Expiry {
+    at: Instant,
+    after: Duration,
+}
+
+impl Approval {
+    /// An allowed call may still have waited for its place until nobody remembers the answer.
+    pub(super) fn still_stands(&self) -> Result<(), ErrorKind> {
+        match &self.expiry {
+            Some(expiry) if Instant::now() > expiry.at => Err(ErrorKind::ConfirmationTimeout { after: expiry.after }),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn into_parts(self) -> (Arc<Registered>, ValidInput) {
+        (self.tool, self.input)
+    }
 }
 
 /// Ends without error where the call may run.
-pub(super) async fn approve(
-    asking: Asking<'_>,
-    session: &Session,
-    call_id: &CallId,
-    tool: &Registered,
-    input: &ValidInput,
-    cancel: &CancellationToken,
-) -> Result<(), ErrorKind> {
-    if cancel.is_cancelled() {
+pub(super) async fn approve(road: &Road<'_>, input: ValidInput) -> Result<Approval, ErrorKind> {
+    if road.cancel.is_cancelled() {
         return Err(ErrorKind::Cancelled);
     }
-    match session.policy().decide(tool.definition()) {
-        Mode::Auto => Ok(()),
-        Mode::Deny => Err(denied(tool)),
-        Mode::Prompt => ask(asking, call_id, tool, input, cancel).await,
-        Mode::PromptOnce if session.was_allowed(&remembered(tool)) => Ok(()),
-        Mode::PromptOnce => {
-            ask(asking, call_id, tool, input, cancel).await?;
-            session.remember_allowed(remembered(tool));
-            Ok(())
-        }
-    }
-}
-
-async fn ask(
-    asking: Asking<'_>,
-    call_id: &CallId,
-    tool: &Registered,
-    input: &ValidInput,
-    cancel: &CancellationToken,
-) -> Result<(), ErrorKind> {
-    let request = request(call_id, tool, input);
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => Err(ErrorKind::Cancelled),
-        answer = tokio::time::timeout(asking.timeout, asking.confirmer.confirm(&request)) => match answer {
-            Ok(Ok(Answer::Allow)) => Ok(()),
-            Ok(Ok(Answer::Deny)) => Err(ErrorKind::UserDenied),
-            Ok(Err(_)) => Err(nobody(tool)),
-            Err(_) => Err(ErrorKind::ConfirmationTimeout { after: asking.timeout }),
-        },
-    }
-}
-
-fn request(call_id: &CallId, tool: &Registered, input: &ValidInput) -> ConfirmationRequest {
-    let definition = tool.definition();
-    let changes = matches!(definition.side_effects(), SideEffects::Write | SideEffects::Execute);
-    let paths = definition.input_schema().workspace_paths(input.value()).into_iter().map(|argument| argument.value);
-    ConfirmationRequest {
-        call_id: call_id.clone(),
-        tool: definition.name().to_string(),
-        side_effects: definition.side_effects(),
-        input_summary: elided(input.text(), SUMMARY),
-        projected_modifications: if changes { paths.collect() } else { Vec::new() },
-        digest: match tool.origin() {
-            Origin::Plugin { digest, .. } => Some(*digest),
-            Origin::Native => None,
-        },
-    }
-}
-
-/// What an allowance is remembered under: the same name with other code, or of another class, is another tool.
-fn remembered(tool: &Registered) -> String {
-    let digest = match tool.origin() {
-        Origin::Plugin { digest, .. } => digest.to_string(),
-        Origin::Native => "native".to_owned(),
+    let tool = road.tool.clone();
+    let expiry = match road.session.policy().decide(tool.definition()) {
+        Mode::Auto => None,
+        Mode::Deny => return Err(denied(tool.definition())),
+        mode @ (Mode::Prompt | Mode::PromptOnce) => confirmed(road, mode, &input).await?,
     };
-    format!("{digest} {} {}", tool.definition().side_effects(), tool.definition().name())
+    Ok(Approval { tool, input, expiry })
 }
 
-fn denied(tool: &Registered) -> ErrorKind {
-    let (name, class) = (tool.definition().name(), tool.definition().side_effects());
-    let message = format!(
-        "the policy denies `{name}` (class {class}); a `deny` under `[confirm]` in palisade.toml says so, for the class `{class}` or for `tools.{name}`, and no flag lifts it"
-    );
-    ErrorKind::PermissionDenied { reason: PermissionReason::Policy, message }
+/// An *always* counts for the tool from then on, and so does any allow of a tool that asks once.
+async fn confirmed(road: &Road<'_>, mode: Mode, input: &ValidInput) -> Result<Option<Expiry>, ErrorKind> {
+    let allowance = allowance(&road.tool);
+    if road.session.allows(&allowance) {
+        return Ok(None);
+    }
+    let after = road.dispatcher.confirmation_timeout;
+    let at = Instant::now() + after;
+    match question::ask(road, input, &allowance, after).await? {
+        Answer::Allow if mode == Mode::Prompt => Ok(Some(Expiry { at, after })),
+        Answer::Allow | Answer::Always => {
+            road.session.always_allow(allowance);
+            Ok(None)
+        }
+        Answer::Deny => Err(ErrorKind::UserDenied),
+    }
 }
 
-fn nobody(tool: &Registered) -> ErrorKind {
-    let (name, class) = (tool.definition().name(), tool.definition().side_effects());
+/// A native tool has no bytes to go by: what it says of itself stands for them.
+fn allowance(tool: &Registered) -> Allowance {
+    let definition = tool.definition();
+    let digest = match tool.origin() {
+        Origin::Plugin { digest, .. } => *digest,
+        Origin::Native => Digest::of(definition.to_json().to_string().as_bytes()),
+    };
+    Allowance { digest, tool: definition.name().as_str().into(), class: definition.side_effects() }
+}
+
+fn denied(definition: &Definition) -> ErrorKind {
+    let (name, class) = (definition.name(), definition.side_effects());
     let message = format!(
-        "`{name}` is of class {class}, which needs a confirmation, and nobody can be asked; allow it with `--allow {class}`, or set `{name} = \"auto\"` under `[confirm.tools]` in your palisade.toml"
+        "the policy denies `{name}` (class {class}); a `deny` in palisade.toml says so, for the class `{class}` or for `confirm.tools.{name}`, and no flag lifts it"
     );
-    ErrorKind::PermissionDenied { reason: PermissionReason::NoConfirmer, message }
+    refused(PermissionReason::Policy, message)
 }

@@ -1,6 +1,9 @@
-//! The run itself: a fresh instance, its deadline, and whatever comes out of it made into the uniform result.
+//! The run itself: a fresh instance, and whatever comes out of it made into the uniform result.
 
-use crate::execution::{Outcome, Tool, ToolContext, ToolOutput, ValidInput};
+use super::approve::Approval;
+use super::native;
+use crate::events::CallSink;
+use crate::execution::{Outcome, ToolContext, ToolOutput};
 use crate::registry::{Origin, Registered};
 use crate::tool::result::joined;
 use crate::tool::text::{cut, visible};
@@ -8,23 +11,34 @@ use crate::tool::{CallId, Content, ErrorKind, ExecutionKind, ToolResult};
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
-
-/// How long a cancelled or overdue native tool gets to end before it is abandoned.
-const NATIVE_GRACE: Duration = Duration::from_secs(30);
 
 /// The longest message of a tool that reports a failure, in bytes; its blocks hold all of it.
 const MAX_MESSAGE: usize = 16 << 10;
 
+/// A tool that did not come to its end, and what it left behind.
+pub(super) struct Stopped {
+    pub(super) kind: ErrorKind,
+    pub(super) partial: Option<ToolOutput>,
+}
+
+impl From<ErrorKind> for Stopped {
+    fn from(kind: ErrorKind) -> Self {
+        Self { kind, partial: None }
+    }
+}
+
 /// Runs one call of a tool that may run.
-pub(super) async fn run(tool: &Registered, input: ValidInput, context: &ToolContext, id: CallId) -> ToolResult {
-    let outcome = execute(tool, input, context).await;
-    let name = tool.definition().name().as_str();
-    let mut result = match outcome {
-        Ok(output) => finished(id, name, output),
-        Err(kind) => ToolResult::failure(id, name, kind),
+pub(super) async fn run(approval: Approval, context: Arc<ToolContext>, sink: &CallSink, id: CallId) -> ToolResult {
+    let (tool, input) = approval.into_parts();
+    let instance = tool.instantiate();
+    let ended = match tool.origin() {
+        // The sandbox keeps its own deadline, over everything that it does, and runs in place.
+        Origin::Plugin { .. } => instance.execute(input, &context).await.map_err(Stopped::from),
+        Origin::Native => native::run(instance, input, context.clone()).await,
     };
+    let mut result = made(id, tool.definition().name().as_str(), ended, sink);
     let report = context.take_report();
     result.duration = context.elapsed();
     result.usage = report.usage;
@@ -32,48 +46,21 @@ pub(super) async fn run(tool: &Registered, input: ValidInput, context: &ToolCont
     if matches!(tool.origin(), Origin::Plugin { .. }) {
         result.files_modified = report.files_modified;
     }
-    log(&result);
     result
 }
 
-async fn execute(tool: &Registered, input: ValidInput, context: &ToolContext) -> Result<ToolOutput, ErrorKind> {
-    let instance = tool.instantiate();
-    match tool.origin() {
-        // The sandbox keeps its own deadline, over everything that it does.
-        Origin::Plugin { .. } => instance.execute(input, context).await,
-        Origin::Native => {
-            let _ = context.deadline();
-            native(&*instance, input, context).await
-        }
-    }
-}
-
-async fn native(tool: &dyn Tool, input: ValidInput, context: &ToolContext) -> Result<ToolOutput, ErrorKind> {
-    let mut work = pin!(tool.execute(input, context));
-    let stop = tokio::select! {
-        biased;
-        // Whatever a tool still returns once its caller has given up, the call was cancelled.
-        done = &mut work => return if context.is_cancelled() { Err(ErrorKind::Cancelled) } else { done },
-        () = context.cancelled() => ErrorKind::Cancelled,
-        () = async { tokio::time::sleep_until(context.deadline().into()).await } => {
-            ErrorKind::Timeout { limit: context.time_limit(), class: tool.definition().side_effects() }
+fn made(id: CallId, name: &str, ended: Result<ToolOutput, Stopped>, sink: &CallSink) -> ToolResult {
+    let (kind, output) = match ended {
+        Ok(output) => (failed(&output), output),
+        Err(Stopped { kind, partial: Some(output) }) => (Some(kind), output),
+        Err(Stopped { kind, partial: None }) => {
+            let content = sink.emitted().map(Content::Text).into_iter().collect();
+            (Some(kind), ToolOutput { content, ..ToolOutput::default() })
         }
     };
-    context.cancel().cancel();
-    tool.cancel();
-    if tokio::time::timeout(NATIVE_GRACE, work).await.is_err() {
-        tracing::warn!(call_id = %context.caller().call_id, tool = tool.name(), "a native tool ignored its cancellation for 30 s and was abandoned");
-    }
-    Err(stop)
-}
-
-fn finished(id: CallId, name: &str, output: ToolOutput) -> ToolResult {
-    let mut result = match output.outcome {
-        Outcome::Success => ToolResult::success_with(id, name, output.content),
-        Outcome::Failure => {
-            let kind = ErrorKind::execution(ExecutionKind::Unsuccessful, unsuccessful(&output.content));
-            ToolResult::failure_with(id, name, kind, output.content)
-        }
+    let mut result = match kind {
+        None => ToolResult::success_with(id, name, output.content),
+        Some(kind) => ToolResult::failure_with(id, name, kind, output.content),
     };
     result.metadata = output.metadata;
     result.files_modified = output.files_modified;
@@ -81,11 +68,25 @@ fn finished(id: CallId, name: &str, output: ToolOutput) -> ToolResult {
     result
 }
 
+/// The tool ran to its end and reports a failure itself.
+fn failed(output: &ToolOutput) -> Option<ErrorKind> {
+    let failed = output.outcome == Outcome::Failure;
+    failed.then(|| ErrorKind::execution(ExecutionKind::Unsuccessful, unsuccessful(&output.content)))
+}
+
 fn unsuccessful(content: &[Content]) -> String {
     match joined(content) {
         text if text.trim().is_empty() => "the tool reports a failure without saying why".to_owned(),
         text => visible(cut(&text, MAX_MESSAGE)),
     }
+}
+
+/// Says which plugin a result comes from.
+pub(super) fn signed(mut result: ToolResult, tool: Option<&Registered>) -> ToolResult {
+    if let Some(Origin::Plugin { name, digest }) = tool.map(Registered::origin) {
+        (result.plugin, result.digest) = (Some(name.to_string()), Some(*digest));
+    }
+    result
 }
 
 /// A panic of a tool, of a confirmer, or of a dependency below them ends the call and nothing else.
@@ -101,18 +102,18 @@ pub(super) async fn caught<T>(work: impl Future<Output = Result<T, ErrorKind>>) 
 /// The text of a panic goes to the log only: it was written for developers, and may hold anything.
 fn panicked(panic: &(dyn std::any::Any + Send)) -> ErrorKind {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    tracing::error!("a call panicked: {}", text.unwrap_or("no message"));
+    tracing::error!("the call panicked: {}", text.unwrap_or("no message"));
     ErrorKind::execution(ExecutionKind::Internal, "the tool failed inside; the log has the details")
 }
 
-fn log(result: &ToolResult) {
-    if let Some(error) = result.error() {
-        let mut chain = String::new();
-        let mut next = error.source();
-        while let Some(source) = next {
-            chain = format!("{chain}: {source}");
-            next = source.source();
-        }
-        tracing::debug!(call_id = %result.call_id(), tool = result.tool(), class = %error.class(), "{error}{chain}");
+/// The whole chain goes to the log; the caller gets the first link. What the caller is not told of is an error, all else is the tool's everyday.
+pub(super) fn log(result: &ToolResult) {
+    let Some(error) = result.error() else { return };
+    let chain = std::iter::successors(error.source(), |source| source.source());
+    let chain: String = chain.map(|source| format!(": {source}")).collect();
+    if error.is_user_visible() {
+        tracing::debug!(class = %error.class(), "{error}{chain}");
+    } else {
+        tracing::error!(class = %error.class(), "{error}{chain}");
     }
 }

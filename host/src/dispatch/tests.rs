@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its host has failed")]
 
 use crate::confirm::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
-use crate::events::{Event, Subscriber};
+use crate::events::{Envelope, Subscriber};
 use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
 use crate::host::Host;
 use crate::plugins::Shipped;
@@ -31,15 +31,15 @@ impl Tool for Native {
 struct Recording(Mutex<Vec<&'static str>>);
 
 impl Subscriber for Recording {
-    fn receive(&self, event: &Event) {
-        self.0.lock().unwrap().push(event.name());
+    fn receive(&self, event: &Envelope) {
+        self.0.lock().unwrap().push(event.event.name());
     }
 }
 
 struct PanickingSubscriber;
 
 impl Subscriber for PanickingSubscriber {
-    fn receive(&self, _: &Event) {
+    fn receive(&self, _: &Envelope) {
         panic!("a subscriber of somebody else");
     }
 }

@@ -5,6 +5,7 @@ use crate::workspace::Workspace;
 use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::time::Instant as Clock;
 use tokio_util::sync::CancellationToken;
 
 /// How much a log message matters.
@@ -75,7 +76,7 @@ pub struct Caller {
     /// The conversation, if there is one.
     pub session_id: Option<Arc<str>>,
     /// The turn, if there is one.
-    pub turn_id: Option<String>,
+    pub turn_id: Option<Arc<str>>,
     /// A value that the host does not look at.
     pub context: Value,
     /// A JSON object that the host does not look at.
@@ -97,7 +98,7 @@ pub struct ToolContext {
     workspace: Arc<Workspace>,
     cancel: CancellationToken,
     time_limit: Duration,
-    deadline: OnceLock<Instant>,
+    deadline: OnceLock<Clock>,
     sink: Arc<dyn Sink>,
     report: Mutex<Report>,
 }
@@ -151,21 +152,26 @@ impl ToolContext {
     /// When the call will be stopped. The clock starts when this is first asked: what a call waits for before that is not its own time.
     #[must_use]
     pub fn deadline(&self) -> Instant {
-        *self.deadline.get_or_init(|| Instant::now() + self.time_limit)
+        self.clock().into_std()
     }
 
     /// How long the call's clock has run.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.deadline.get().map_or(Duration::ZERO, |deadline| {
-            self.time_limit.saturating_sub(deadline.saturating_duration_since(Instant::now()))
+            self.time_limit.saturating_sub(deadline.saturating_duration_since(Clock::now()))
         })
     }
 
     /// How much time is left.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        self.deadline().saturating_duration_since(Instant::now())
+        self.clock().saturating_duration_since(Clock::now())
+    }
+
+    /// Logs a message under this call's id: as an event, for whoever listens.
+    pub fn log(&self, severity: Severity, message: &str) {
+        self.sink.log(severity, message);
     }
 
     /// Where messages go.
@@ -177,6 +183,11 @@ impl ToolContext {
     /// Notes what the call used and changed; also for a call that fails.
     pub fn set_report(&self, report: Report) {
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = report;
+    }
+
+    /// The runtime's clock, so that time can be driven.
+    fn clock(&self) -> Clock {
+        *self.deadline.get_or_init(|| Clock::now() + self.time_limit)
     }
 
     pub(crate) fn take_report(&self) -> Report {

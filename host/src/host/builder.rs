@@ -3,13 +3,15 @@
 use super::Host;
 use crate::confirm::{Confirmer, NoConfirmer};
 use crate::dispatch::{CONFIRMATION_TIMEOUT, Dispatcher};
-use crate::events::{Events, Subscriber};
-use crate::plugins::{self, DirectoryError, LoadObserver, Shipped, Sources};
+use crate::events::{Event, Events, PluginFacts, Subscriber};
+use crate::execution::Factory;
+use crate::plugins::{self, LoadError, LoadObserver, Loaded, Plugin, Shipped, Sources};
 use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::sandbox::{Cache, CacheError, EngineError, Limits, Sandbox, limits};
-use crate::session::Session;
+use crate::session::{CONCURRENCY, Session, SessionBuilder};
 use crate::workspace::{Workspace, WorkspaceError};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,13 +39,36 @@ pub enum CacheMode {
 pub struct HostBuilder {
     workspace: Option<PathBuf>,
     sources: Sources,
+    native: Vec<Factory>,
     limits: Limits,
-    policy: Policy,
+    tool_timeouts: BTreeMap<String, Duration>,
+    session: SessionDefaults,
     confirmer: Option<Arc<dyn Confirmer>>,
     subscribers: Vec<Arc<dyn Subscriber>>,
     observer: Option<LoadObserver>,
     cache: CacheMode,
     confirmation_timeout: Option<Duration>,
+}
+
+/// What sessions get unless they say otherwise.
+#[derive(Clone)]
+pub(super) struct SessionDefaults {
+    policy: Policy,
+    concurrency: u32,
+    per_tool: BTreeMap<String, u32>,
+}
+
+impl Default for SessionDefaults {
+    fn default() -> Self {
+        Self { policy: Policy::default(), concurrency: CONCURRENCY, per_tool: BTreeMap::new() }
+    }
+}
+
+impl SessionDefaults {
+    pub(super) fn begin(&self, workspace: &Arc<Workspace>) -> SessionBuilder {
+        let base = Session::builder(workspace.clone()).policy(self.policy.clone()).concurrency(self.concurrency);
+        self.per_tool.iter().fold(base, |session, (tool, calls)| session.tool_concurrency(tool, *calls))
+    }
 }
 
 impl HostBuilder {
@@ -68,6 +93,13 @@ impl HostBuilder {
         self
     }
 
+    /// Adds a native tool. Can be given several times. Its name comes before those of plugins from files, which are rejected where it is taken.
+    #[must_use]
+    pub fn tool(mut self, factory: Factory) -> Self {
+        self.native.push(factory);
+        self
+    }
+
     /// Whether the shipped plugins are loaded. Default: they are.
     #[must_use]
     pub fn shipped(mut self, shipped: Shipped) -> Self {
@@ -85,7 +117,28 @@ impl HostBuilder {
     /// What may run at once, what is asked about, what never runs. Default: only reading runs without a question.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
+        self.session.policy = policy;
+        self
+    }
+
+    /// How many calls of a session run at once, 1 to 256. Default: 4.
+    #[must_use]
+    pub fn concurrency(mut self, calls: u32) -> Self {
+        self.session.concurrency = calls;
+        self
+    }
+
+    /// How many calls of one tool a session runs at once, such as one shell at a time.
+    #[must_use]
+    pub fn tool_concurrency(mut self, tool: impl Into<String>, calls: u32) -> Self {
+        self.session.per_tool.insert(tool.into(), calls);
+        self
+    }
+
+    /// How long calls of one tool may take, unless the call says otherwise; at most 600 s.
+    #[must_use]
+    pub fn tool_timeout(mut self, tool: impl Into<String>, time: Duration) -> Self {
+        self.tool_timeouts.insert(tool.into(), time);
         self
     }
 
@@ -136,17 +189,34 @@ impl HostBuilder {
         let sandbox = Sandbox::new(open_cache(self.cache, &workspace)?)?;
         let registry = Registry::new();
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
-        let loaded = plugins::load(&self.sources, &sandbox, self.limits, &registry, &observer)?;
-        let confirmer = self.confirmer.unwrap_or_else(|| Arc::new(NoConfirmer));
+        let loaded = plugins::load(&self.sources, &self.native, &sandbox, self.limits, &registry, &observer)?;
+        let events = Events::new(self.subscribers);
+        announce(&events, &loaded);
         let dispatcher = Dispatcher {
             registry,
-            confirmer,
-            events: Events::new(self.subscribers),
+            confirmer: self.confirmer.unwrap_or_else(|| Arc::new(NoConfirmer)),
+            events,
             limits: self.limits,
+            tool_timeouts: Arc::new(self.tool_timeouts),
             confirmation_timeout: self.confirmation_timeout.unwrap_or(CONFIRMATION_TIMEOUT),
         };
-        Ok(Host { dispatcher, session: Session::anonymous(workspace, self.policy), sandbox, loaded })
+        let session = self.session.begin(&workspace).independent_calls().build();
+        Ok(Host { dispatcher, session, defaults: self.session, sandbox, loaded })
     }
+}
+
+fn announce(events: &Events, loaded: &Loaded) {
+    for plugin in &loaded.plugins {
+        events.emit(|| Event::PluginLoaded(facts(plugin)));
+    }
+    for rejected in &loaded.rejected {
+        events.emit(|| Event::PluginRejected { file: rejected.file.clone(), reason: rejected.reason.clone() });
+    }
+}
+
+fn facts(plugin: &Plugin) -> PluginFacts {
+    let tools = plugin.definitions().iter().map(|definition| definition.name().to_string()).collect();
+    PluginFacts { plugin: plugin.name().into(), digest: plugin.digest(), tools }
 }
 
 /// Why a host cannot be built.
@@ -156,9 +226,9 @@ pub enum BuildError {
     /// The workspace cannot be opened.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// A plugin directory cannot be read.
+    /// A plugin directory cannot be read, or two tools of the program itself have one name.
     #[error(transparent)]
-    Directory(#[from] DirectoryError),
+    Load(#[from] LoadError),
     /// The cache directory cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),

@@ -70,7 +70,7 @@ pub struct Call {
     pub(crate) id: CallId,
     pub(crate) tool: String,
     pub(crate) input: CallInput,
-    pub(crate) turn_id: Option<String>,
+    pub(crate) turn_id: Option<Arc<str>>,
     pub(crate) context: Value,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) timeout: Option<Duration>,
@@ -102,8 +102,8 @@ impl Call {
 
     /// Names the turn of the conversation that the call belongs to.
     #[must_use]
-    pub fn with_turn(mut self, turn_id: impl Into<String>) -> Self {
-        self.turn_id = Some(turn_id.into());
+    pub fn with_turn(mut self, turn_id: &str) -> Self {
+        self.turn_id = Some(super::text::elided(turn_id, 256).into());
         self
     }
 
@@ -133,6 +133,12 @@ impl Call {
     pub fn with_cancellation(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
         self
+    }
+
+    /// The token that ends the call.
+    #[must_use]
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.cancel
     }
 
     /// The call's id.

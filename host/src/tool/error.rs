@@ -35,7 +35,7 @@ pub enum ErrorKind {
         message: String,
     },
     /// A person said no.
-    #[error("the user denied this call")]
+    #[error("the user denied this operation")]
     UserDenied,
     /// The time was up.
     #[error("the call was stopped after {}; a call of class {class} gets this long unless --timeout or `limits.timeout` says otherwise", humantime::format_duration(*.limit))]
@@ -121,6 +121,22 @@ impl ErrorKind {
         }
     }
 
+    /// Whether the message is made of the tool's own output.
+    pub(crate) fn is_in_the_tools_words(&self) -> bool {
+        matches!(self, Self::Execution { kind: ExecutionKind::Unsuccessful, .. })
+    }
+
+    /// An error that no person or model is meant to see: it says so, and the chain goes to the log.
+    #[must_use]
+    pub fn internal(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::Execution {
+            kind: ExecutionKind::Internal,
+            message: "the tool failed inside; the log has the details".to_owned(),
+            field: None,
+            source: Some(Arc::from(source.into())),
+        }
+    }
+
     fn detail(&self) -> Map<String, Value> {
         let detail = match self {
             Self::NotFound { nearest, .. } => json!({"nearest": nearest}),
@@ -140,6 +156,20 @@ impl ErrorKind {
             Value::Object(map) => map,
             _ => Map::new(),
         }
+    }
+}
+
+/// Whatever a native tool did not handle: the caller learns that it failed, the log learns why.
+impl From<Box<dyn StdError + Send + Sync>> for ErrorKind {
+    fn from(source: Box<dyn StdError + Send + Sync>) -> Self {
+        Self::internal(source)
+    }
+}
+
+/// As every error that a native tool did not handle.
+impl From<std::io::Error> for ErrorKind {
+    fn from(source: std::io::Error) -> Self {
+        Self::internal(source)
     }
 }
 

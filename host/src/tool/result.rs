@@ -210,11 +210,18 @@ impl ToolResult {
     /// The result as a model's next turn takes it: `{"tool_use_id", "content", "is_error"}`.
     #[must_use]
     pub fn to_block(&self) -> Value {
-        let content = match &self.error {
-            Some(error) => vec![json!({"type": "text", "text": error.message()})],
-            None => self.content.iter().map(Content::to_json).collect(),
-        };
+        let content: Vec<Value> = self.blocks().iter().map(|block| block.to_json()).collect();
         json!({"tool_use_id": self.call_id.as_str(), "content": content, "is_error": self.is_failure()})
+    }
+
+    /// The blocks that the model reads: the output's, or the error's message and after it what the tool had said until then.
+    #[must_use]
+    pub fn blocks(&self) -> Vec<Cow<'_, Content>> {
+        let Some(error) = &self.error else { return self.content.iter().map(Cow::Borrowed).collect() };
+        let message = Cow::Owned(Content::Text(error.message()));
+        // A tool that reports a failure itself does so in its blocks; the message is their text.
+        let rest: &[Content] = if error.kind().is_in_the_tools_words() { &[] } else { &self.content };
+        std::iter::once(message).chain(rest.iter().map(Cow::Borrowed)).collect()
     }
 }
 

@@ -56,7 +56,7 @@ fn a_cancelled_session_ends_its_calls_and_takes_no_more() {
     let inner = session.clone();
     let recorder = Recorder::reacting(move |event| {
         if let (true, Some(session)) = (is_started(event), inner.get()) {
-            session.cancel();
+            session.close();
         }
     });
     let host = case.builder(&world).subscriber(Arc::new(recorder.clone())).build().unwrap();
@@ -94,7 +94,8 @@ fn a_call_that_waits_for_an_answer_can_be_cancelled() {
         })
     });
     assert_eq!(result.error().map(|error| error.class().as_str()), Some("cancelled"));
-    assert_eq!(recorder.names(), ["tool.failed"]);
+    let asked = ["tool.confirmation_requested", "tool.confirmation_resolved", "tool.failed"];
+    assert_eq!(recorder.names(), asked);
     assert_eq!(world.read("tidied.txt"), None);
 }
 

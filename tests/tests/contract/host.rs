@@ -54,9 +54,9 @@ fn events_begin_with_the_call_and_end_with_its_completion_and_name_it() {
     let events = speak().events;
     assert_eq!(events.first().map(Event::name), Some("tool.called"));
     assert_eq!(events.last().map(Event::name), Some("tool.completed"));
-    let first = events[0].subject();
+    let first = events[0].subject().unwrap();
     assert_eq!(&*first.tool, "speak");
-    assert!(events.iter().all(|event| event.subject() == first));
+    assert!(events.iter().all(|event| event.subject() == Some(first)));
 }
 
 #[test]

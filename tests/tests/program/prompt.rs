@@ -6,7 +6,7 @@ use palisade_tests::World;
 use palisade_tests::program::{Ran, finish};
 use std::process::{Child, Stdio};
 
-const QUESTION: &str = "Allow this call? [y/N] ";
+const QUESTION: &str = "Allow this call? [y]es, [N]o, [a]lways: ";
 const WRITE: &str = r#"{"path": "made.txt", "content": "made"}"#;
 
 /// A call that waits at its question.

@@ -1,0 +1,48 @@
+//! `palisade dispatch`: the tool calls of a model's reply, run, and the messages to send back.
+
+use super::args::{Common, Dispatch as Args};
+use super::exit::{Exit, Failure};
+use super::running::Tools;
+use super::{input, open, output};
+use crate::tool::conversation::{REPLY, ToolUse, read_calls, write_results};
+use crate::tool::{Call, ToolResult};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// The session of calls that a reply asks for.
+const SESSION: &str = "dispatch";
+
+pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
+    let text = input::file_or_standard(&args.reply, REPLY.bytes as u64)?;
+    let uses = read_calls(args.from, &text).map_err(|error| Failure::new(Exit::Invalid, error))?;
+    let tools = Tools::open(common, &args.running)?;
+    if common.verbose || uses.iter().any(|used| !tools.host.registry().has(used.name())) {
+        open::show_rejected(tools.host.rejected());
+    }
+    let (results, is_interrupted) = tools.run(async |host, interrupted| {
+        let session = host.new_session(SESSION).build();
+        let calls = uses.iter().map(|used| call(used, args.running.timeout, &interrupted)).collect();
+        (host.dispatch_all(&session, calls).await, interrupted.is_cancelled())
+    })?;
+    let answered: Vec<(ToolUse, ToolResult)> = uses.into_iter().zip(results).collect();
+    let (messages, left_out) = write_results(args.from, &answered);
+    output::json(&messages)?;
+    answered.iter().for_each(|(_, result)| tell(result));
+    left_out.iter().for_each(|left| output::note(&left.to_string()));
+    Ok(if is_interrupted { Exit::Interrupted } else { Exit::Ok })
+}
+
+fn call(used: &ToolUse, timeout: Option<Duration>, interrupted: &CancellationToken) -> Call {
+    let call = used.to_call().with_cancellation(interrupted.child_token());
+    match timeout {
+        Some(timeout) => call.with_timeout(timeout),
+        None => call,
+    }
+}
+
+/// The model reads of each failure in its message; a person would like to know, too.
+fn tell(result: &ToolResult) {
+    if let Some(error) = result.error() {
+        output::problem(&format!("{} ({}):", result.tool(), result.call_id()), &format!("{}: {}", error.class(), error.message()));
+    }
+}

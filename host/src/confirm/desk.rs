@@ -1,0 +1,153 @@
+//! Questions that wait at a desk until somebody hands in an answer: for dialogs, servers and tests.
+
+use super::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk, RequestId};
+use crate::execution::BoxFuture;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+
+/// Settled questions that are remembered, so that whoever answers late learns how they ended.
+const REMEMBERED: usize = 1024;
+
+/// Keeps questions until they are answered. Any number of clients may see them and answer; the first answer wins. Cloning shares.
+///
+/// ```
+/// use palisade::{Answer, Desk, Host, Policy, json};
+/// use std::sync::Arc;
+///
+/// # async fn example() -> Result<(), palisade::BuildError> {
+/// let desk = Desk::default();
+/// let host = Host::builder().workspace(".").confirmer(Arc::new(desk.clone())).build()?;
+/// let call = host.call("write_file", json!({"path": "note.txt", "content": "x"}), json!({}));
+/// let answer = async {
+///     let question = desk.next().await;
+///     println!("{} would change {:?}", question.tool, question.projected_modifications);
+///     desk.answer(&question.id, Answer::Deny)
+/// };
+/// let (result, answered) = tokio::join!(call, answer);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct Desk(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    book: Mutex<Book>,
+    arrived: tokio::sync::Notify,
+}
+
+#[derive(Default)]
+struct Book {
+    waiting: BTreeMap<RequestId, Waiting>,
+    settled: VecDeque<(RequestId, Option<Answer>)>,
+}
+
+struct Waiting {
+    request: ConfirmationRequest,
+    is_new: bool,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// An answer that came to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnswerRefused {
+    /// Somebody else was faster.
+    #[error("the question was already answered with `{}`", .0.as_str())]
+    AlreadyAnswered(Answer),
+    /// The question no longer stands: its time was up, its call was cancelled, or it was answered elsewhere.
+    #[error("the question no longer stands: it was withdrawn, answered elsewhere, or its time was up")]
+    Withdrawn,
+    /// There never was such a question, or it ended long ago.
+    #[error("there is no such question")]
+    Unknown,
+}
+
+impl Desk {
+    /// The questions that wait for an answer.
+    #[must_use]
+    pub fn pending(&self) -> Vec<ConfirmationRequest> {
+        self.book().waiting.values().map(|waiting| waiting.request.clone()).collect()
+    }
+
+    /// The next question that this has not returned before, once there is one.
+    pub async fn next(&self) -> ConfirmationRequest {
+        loop {
+            let arrived = self.0.arrived.notified();
+            if let Some(waiting) = self.book().waiting.values_mut().find(|waiting| waiting.is_new) {
+                waiting.is_new = false;
+                return waiting.request.clone();
+            }
+            arrived.await;
+        }
+    }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    ///
+    /// [`AnswerRefused`] where the question is settled already: the first answer wins, and this says which it was.
+    pub fn answer(&self, id: &RequestId, answer: Answer) -> Result<(), AnswerRefused> {
+        let mut book = self.book();
+        let Some(waiting) = book.waiting.remove(id) else { return Err(book.refusal(id)) };
+        // The call may have given up just now, and not have said so yet.
+        let taken = waiting.answer.send(answer).is_ok();
+        book.settle(id.clone(), taken.then_some(answer));
+        if taken { Ok(()) } else { Err(AnswerRefused::Withdrawn) }
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, request: &ConfirmationRequest) -> oneshot::Receiver<Answer> {
+        let (answer, answered) = oneshot::channel();
+        let waiting = Waiting { request: request.clone(), is_new: true, answer };
+        self.book().waiting.insert(request.id.clone(), waiting);
+        self.0.arrived.notify_waiters();
+        answered
+    }
+}
+
+impl Book {
+    fn settle(&mut self, id: RequestId, answer: Option<Answer>) {
+        if self.settled.len() >= REMEMBERED {
+            self.settled.pop_front();
+        }
+        self.settled.push_back((id, answer));
+    }
+
+    fn refusal(&self, id: &RequestId) -> AnswerRefused {
+        match self.settled.iter().find(|(known, _)| known == id) {
+            Some((_, Some(answer))) => AnswerRefused::AlreadyAnswered(*answer),
+            Some((_, None)) => AnswerRefused::Withdrawn,
+            None => AnswerRefused::Unknown,
+        }
+    }
+}
+
+impl Confirmer for Desk {
+    fn confirm<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+        Box::pin(async move {
+            let answered = self.put(request);
+            let _withdrawn = Withdrawn { desk: self, id: &request.id };
+            answered.await.map_err(|_| NobodyToAsk)
+        })
+    }
+}
+
+/// Takes a question off the desk that its call no longer asks.
+struct Withdrawn<'a> {
+    desk: &'a Desk,
+    id: &'a RequestId,
+}
+
+impl Drop for Withdrawn<'_> {
+    fn drop(&mut self) {
+        let mut book = self.desk.book();
+        if book.waiting.remove(self.id).is_some() {
+            book.settle(self.id.clone(), None);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The calls of one message of a model: all at once as far as the session's cap allows, their results in the order asked.
+
+use super::Dispatcher;
+use crate::session::{CONCURRENCY, Session, Slots};
+use crate::tool::{Call, CallId, ErrorKind, ExecutionKind, ToolResult};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+impl Dispatcher {
+    /// Runs the calls of one message, each in a task of its own, and gives back their results in the order of the calls.
+    ///
+    /// Dropping the future ends all of them.
+    pub async fn dispatch_all(&self, session: &Session, calls: Vec<Call>) -> Vec<ToolResult> {
+        let names: Vec<_> = calls.iter().map(|call| (call.id.clone(), call.tool.clone())).collect();
+        if tokio::runtime::Handle::try_current().is_err() {
+            return names.iter().map(|(id, tool)| ToolResult::failure(id.clone(), tool, super::no_runtime())).collect();
+        }
+        // Calls outside of a session know no cap among themselves; within one message there is always one.
+        let own = (!session.slots().is_capped()).then(|| Arc::new(Slots::new(Some(CONCURRENCY), &BTreeMap::new())));
+        let mut tasks = JoinSet::new();
+        for (place, call) in calls.into_iter().enumerate() {
+            let (dispatcher, session, own) = (self.clone(), session.clone(), own.clone());
+            tasks.spawn(async move {
+                let slots = own.as_deref().unwrap_or(session.slots());
+                (place, dispatcher.pass(&session, call, slots).await)
+            });
+        }
+        in_order(tasks, &names).await
+    }
+}
+
+async fn in_order(mut tasks: JoinSet<(usize, ToolResult)>, names: &[(CallId, String)]) -> Vec<ToolResult> {
+    let mut results: Vec<Option<ToolResult>> = names.iter().map(|_| None).collect();
+    while let Some(ended) = tasks.join_next().await {
+        if let Ok((place, result)) = ended
+            && let Some(slot) = results.get_mut(place)
+        {
+            *slot = Some(result);
+        }
+    }
+    // A task only ends without a result where the runtime is shut down under it.
+    let lost = || ErrorKind::execution(ExecutionKind::Internal, "the call was lost with its runtime");
+    let result = |(slot, (id, tool)): (Option<ToolResult>, &(CallId, String))| {
+        slot.unwrap_or_else(|| ToolResult::failure(id.clone(), tool, lost()))
+    };
+    results.into_iter().zip(names).map(result).collect()
+}

@@ -1,0 +1,137 @@
+//! One question to a person: put, announced, answered once, and its end announced, whatever it is. The call's own clock does not run here.
+
+use super::{Road, refused};
+use crate::confirm::{Answer, ConfirmationRequest, Decision, NobodyToAsk, RequestId};
+use crate::events::{CallSink, Event};
+use crate::execution::{BoxFuture, ValidInput};
+use crate::registry::{Origin, Registered};
+use crate::session::Allowance;
+use crate::tool::text::elided;
+use crate::tool::{Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects};
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::{Duration, SystemTime};
+
+/// How long a question stands unless somebody says otherwise.
+pub(crate) const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(300);
+/// How much of an input a person is shown, in characters.
+const SUMMARY: usize = 400;
+
+/// Asks, and waits for the first answer: from whoever is asked, or by an *always* that another question got meanwhile.
+pub(super) async fn ask(
+    road: &Road<'_>,
+    input: &ValidInput,
+    allowance: &Allowance,
+    stands: Duration,
+) -> Result<Answer, ErrorKind> {
+    let request = request(road, input, stands)?;
+    let mut answer = road.dispatcher.confirmer.confirm(&request);
+    // The question is put before it is announced: whoever hears of it can answer at once.
+    let first = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
+    if matches!(first, Poll::Ready(Err(NobodyToAsk))) {
+        return Err(nobody(&road.tool));
+    }
+    let asked = Asked::announce(road.sink, &request);
+    let decision = match first {
+        Poll::Ready(answered) => decided(answered),
+        Poll::Pending => wait(road, answer, allowance, stands).await,
+    };
+    asked.settle(decision);
+    match decision {
+        Decision::Answered(answer) => Ok(answer),
+        Decision::AllowedMeanwhile => Ok(Answer::Always),
+        Decision::TimedOut => Err(ErrorKind::ConfirmationTimeout { after: stands }),
+        Decision::Withdrawn => Err(ErrorKind::Cancelled),
+        Decision::Unanswerable => Err(nobody(&road.tool)),
+    }
+}
+
+async fn wait(
+    road: &Road<'_>,
+    answer: BoxFuture<'_, Result<Answer, NobodyToAsk>>,
+    allowance: &Allowance,
+    stands: Duration,
+) -> Decision {
+    tokio::select! {
+        biased;
+        () = road.cancel.cancelled() => Decision::Withdrawn,
+        answered = answer => decided(answered),
+        () = road.session.allowed(allowance) => Decision::AllowedMeanwhile,
+        () = tokio::time::sleep(stands) => Decision::TimedOut,
+    }
+}
+
+fn decided(answered: Result<Answer, NobodyToAsk>) -> Decision {
+    answered.map_or(Decision::Unanswerable, Decision::Answered)
+}
+
+/// Owes the question its end: whoever showed it has to learn that it no longer stands, also when the call's caller goes away.
+struct Asked<'a> {
+    sink: &'a CallSink,
+    id: RequestId,
+    is_settled: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn announce(sink: &'a CallSink, request: &ConfirmationRequest) -> Self {
+        sink.tell(|subject| Event::ConfirmationRequested(subject, request.clone()));
+        Self { sink, id: request.id.clone(), is_settled: false }
+    }
+
+    fn settle(mut self, decision: Decision) {
+        self.end(decision);
+    }
+
+    fn end(&mut self, decision: Decision) {
+        self.is_settled = true;
+        self.sink.tell(|subject| Event::ConfirmationResolved(subject, self.id.clone(), decision));
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.end(Decision::Withdrawn);
+        }
+    }
+}
+
+fn request(road: &Road<'_>, input: &ValidInput, stands: Duration) -> Result<ConfirmationRequest, ErrorKind> {
+    let (definition, subject) = (road.tool.definition(), road.sink.subject());
+    let no_randomness = || ErrorKind::execution(ExecutionKind::Internal, "the system gives no random numbers");
+    Ok(ConfirmationRequest {
+        id: RequestId::random().ok_or_else(no_randomness)?,
+        call_id: subject.call_id.clone(),
+        session_id: subject.session_id.clone(),
+        turn_id: subject.turn_id.clone(),
+        tool: definition.name().to_string(),
+        side_effects: definition.side_effects(),
+        input_summary: elided(input.text(), SUMMARY),
+        projected_modifications: projected(definition, input),
+        digest: match road.tool.origin() {
+            Origin::Plugin { digest, .. } => Some(*digest),
+            Origin::Native => None,
+        },
+        valid_for: stands,
+        expires: SystemTime::now() + stands,
+    })
+}
+
+/// The paths that a call would change: the `workspace-path` arguments of a tool that can change anything.
+pub(super) fn projected(definition: &Definition, input: &ValidInput) -> Vec<String> {
+    match definition.side_effects() {
+        SideEffects::Write | SideEffects::Execute => {
+            let paths = definition.input_schema().workspace_paths(input.value());
+            paths.into_iter().map(|argument| argument.value).collect()
+        }
+        SideEffects::None | SideEffects::Read | SideEffects::Network => Vec::new(),
+    }
+}
+
+fn nobody(tool: &Registered) -> ErrorKind {
+    let (name, class) = (tool.definition().name(), tool.definition().side_effects());
+    let message = format!(
+        "`{name}` is of class {class}, which needs a confirmation, and nobody can be asked; allow it with `--allow {class}`, or set `{name} = \"auto\"` under `[confirm.tools]` in your palisade.toml"
+    );
+    refused(PermissionReason::NoConfirmer, message)
+}

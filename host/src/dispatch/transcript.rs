@@ -1,0 +1,60 @@
+//! The results of calls as parts of a conversation, which is valid only while every call in it has an answer.
+
+use super::Dispatcher;
+use crate::session::Session;
+use crate::tool::{Call, CallId, ErrorKind, ToolResult};
+
+/// A conversation that tool results are appended to.
+pub trait Transcript: Send {
+    /// Takes what the model reads of a result, under the id of its call.
+    fn append_tool(&mut self, call_id: &CallId, tool: &str, content: &str);
+
+    /// Takes the call with its whole result, for whoever shows or stores it.
+    fn append_tool_execution(&mut self, call: &Call, result: &ToolResult);
+}
+
+impl Dispatcher {
+    /// Runs the calls of one message and appends every result to the transcript, in the order of the calls.
+    ///
+    /// Dropping the future ends the calls and appends a cancelled result for each.
+    pub async fn dispatch_into(
+        &self,
+        session: &Session,
+        calls: Vec<Call>,
+        transcript: &mut dyn Transcript,
+    ) -> Vec<ToolResult> {
+        let mut owed = Owed { calls: calls.clone(), transcript };
+        let results = self.dispatch_all(session, calls).await;
+        owed.pay(&results);
+        results
+    }
+}
+
+/// The answers that the transcript still lacks.
+struct Owed<'a> {
+    calls: Vec<Call>,
+    transcript: &'a mut dyn Transcript,
+}
+
+impl Owed<'_> {
+    fn pay(&mut self, results: &[ToolResult]) {
+        for (call, result) in std::mem::take(&mut self.calls).iter().zip(results) {
+            append(self.transcript, call, result);
+        }
+    }
+}
+
+impl Drop for Owed<'_> {
+    fn drop(&mut self) {
+        for call in std::mem::take(&mut self.calls) {
+            let result = ToolResult::failure(call.id().clone(), call.tool(), ErrorKind::Cancelled);
+            append(self.transcript, &call, &result);
+        }
+    }
+}
+
+fn append(transcript: &mut dyn Transcript, call: &Call, result: &ToolResult) {
+    let text: Vec<_> = result.blocks().iter().map(|block| block.as_text().into_owned()).collect();
+    transcript.append_tool(result.call_id(), result.tool(), &text.join("\n"));
+    transcript.append_tool_execution(call, result);
+}

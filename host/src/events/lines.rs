@@ -1,0 +1,88 @@
+//! Events as JSON lines, written by a thread of their own, so that a slow disk or a stuck pipe delays no call.
+
+use super::{Envelope, Subscriber};
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Events that wait for a slow writer, before the newest are dropped and counted.
+pub const WAITING_LINES: usize = 4096;
+
+/// Writes each event as one line of JSON.
+pub struct JsonLines {
+    queue: Mutex<Option<SyncSender<Envelope>>>,
+    lost: AtomicU64,
+    done: Mutex<Receiver<io::Result<()>>>,
+}
+
+/// Lines that were not written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinesError {
+    /// The destination refused them.
+    #[error("the events could not be written: {0}")]
+    Write(#[source] io::Error),
+    /// The destination takes nothing any more.
+    #[error("some events were not written: whoever reads them has stopped reading")]
+    Stalled,
+    /// There were more than the destination could take in time.
+    #[error("{0} events were not written: they came faster than they could be written")]
+    Lost(u64),
+}
+
+impl JsonLines {
+    /// Starts writing.
+    ///
+    /// # Errors
+    ///
+    /// Where no thread can be started.
+    pub fn new(destination: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
+        let (queue, lines) = sync_channel(WAITING_LINES);
+        let (ended, done) = channel();
+        std::thread::Builder::new().name("palisade-events".to_owned()).spawn(move || {
+            let _ = ended.send(write(&lines, destination));
+        })?;
+        Ok(Arc::new(Self { queue: Mutex::new(Some(queue)), lost: AtomicU64::new(0), done: Mutex::new(done) }))
+    }
+
+    /// Writes what still waits, for at most this long. What comes later is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`LinesError`] where not all lines were written.
+    pub fn finish(&self, within: Duration) -> Result<(), LinesError> {
+        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+        match self.done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(within) {
+            Ok(Err(error)) => Err(LinesError::Write(error)),
+            Err(RecvTimeoutError::Timeout) => Err(LinesError::Stalled),
+            Ok(Ok(())) | Err(RecvTimeoutError::Disconnected) => match self.lost.load(Ordering::Relaxed) {
+                0 => Ok(()),
+                lost => Err(LinesError::Lost(lost)),
+            },
+        }
+    }
+}
+
+impl Subscriber for JsonLines {
+    fn receive(&self, event: &Envelope) {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(queue) = &*queue
+            && queue.try_send(event.clone()).is_err()
+        {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// After the first failure the rest is taken and dropped: a full disk shall not fill the queue as well.
+fn write(lines: &Receiver<Envelope>, mut destination: impl Write) -> io::Result<()> {
+    let mut outcome = Ok(());
+    for event in lines {
+        if outcome.is_ok() {
+            outcome = destination.write_all(event.to_line().as_bytes());
+        }
+    }
+    outcome.and_then(|()| destination.flush())
+}

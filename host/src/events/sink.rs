@@ -1,0 +1,80 @@
+//! What a running tool says, made into events, and its output kept for the case that the call does not end well.
+
+use super::{Event, Events, Subject};
+use crate::execution::{Progress, Severity, Sink};
+use std::sync::{Mutex, PoisonError};
+
+/// How much of an output is kept for a call that fails, in bytes: its last part, which says what the tool was doing.
+const KEPT: usize = 64 << 10;
+
+/// One call, as its events see it.
+pub(crate) struct CallSink {
+    events: Events,
+    subject: Subject,
+    tail: Mutex<String>,
+}
+
+impl CallSink {
+    pub(crate) fn new(events: Events, subject: Subject) -> Self {
+        Self { events, subject, tail: Mutex::default() }
+    }
+
+    /// Builds and sends an event about this call if anybody listens.
+    pub(crate) fn tell(&self, event: impl FnOnce(Subject) -> Event) {
+        self.events.emit(|| event(self.subject.clone()));
+    }
+
+    pub(crate) fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// The last part of what the tool has emitted, if it has emitted anything.
+    pub(crate) fn emitted(&self) -> Option<String> {
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        (!tail.is_empty()).then(|| last(&tail).to_owned())
+    }
+}
+
+impl Sink for CallSink {
+    fn log(&self, severity: Severity, message: &str) {
+        self.tell(|subject| Event::Log(subject, severity, message.to_owned()));
+    }
+
+    fn progress(&self, progress: Progress) {
+        self.tell(|subject| Event::Progress(subject, progress));
+    }
+
+    fn emit(&self, chunk: &str) {
+        keep(&mut self.tail.lock().unwrap_or_else(PoisonError::into_inner), chunk);
+        self.tell(|subject| Event::OutputDelta(subject, chunk.to_owned()));
+    }
+}
+
+/// Shortened only when it has grown to twice what is kept, so that each byte is moved once.
+fn keep(tail: &mut String, chunk: &str) {
+    tail.push_str(last(chunk));
+    if tail.len() > 2 * KEPT {
+        *tail = last(tail).to_owned();
+    }
+}
+
+fn last(text: &str) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(KEPT))..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_part_of_an_output_is_kept_and_no_more() {
+        let mut tail = String::new();
+        for number in 0..100_000 {
+            keep(&mut tail, &format!("é{number}\n"));
+        }
+        assert!(tail.len() <= 2 * KEPT && last(&tail).len() <= KEPT);
+        assert!(last(&tail).ends_with("é99999\n"));
+        keep(&mut tail, &"x".repeat(3 * KEPT));
+        assert_eq!(last(&tail), "x".repeat(KEPT));
+    }
+}

@@ -1,0 +1,74 @@
+//! Subscribers, and how events reach them.
+
+use super::{Envelope, Event, EventStream};
+use arc_swap::ArcSwap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+/// Whoever wants to know. Called on the thread of the call: it must return at once.
+pub trait Subscriber: Send + Sync {
+    /// Takes one event.
+    fn receive(&self, event: &Envelope);
+}
+
+/// All subscribers of a host. With none, no event is ever built. Cloning shares.
+#[derive(Clone, Default)]
+pub struct Events(Arc<Hub>);
+
+#[derive(Default)]
+struct Hub {
+    subscribers: ArcSwap<Vec<Arc<dyn Subscriber>>>,
+    sent: AtomicU64,
+}
+
+impl Events {
+    /// Sends to these subscribers.
+    #[must_use]
+    pub fn new(subscribers: Vec<Arc<dyn Subscriber>>) -> Self {
+        Self(Arc::new(Hub { subscribers: ArcSwap::from_pointee(subscribers), sent: AtomicU64::new(0) }))
+    }
+
+    /// Sends to one subscriber more from now on.
+    pub fn subscribe(&self, subscriber: Arc<dyn Subscriber>) {
+        self.0.subscribers.rcu(|old| old.iter().cloned().chain([subscriber.clone()]).collect::<Vec<_>>());
+    }
+
+    /// Sends to one subscriber less.
+    pub fn unsubscribe(&self, subscriber: &Arc<dyn Subscriber>) {
+        let others = |old: &Arc<Vec<Arc<dyn Subscriber>>>| -> Vec<_> {
+            old.iter().filter(|known| !Arc::ptr_eq(known, subscriber)).cloned().collect()
+        };
+        self.0.subscribers.rcu(others);
+    }
+
+    /// Everything from now on, to be read at leisure.
+    #[must_use]
+    pub fn stream(&self) -> EventStream {
+        EventStream::new(self)
+    }
+
+    /// Whether anybody listens.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        !self.0.subscribers.load().is_empty()
+    }
+
+    /// Builds and sends an event if anybody listens.
+    pub fn emit(&self, event: impl FnOnce() -> Event) {
+        let subscribers = self.0.subscribers.load();
+        if !subscribers.is_empty() {
+            let seq = self.0.sent.fetch_add(1, Ordering::Relaxed);
+            let envelope = Envelope { seq, time: SystemTime::now(), event: event() };
+            subscribers.iter().for_each(|subscriber| deliver(&**subscriber, &envelope));
+        }
+    }
+}
+
+/// A subscriber that panics misses its event; neither the call nor the other subscribers notice.
+fn deliver(subscriber: &dyn Subscriber, event: &Envelope) {
+    if catch_unwind(AssertUnwindSafe(|| subscriber.receive(event))).is_err() {
+        tracing::error!(event = event.event.name(), "a subscriber panicked");
+    }
+}

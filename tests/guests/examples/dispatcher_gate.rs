@@ -1,0 +1,66 @@
+//! Tools that wait at a gate, and one of each class.
+
+use std::time::Duration;
+
+use palisade_guest::{Context, Result, WorkspacePath, tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Where the gate is.
+#[derive(Deserialize, JsonSchema)]
+struct Gate {
+    /// The file that opens it.
+    path: WorkspacePath,
+}
+
+/// Says that it has come, waits until there is such a file, and gives back what it says.
+#[tool(side_effects = "read")]
+fn wait_for(gate: Gate, ctx: &Context) -> Result<String> {
+    ctx.emit("started");
+    loop {
+        if let Ok(text) = std::fs::read_to_string(&gate.path) {
+            return Ok(text);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// What the tools of each class take.
+#[derive(Deserialize, JsonSchema)]
+struct Number {
+    /// Any number.
+    number: i64,
+}
+
+/// Of class none.
+#[tool(side_effects = "none")]
+fn of_none(number: Number) -> String {
+    number.number.to_string()
+}
+
+/// Of class read.
+#[tool(side_effects = "read")]
+fn of_read(number: Number) -> String {
+    number.number.to_string()
+}
+
+/// Of class write.
+#[tool(side_effects = "write")]
+fn of_write(number: Number) -> Result<String> {
+    std::fs::write("written.txt", number.number.to_string())?;
+    Ok(number.number.to_string())
+}
+
+/// Of class execute.
+#[tool(side_effects = "execute")]
+fn of_execute(number: Number) -> String {
+    number.number.to_string()
+}
+
+/// Of class network.
+#[tool(side_effects = "network")]
+fn of_network(number: Number) -> String {
+    number.number.to_string()
+}
+
+palisade_guest::export!(wait_for, of_none, of_read, of_write, of_execute, of_network);

@@ -1,0 +1,56 @@
+//! The promise of the one road: sessions, policy, confirmation, events, cancellation and transcripts, for every tool there is.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+#[path = "dispatcher/cancellation.rs"]
+mod cancellation;
+#[path = "dispatcher/confirmation.rs"]
+mod confirmation;
+#[path = "dispatcher/events.rs"]
+mod events;
+#[path = "dispatcher/examples.rs"]
+mod examples;
+#[path = "dispatcher/gate.rs"]
+mod dispatcher_gate;
+#[path = "dispatcher/interleavings.rs"]
+mod interleavings;
+#[path = "dispatcher/logs.rs"]
+mod logs;
+#[path = "dispatcher/native.rs"]
+mod native;
+#[path = "dispatcher/required.rs"]
+mod required;
+#[path = "dispatcher/sessions.rs"]
+mod sessions;
+#[path = "dispatcher/transcript.rs"]
+mod transcript;
+
+use palisade::{Call, SideEffects, json};
+use palisade_tests::guest::DISPATCHER_GATE;
+use palisade_tests::{Stage, is_tested};
+
+palisade_tests::foreach_dispatcher!(is_tested);
+
+/// Runs work on a clock that stands still while anything is done, and jumps to the next moment that somebody waits for when nothing is left to do.
+fn on_driven_clock<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    runtime.unwrap().block_on(work)
+}
+
+/// A host with the shipped tools and the gate, which asks before anything that writes.
+fn stage() -> Stage {
+    Stage::new(&[DISPATCHER_GATE], |builder| builder)
+}
+
+/// A call that waits until the workspace has the file `open`.
+fn waiting(id: &str) -> Call {
+    Call::new("wait_for", json!({"path": "open"})).with_id(id)
+}
+
+fn writing(id: &str) -> Call {
+    Call::new("write_file", json!({"path": "made.txt", "content": "made"})).with_id(id)
+}
+
+/// The tool of a class that does nothing else.
+fn tool_of(class: SideEffects) -> String {
+    format!("of_{class}")
+}

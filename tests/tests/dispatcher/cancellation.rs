@@ -1,0 +1,119 @@
+//! Cancelling a call wherever it is on its way: each time one result and one terminal event.
+
+use palisade::{Answer, Call, CallId, CancellationToken, Event, json};
+use palisade_tests::case::block_on;
+use palisade_tests::stage::{Stage, class, says_started};
+use palisade_tests::{Recorder, guest::DISPATCHER_GATE};
+
+use super::{stage, waiting, writing};
+
+fn id(text: &str) -> CallId {
+    CallId::new(text)
+}
+
+#[test]
+fn while_it_is_queued() {
+    let stage = stage();
+    let session = stage.host.new_session("s").concurrency(1).build();
+    block_on(async {
+        let _first = stage.begin(&session, waiting("first"));
+        stage.started(1).await;
+        let second = stage.begin(&session, waiting("second"));
+        while session.in_flight() < 2 {
+            tokio::task::yield_now().await;
+        }
+        assert!(session.cancel(&id("second")));
+        assert_eq!(class(&second.await.unwrap()), "cancelled");
+        session.close();
+    });
+    assert_eq!(stage.recorder.names_of("second"), ["tool.failed"]);
+}
+
+#[test]
+fn while_a_person_is_asked() {
+    let stage = stage();
+    let session = stage.session();
+    block_on(async {
+        let call = stage.begin(&session, writing("w"));
+        let _question = stage.desk.next().await;
+        assert_eq!(session.cancel_all(), 1);
+        assert_eq!(class(&call.await.unwrap()), "cancelled");
+    });
+    let names = ["tool.confirmation_requested", "tool.confirmation_resolved", "tool.failed"];
+    assert_eq!(stage.recorder.names_of("w"), names);
+}
+
+#[test]
+fn while_it_starts() {
+    // At `tool.called` the instance is about to be made: the guest must not come to say anything.
+    let token = CancellationToken::new();
+    let trigger = token.clone();
+    let recorder = Recorder::reacting(move |event| {
+        if event.name() == "tool.called" {
+            trigger.cancel();
+        }
+    });
+    let stage = Stage::hearing(recorder, &[DISPATCHER_GATE], |builder| builder);
+    let result = block_on(stage.host.dispatch(&stage.session(), waiting("c").with_cancellation(token)));
+    assert_eq!(class(&result), "cancelled");
+    stage.ended_once("c");
+}
+
+#[test]
+fn while_it_runs_and_twice() {
+    let stage = stage();
+    let session = stage.session();
+    block_on(async {
+        let call = stage.begin(&session, waiting("c"));
+        stage.started(1).await;
+        assert!(session.cancel(&id("c")) && session.cancel(&id("c")), "it has not ended yet");
+        assert_eq!(class(&call.await.unwrap()), "cancelled");
+    });
+    stage.ended_once("c");
+}
+
+#[test]
+fn after_its_end() {
+    let stage = stage();
+    let session = stage.session();
+    let result = block_on(stage.host.dispatch(&session, Call::new("calculate", json!({"expression": "1"})).with_id("c")));
+    assert!(result.is_success());
+    let heard = stage.recorder.events().len();
+    assert!(!session.cancel(&id("c")));
+    assert_eq!((session.cancel_all(), stage.recorder.events().len()), (0, heard));
+}
+
+#[test]
+fn what_a_guest_has_said_until_then_is_in_the_result_and_in_the_event() {
+    let stage = stage();
+    let session = stage.session();
+    let result = block_on(async {
+        let call = stage.begin(&session, waiting("c"));
+        stage.started(1).await;
+        session.cancel_all();
+        call.await.unwrap()
+    });
+    let said: Vec<_> = result.content().iter().map(|block| block.as_text().into_owned()).collect();
+    assert_eq!(said, ["started"]);
+    assert_eq!(result.to_block()["content"][1]["text"], "started", "the model reads it, too");
+    let last = stage.recorder.of("c").pop();
+    assert!(matches!(last, Some(Event::Failed(_, failure)) if failure.partial_output.as_deref() == Some("started")));
+    assert_eq!(stage.recorder.of("c").iter().filter(|event| says_started(event)).count(), 1);
+}
+
+#[test]
+fn a_subscriber_may_cancel_from_within_an_event() {
+    // With its session's books closed, a wake-up would find them locked.
+    let cell = std::sync::Arc::new(std::sync::OnceLock::<palisade::Session>::new());
+    let inner = cell.clone();
+    let recorder = Recorder::reacting(move |event| {
+        if let (Event::ConfirmationRequested(..), Some(session)) = (event, inner.get()) {
+            session.cancel_all();
+        }
+    });
+    let stage = Stage::hearing(recorder, &[], |builder| builder);
+    let session = cell.get_or_init(|| stage.session());
+    assert_eq!(class(&block_on(stage.host.dispatch(session, writing("w")))), "cancelled");
+    assert!(stage.desk.pending().is_empty());
+    let _ = Answer::Allow;
+}

@@ -1,0 +1,236 @@
+//! Questions and answers: the first answer counts, once, for what was asked, and whoever asked learns how it ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use palisade::{Answer, AnswerBy, AnswerRefused, Call, CallId, Decision, DenyAll, Desk, Event, Mode, Policy, Several, SideEffects, json};
+use palisade_tests::Stage;
+use palisade_tests::case::block_on;
+use palisade_tests::guest::DISPATCHER_GATE;
+use palisade_tests::stage::class;
+
+use super::{on_driven_clock, stage, tool_of, writing};
+
+/// How the question of a call was settled, as the events have it.
+fn settled(stage: &Stage, call: &str) -> Vec<Decision> {
+    let decision = |event: &Event| match event {
+        Event::ConfirmationResolved(_, _, decision) => Some(*decision),
+        _ => None,
+    };
+    stage.recorder.of(call).iter().filter_map(decision).collect()
+}
+
+#[test]
+fn a_question_carries_what_one_needs_to_decide() {
+    let stage = stage();
+    block_on(async {
+        let call = Call::new("write_file", json!({"path": "./sub/../note.txt", "content": "x".repeat(5000)})).with_turn("t-7");
+        let waiting = stage.begin(&stage.session(), call.with_id("w"));
+        let question = stage.desk.next().await;
+        assert_eq!((question.tool.as_str(), question.side_effects), ("write_file", SideEffects::Write));
+        assert_eq!((question.session_id.as_deref(), question.turn_id.as_deref()), (Some("session-1"), Some("t-7")));
+        assert_eq!(question.projected_modifications, ["note.txt"], "as the call would find it");
+        assert!(question.input_summary.contains("characters …") && question.input_summary.len() < 1000);
+        assert_eq!(question.valid_for, Duration::from_secs(300));
+        assert_eq!(question.digest, stage.host.plugins().iter().find(|p| p.name() == "files").map(|p| p.digest()));
+        stage.desk.answer(&question.id, Answer::Deny).unwrap();
+        let _ = waiting.await;
+    });
+}
+
+#[test]
+fn the_first_answer_wins_and_the_second_is_told_what_it_was() {
+    let stage = stage();
+    block_on(async {
+        let waiting = stage.begin(&stage.session(), writing("w"));
+        let question = stage.desk.next().await;
+        stage.desk.answer(&question.id, Answer::Deny).unwrap();
+        let late = stage.desk.clone().answer(&question.id, Answer::Allow);
+        assert_eq!(late, Err(AnswerRefused::AlreadyAnswered(Answer::Deny)));
+        assert_eq!(class(&waiting.await.unwrap()), "user_denied");
+    });
+    assert_eq!(settled(&stage, "w"), [Decision::Answered(Answer::Deny)]);
+    assert_eq!(stage.world.read("made.txt"), None);
+}
+
+#[test]
+fn of_several_who_are_asked_the_first_answer_wins_and_the_others_learn_of_it() {
+    let (one, other) = (Desk::default(), Desk::default());
+    let both = Several::new(vec![Arc::new(one.clone()), Arc::new(other.clone())]);
+    let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(both)));
+    block_on(async {
+        let waiting = stage.begin(&stage.session(), writing("w"));
+        let (question, same) = (one.next().await, other.next().await);
+        assert_eq!(question, same);
+        other.answer(&same.id, Answer::Allow).unwrap();
+        assert!(waiting.await.unwrap().is_success());
+        assert_eq!(one.answer(&question.id, Answer::Deny), Err(AnswerRefused::Withdrawn));
+        assert!(one.pending().is_empty() && other.pending().is_empty());
+    });
+    assert_eq!(settled(&stage, "w"), [Decision::Answered(Answer::Allow)]);
+}
+
+#[test]
+fn an_allow_counts_once() {
+    let stage = stage();
+    let session = stage.session();
+    block_on(async {
+        for id in ["first", "second"] {
+            let waiting = stage.begin(&session, writing(id));
+            let question = stage.desk.next().await;
+            assert_eq!(question.call_id.as_str(), id);
+            stage.desk.answer(&question.id, Answer::Allow).unwrap();
+            assert!(waiting.await.unwrap().is_success());
+        }
+    });
+}
+
+#[test]
+fn always_counts_for_this_tool_in_this_session_and_for_what_already_waits() {
+    let stage = stage();
+    let session = stage.session();
+    block_on(async {
+        let (first, second) = (stage.begin(&session, writing("first")), stage.begin(&session, writing("second")));
+        let question = stage.desk.next().await;
+        let _other = stage.desk.next().await;
+        stage.desk.answer(&question.id, Answer::Always).unwrap();
+        assert!(first.await.unwrap().is_success() && second.await.unwrap().is_success());
+        assert!(stage.host.dispatch(&session, writing("third")).await.is_success());
+        assert_eq!(stage.recorder.names_of("third"), ["tool.called", "tool.completed"]);
+        assert!(stage.desk.pending().is_empty(), "the second question was withdrawn");
+        // Another tool of the same plugin and class, and the same tool in another session, are asked about.
+        let other_tool = Call::new("delete_file", json!({"path": "made.txt"}));
+        for (session, call) in [(&session, other_tool), (&stage.host.new_session("another").build(), writing("fourth"))] {
+            let waiting = stage.begin(session, call);
+            stage.desk.answer(&stage.desk.next().await.id, Answer::Deny).unwrap();
+            assert_eq!(class(&waiting.await.unwrap()), "user_denied");
+        }
+    });
+    assert_eq!(settled(&stage, "second"), [Decision::AllowedMeanwhile]);
+}
+
+#[test]
+fn always_lifts_no_deny() {
+    let policy = Policy::default().with_tool("write_file", Mode::Deny);
+    let stage = Stage::new(&[], |builder| builder.policy(policy).confirmer(Arc::new(AnswerBy::new(|_| Answer::Always))));
+    let result = block_on(stage.host.dispatch(&stage.session(), writing("w")));
+    assert_eq!(class(&result), "permission_denied");
+    assert_eq!(stage.recorder.names_of("w"), ["tool.failed"]);
+}
+
+#[test]
+fn of_a_tool_that_asks_once_any_allow_counts_as_always() {
+    let policy = Policy::default().with_class(SideEffects::Write, Mode::PromptOnce);
+    let stage = Stage::new(&[], |builder| builder.policy(policy));
+    let session = stage.session();
+    block_on(async {
+        let waiting = stage.begin(&session, writing("first"));
+        stage.desk.answer(&stage.desk.next().await.id, Answer::Allow).unwrap();
+        assert!(waiting.await.unwrap().is_success());
+        assert!(stage.host.dispatch(&session, writing("second")).await.is_success());
+    });
+    assert_eq!(stage.recorder.names_of("second"), ["tool.called", "tool.completed"]);
+}
+
+#[test]
+fn an_answer_after_the_cancellation_starts_nothing() {
+    let stage = stage();
+    let session = stage.session();
+    block_on(async {
+        let waiting = stage.begin(&session, writing("w"));
+        let question = stage.desk.next().await;
+        assert!(session.cancel(&CallId::new("w")));
+        assert_eq!(class(&waiting.await.unwrap()), "cancelled");
+        assert_eq!(stage.desk.answer(&question.id, Answer::Allow), Err(AnswerRefused::Withdrawn));
+    });
+    assert_eq!(settled(&stage, "w"), [Decision::Withdrawn]);
+    assert_eq!(stage.world.read("made.txt"), None);
+    stage.ended_once("w");
+}
+
+#[test]
+fn an_answer_after_the_time_was_up_starts_nothing() {
+    let stage = stage();
+    on_driven_clock(async {
+        let waiting = stage.begin(&stage.session(), writing("w"));
+        let question = stage.desk.next().await;
+        let begun = tokio::time::Instant::now();
+        assert_eq!(class(&waiting.await.unwrap()), "confirmation_timeout");
+        assert_eq!(begun.elapsed(), Duration::from_secs(300), "five minutes unless somebody says otherwise");
+        assert_eq!(stage.desk.answer(&question.id, Answer::Allow), Err(AnswerRefused::Withdrawn));
+    });
+    assert_eq!(settled(&stage, "w"), [Decision::TimedOut]);
+    assert_eq!(stage.world.read("made.txt"), None);
+}
+
+#[test]
+fn a_client_that_is_lost_leaves_the_question_to_the_others_and_to_the_clock() {
+    let (lost, stays) = (Desk::default(), Desk::default());
+    let both = Several::new(vec![Arc::new(lost.clone()), Arc::new(stays.clone())]);
+    let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(both)));
+    block_on(async {
+        let waiting = stage.begin(&stage.session(), writing("w"));
+        let _shown = lost.next().await;
+        drop(lost);
+        stays.answer(&stays.next().await.id, Answer::Allow).unwrap();
+        assert!(waiting.await.unwrap().is_success());
+    });
+}
+
+#[test]
+fn a_caller_that_goes_away_withdraws_its_question() {
+    let stage = stage();
+    block_on(async {
+        let waiting = stage.begin(&stage.session(), writing("w"));
+        let question = stage.desk.next().await;
+        waiting.abort();
+        let _ = waiting.await;
+        assert_eq!(stage.desk.answer(&question.id, Answer::Allow), Err(AnswerRefused::Withdrawn));
+    });
+    assert_eq!(settled(&stage, "w"), [Decision::Withdrawn]);
+    let names = ["tool.confirmation_requested", "tool.confirmation_resolved", "tool.failed"];
+    assert_eq!(stage.recorder.names_of("w"), names);
+}
+
+#[test]
+fn an_allowance_is_forgotten_when_its_call_waits_too_long_for_its_place() {
+    let stage = Stage::new(&[DISPATCHER_GATE], |builder| {
+        builder.tool_concurrency("of_write", 1).confirmation_timeout(Duration::from_secs(10))
+    });
+    let session = stage.host.new_session("s").concurrency(1).build();
+    on_driven_clock(async {
+        let _holds = stage.begin(&session, super::waiting("holds"));
+        stage.started(1).await;
+        let waiting = stage.begin(&session, Call::new(tool_of(SideEffects::Write), json!({"number": 1})).with_id("w"));
+        stage.desk.answer(&stage.desk.next().await.id, Answer::Allow).unwrap();
+        tokio::time::sleep(Duration::from_secs(11)).await;
+        stage.world.file("open", "go");
+        assert_eq!(class(&waiting.await.unwrap()), "confirmation_timeout");
+    });
+    assert_eq!(stage.world.read("written.txt"), None);
+    stage.ended_once("w");
+}
+
+#[test]
+fn who_denies_everything_answers_like_a_person_would() {
+    let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(DenyAll)));
+    let result = block_on(stage.host.dispatch(&stage.session(), writing("w")));
+    assert_eq!(class(&result), "user_denied");
+    assert_eq!(settled(&stage, "w"), [Decision::Answered(Answer::Deny)]);
+}
+
+#[test]
+fn where_nobody_can_be_asked_nobody_is_said_to_have_been() {
+    let nobody = Several::new(vec![Arc::new(palisade::confirm::NoConfirmer), Arc::new(palisade::confirm::NoConfirmer)]);
+    let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(nobody)));
+    let result = block_on(stage.host.dispatch(&stage.session(), writing("w")));
+    assert_eq!(class(&result), "permission_denied");
+    assert_eq!(result.to_json()["error"]["detail"]["reason"], "no_confirmer");
+    assert_eq!(stage.recorder.names_of("w"), ["tool.failed"]);
+}
+
+#[test]
+fn a_question_that_nobody_asked_cannot_be_answered() {
+    let unknown = Desk::default().answer(&palisade::RequestId::new("cr_0"), Answer::Allow);
+    assert_eq!(unknown, Err(AnswerRefused::Unknown));
+}

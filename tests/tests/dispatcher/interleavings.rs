@@ -1,0 +1,152 @@
+//! The law under everything: in whatever order calls are begun, asked about, answered, cancelled and overtaken by time, each has one result and one terminal
+//! event. Real guests and the real shell; the clock is driven, so that every timer is met soon.
+
+use std::time::Duration;
+
+use palisade::{Answer, Call, CallId, Policy, Session, SideEffects, ToolResult, json};
+use palisade_tests::Stage;
+use palisade_tests::guest::DISPATCHER_GATE;
+use palisade_tests::stage::class;
+use proptest::prelude::*;
+use proptest::test_runner::Config;
+use tokio::task::JoinHandle;
+
+use super::on_driven_clock;
+
+/// What a call does.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Waits,
+    Calculates,
+    Writes,
+    Shell(&'static str),
+    Unknown,
+    Invalid,
+}
+
+/// One step; numbers choose among what is there.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Begin(Kind),
+    Answer(usize, Answer),
+    Cancel(usize),
+    CancelAll,
+    GoAway(usize),
+    LetTimePass(u64),
+    OpenTheGate,
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        Just(Kind::Waits),
+        Just(Kind::Calculates),
+        Just(Kind::Writes),
+        Just(Kind::Shell("echo hello")),
+        Just(Kind::Shell("echo begun; exec sleep 1000")),
+        Just(Kind::Shell("trap '' TERM; echo deaf; while :; do sleep 1000; done")),
+        Just(Kind::Unknown),
+        Just(Kind::Invalid),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let answer = prop_oneof![Just(Answer::Allow), Just(Answer::Deny), Just(Answer::Always)];
+    prop_oneof![
+        6 => kind().prop_map(Step::Begin),
+        4 => (0..8_usize, answer).prop_map(|(which, answer)| Step::Answer(which, answer)),
+        2 => (0..8_usize).prop_map(Step::Cancel),
+        1 => Just(Step::CancelAll),
+        1 => (0..8_usize).prop_map(Step::GoAway),
+        4 => (0..60_u64).prop_map(Step::LetTimePass),
+        1 => Just(Step::OpenTheGate),
+    ]
+}
+
+fn call(kind: Kind, id: &str) -> Call {
+    let (tool, input) = match kind {
+        Kind::Waits => ("wait_for", json!({"path": "open"})),
+        Kind::Calculates => ("calculate", json!({"expression": "6 * 7"})),
+        Kind::Writes => ("write_file", json!({"path": "made.txt", "content": id})),
+        Kind::Shell(command) => ("shell", json!({"command": command})),
+        Kind::Unknown => ("no_such_tool", json!({})),
+        Kind::Invalid => ("read_file", json!({"path": 7})),
+    };
+    Call::new(tool, input).with_id(id).with_timeout(Duration::from_millis(200))
+}
+
+/// Everything that is going on.
+struct Play<'a> {
+    stage: &'a Stage,
+    session: Session,
+    calls: Vec<(String, Option<JoinHandle<ToolResult>>)>,
+}
+
+impl Play<'_> {
+    async fn step(&mut self, step: Step) {
+        match step {
+            Step::Begin(kind) => {
+                let id = format!("c{}", self.calls.len());
+                let handle = self.stage.begin(&self.session, call(kind, &id));
+                self.calls.push((id, Some(handle)));
+            }
+            Step::Answer(which, answer) => {
+                if let Some(question) = self.stage.desk.pending().get(which) {
+                    self.stage.desk.answer(&question.id, answer).unwrap();
+                }
+            }
+            Step::Cancel(which) => {
+                self.session.cancel(&CallId::new(&format!("c{which}")));
+            }
+            Step::CancelAll => {
+                self.session.cancel_all();
+            }
+            Step::GoAway(which) => {
+                if let Some(handle) = self.calls.get_mut(which).and_then(|(_, handle)| handle.take()) {
+                    handle.abort();
+                    let _ = handle.await;
+                }
+            }
+            Step::LetTimePass(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
+            Step::OpenTheGate => drop(self.stage.world.file("open", "go")),
+        }
+        tokio::task::yield_now().await;
+    }
+
+    async fn end(self) {
+        let begun: Vec<String> = self.calls.iter().map(|(id, _)| id.clone()).collect();
+        // Each call has its own end by now, or is given one; nothing may hang.
+        self.session.cancel_all();
+        for (id, handle) in self.calls {
+            if let Some(handle) = handle {
+                let result = handle.await.unwrap();
+                assert_eq!(result.call_id().as_str(), id);
+                assert!(result.is_success() || !class(&result).is_empty());
+            }
+        }
+        assert_eq!(self.session.in_flight(), 0);
+        for id in begun {
+            let heard = self.stage.recorder.of(&id);
+            // A call whose caller went away before its first step has never begun.
+            assert!(heard.iter().filter(|event| event.is_terminal()).count() == usize::from(!heard.is_empty()), "{id}: {heard:?}");
+        }
+        assert!(self.stage.desk.pending().is_empty());
+    }
+}
+
+proptest! {
+    #![proptest_config(Config { cases: 48, failure_persistence: None, ..Config::default() })]
+    #[test]
+    fn one_result_and_one_terminal_event(steps in prop::collection::vec(step(), 1..16)) {
+        let policy = Policy::default().with_class(SideEffects::Execute, palisade::Mode::Auto);
+        let stage = Stage::new(&[DISPATCHER_GATE], |builder| {
+            builder.policy(policy).concurrency(2).confirmation_timeout(Duration::from_millis(50))
+        });
+        on_driven_clock(async {
+            let mut play = Play { stage: &stage, session: stage.session(), calls: Vec::new() };
+            for step in steps {
+                play.step(step).await;
+            }
+            play.end().await;
+        });
+    }
+}

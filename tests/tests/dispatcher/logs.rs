@@ -1,0 +1,82 @@
+//! The log: everything that is kept from the caller, with the call's id on every line.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use palisade::{Call, json};
+use palisade_tests::case::block_on;
+use palisade_tests::native::Native;
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::stage;
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// Does something, and gives back what was logged meanwhile.
+pub(crate) fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).with_max_level(tracing::Level::TRACE);
+    let done = tracing::subscriber::with_default(subscriber.finish(), work);
+    let bytes = log.0.lock().unwrap().clone();
+    (done, String::from_utf8(bytes).unwrap())
+}
+
+#[test]
+fn every_line_about_a_call_has_its_id() {
+    let stage = stage();
+    stage.host.registry().register(Native::new("fails", |_, _| Err(io::Error::other("below").into())).factory()).unwrap();
+    let calls = [
+        ("unknown", "no_such_tool", json!({})),
+        ("invalid", "calculate", json!({})),
+        ("failing", "read_file", json!({"path": "missing"})),
+        ("internal", "fails", json!({})),
+    ];
+    for (id, tool, input) in calls {
+        let call = Call::new(tool, input).with_id(id);
+        let (_, log) = logged(|| block_on(stage.host.dispatch(&stage.session(), call)));
+        let own: Vec<&str> = log.lines().filter(|line| line.contains("palisade")).collect();
+        assert!(!own.is_empty(), "{id}: nothing was logged");
+        assert!(own.iter().all(|line| line.contains(&format!("id={id}"))), "{id}: {log}");
+    }
+}
+
+#[test]
+fn what_is_not_the_users_business_is_in_the_log_with_its_whole_chain_and_not_in_the_result() {
+    #[derive(Debug, thiserror::Error)]
+    #[error("the connection to {0}")]
+    struct Outer(&'static str, #[source] io::Error);
+    let stage = stage();
+    let fails = || {
+        let error = Outer("10.0.0.7", io::Error::other("password hunter2 refused"));
+        Err((Box::new(error) as Box<dyn std::error::Error + Send + Sync>).into())
+    };
+    stage.host.registry().register(Native::new("fails", move |_, _| fails()).factory()).unwrap();
+    let (result, log) = logged(|| block_on(stage.host.call("fails", "{}", json!({}))));
+    let error = result.error().unwrap();
+    assert_eq!((error.class().as_str(), error.is_user_visible()), ("execution_error", false));
+    let shown = result.to_json().to_string();
+    assert!(!shown.contains("10.0.0.7") && !shown.contains("hunter2"), "{shown}");
+    let line = log.lines().find(|line| line.contains("ERROR")).unwrap();
+    assert!(line.contains("the connection to 10.0.0.7: password hunter2 refused"), "{line}");
+    assert!(std::error::Error::source(error.source().unwrap()).is_some(), "and for the program that embeds the host");
+}

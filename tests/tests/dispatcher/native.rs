@@ -1,0 +1,155 @@
+//! Native tools: in a task of their own, told to stop, waited for, and abandoned when they do not.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use palisade::{
+    BoxFuture, Call, Definition, ErrorKind, Event, SideEffects, Tool, ToolContext, ToolOutput, ValidInput, json,
+};
+use palisade_tests::Stage;
+use palisade_tests::case::block_on;
+use palisade_tests::native::{Native, Told, Waiting, echo};
+use palisade_tests::stage::class;
+use tokio::time::Instant;
+
+use super::logs::logged;
+use super::{on_driven_clock, stage};
+
+/// A tool that never stops, whatever it is told.
+struct Deaf(Definition);
+
+impl Tool for Deaf {
+    fn definition(&self) -> &Definition {
+        &self.0
+    }
+
+    fn execute<'a>(&'a self, _: ValidInput, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+        context.sink().emit("started");
+        Box::pin(std::future::pending())
+    }
+}
+
+fn deaf(stage: &Stage) {
+    let definition = Definition::new("deaf", "Never stops.", SideEffects::None, json!({"type": "object"})).unwrap();
+    stage.host.registry().register(Arc::new(move || Box::new(Deaf(definition.clone())))).unwrap();
+}
+
+#[test]
+fn one_that_does_not_stop_is_abandoned_after_thirty_seconds_with_a_warning() {
+    let stage = stage();
+    deaf(&stage);
+    let session = stage.session();
+    let ((result, took), log) = logged(|| {
+        on_driven_clock(async {
+            let call = stage.begin(&session, Call::new("deaf", "{}").with_id("d"));
+            stage.started(1).await;
+            let begun = Instant::now();
+            session.cancel_all();
+            (call.await.unwrap(), begun.elapsed())
+        })
+    });
+    assert_eq!((class(&result), took), ("cancelled", Duration::from_secs(30)));
+    let warned = log.lines().find(|line| line.contains("WARN") && line.contains("abandoned"));
+    assert!(warned.is_some_and(|line| line.contains("id=d")), "{log}");
+    stage.ended_once("d");
+}
+
+#[test]
+fn one_whose_time_is_up_is_told_to_stop_and_what_it_still_says_is_in_the_result() {
+    let stage = stage();
+    let waiting = Waiting::new("waits", Told::ByCancel, || Ok(ToolOutput::text("half of it")));
+    stage.host.registry().register(waiting.factory()).unwrap();
+    let result = on_driven_clock(stage.host.dispatch(&stage.session(), Call::new("waits", "{}").with_id("w")));
+    assert_eq!((class(&result), waiting.cancellations()), ("timeout", 1));
+    assert_eq!(result.to_block()["content"][1]["text"], "half of it");
+    let last = stage.recorder.of("w").pop();
+    assert!(matches!(last, Some(Event::Failed(_, failure)) if failure.partial_output.as_deref() == Some("half of it")));
+}
+
+#[test]
+fn one_whose_caller_goes_away_ends_at_once_for_the_caller_and_cleans_up_by_itself() {
+    let cleaned = Arc::new(AtomicBool::new(false));
+    let own = cleaned.clone();
+    let stage = stage();
+    let waiting = Waiting::new("waits", Told::ByContext, move || {
+        own.store(true, Ordering::SeqCst);
+        Ok(ToolOutput::text("cleaned up"))
+    });
+    stage.host.registry().register(waiting.factory()).unwrap();
+    block_on(async {
+        let call = stage.begin(&stage.session(), Call::new("waits", "{}").with_id("w"));
+        waiting.started().await;
+        call.abort();
+        assert!(call.await.unwrap_err().is_cancelled());
+        stage.ended_once("w");
+        while !cleaned.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
+    });
+    assert_eq!(waiting.cancellations(), 1);
+    stage.ended_once("w");
+}
+
+#[test]
+fn one_that_panics_when_it_is_told_to_stop_harms_nobody() {
+    struct Panics(Definition);
+    impl Tool for Panics {
+        fn definition(&self) -> &Definition {
+            &self.0
+        }
+        fn execute<'a>(&'a self, _: ValidInput, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+            context.sink().emit("started");
+            Box::pin(async { context.cancelled().await; Ok(ToolOutput::text("")) })
+        }
+        fn cancel(&self) -> bool {
+            panic!("not now")
+        }
+    }
+    let stage = stage();
+    let definition = Definition::new("panics", "Panics.", SideEffects::None, json!({"type": "object"})).unwrap();
+    stage.host.registry().register(Arc::new(move || Box::new(Panics(definition.clone())))).unwrap();
+    let session = stage.session();
+    let result = block_on(async {
+        let call = stage.begin(&session, Call::new("panics", "{}"));
+        stage.started(1).await;
+        session.cancel_all();
+        call.await.unwrap()
+    });
+    assert_eq!(class(&result), "cancelled");
+}
+
+#[test]
+fn its_context_has_the_call_the_session_the_turn_the_workspace_and_a_log() {
+    let stage = stage();
+    let root = stage.host.workspace().root().to_owned();
+    let looks = Native::new("looks", move |_, context| {
+        let caller = context.caller();
+        assert_eq!(context.workspace().root(), root);
+        context.log(palisade::execution::Severity::Info, "looked");
+        Ok(ToolOutput::text(format!("{:?} {:?} {:?}", caller.call_id.as_str(), caller.session_id, caller.turn_id)))
+    });
+    stage.host.registry().register(looks.factory()).unwrap();
+    let result = block_on(stage.host.dispatch(&stage.session(), Call::new("looks", "{}").with_id("c").with_turn("t")));
+    assert_eq!(result.output().as_deref(), Some(r#""c" Some("session-1") Some("t")"#));
+    assert!(matches!(&stage.recorder.of("c")[1], Event::Log(_, _, message) if message == "looked"));
+}
+
+#[test]
+fn one_comes_after_the_shipped_tools_and_before_those_of_files() {
+    let taken = Stage::new(&[], |builder| builder.tool(echo("of_none")).tool(echo("mine")));
+    let names = taken.host.registry().tool_names();
+    let place = |name: &str| names.iter().position(|known| known == name).unwrap();
+    assert!(place("read_file") < place("of_none") && place("of_none") < place("mine"));
+    let clash = palisade::Host::builder().workspace(taken.world.root()).tool(echo("read_file")).build();
+    assert!(clash.map(drop).unwrap_err().to_string().contains("already exists"));
+    let gate = palisade_tests::guest::DISPATCHER_GATE;
+    let host = palisade::Host::builder()
+        .workspace(taken.world.root())
+        .cache(palisade::CacheMode::Directory(palisade_tests::guest::cache()))
+        .tool(echo("of_none"))
+        .plugins(gate.directory())
+        .build()
+        .unwrap();
+    assert_eq!(host.rejected().len(), 1, "the plugin whose name is taken is rejected whole");
+}

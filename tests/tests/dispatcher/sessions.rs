@@ -1,0 +1,174 @@
+//! Sessions: what they are shown, how much runs at once, and what is cancelled together.
+
+use std::time::Duration;
+
+use palisade::tool::formats::{Format, Strictness};
+use palisade::{Advertised, Call, CallId, json};
+use palisade_tests::Stage;
+use palisade_tests::case::block_on;
+use palisade_tests::guest::DISPATCHER_GATE;
+use palisade_tests::stage::class;
+
+use super::{on_driven_clock, stage, waiting};
+
+#[test]
+fn a_session_is_shown_the_tools_that_it_should_see_and_the_others_still_answer() {
+    let stage = stage();
+    let names = |session| -> Vec<String> {
+        stage.host.definitions(session).iter().map(|definition| definition.name().to_string()).collect()
+    };
+    let only = stage.host.new_session("a").advertise(Advertised::Only(vec!["calculate".into()])).build();
+    let except = stage.host.new_session("b").advertise(Advertised::Except(vec!["read_file".into()])).build();
+    assert_eq!(names(&only), ["calculate"]);
+    assert_eq!(names(&except).len(), stage.host.registry().len() - 1);
+    assert!(!names(&except).contains(&"read_file".to_owned()));
+    let (exported, _) = stage.host.export(&only, Format::Anthropic, Strictness::AsIs);
+    assert_eq!(exported.as_array().map(Vec::len), Some(1));
+    stage.world.file("f", "still here");
+    let old = block_on(stage.host.dispatch(&only, Call::new("read_file", json!({"path": "f"}))));
+    assert_eq!(old.output().as_deref(), Some("still here"), "a tool of an old transcript");
+}
+
+#[test]
+fn a_tool_can_have_a_cap_of_its_own_which_holds_up_no_other() {
+    let stage = Stage::new(&[DISPATCHER_GATE], |builder| builder.tool_concurrency("wait_for", 1));
+    let session = stage.session();
+    block_on(async {
+        let calls: Vec<_> = ["a", "b", "c"].iter().map(|id| stage.begin(&session, waiting(id))).collect();
+        stage.started(1).await;
+        let other = stage.host.dispatch(&session, Call::new("calculate", json!({"expression": "6 * 7"}))).await;
+        assert_eq!(other.output().as_deref(), Some("42"));
+        assert_eq!((stage.which_started().len(), session.in_flight()), (1, 3));
+        stage.world.file("open", "go");
+        for call in calls {
+            assert!(call.await.unwrap().is_success());
+        }
+    });
+}
+
+#[test]
+fn the_caps_of_two_sessions_are_two() {
+    let stage = stage();
+    let (one, other) = (stage.session(), stage.session());
+    block_on(async {
+        let calls: Vec<_> =
+            (0..8).map(|n| stage.begin(if n < 4 { &one } else { &other }, waiting(&n.to_string()))).collect();
+        stage.started(8).await;
+        stage.world.file("open", "go");
+        for call in calls {
+            assert!(call.await.unwrap().is_success());
+        }
+    });
+}
+
+#[test]
+fn a_call_that_finds_no_place_within_a_minute_is_told_so_and_its_own_clock_has_not_run() {
+    let stage = stage();
+    let session = stage.host.new_session("s").concurrency(1).build();
+    on_driven_clock(async {
+        let holds = Call::new("wait_for", json!({"path": "open"})).with_timeout(Duration::from_secs(600));
+        let _holds = stage.begin(&session, holds);
+        stage.started(1).await;
+        let begun = tokio::time::Instant::now();
+        let result = stage.host.dispatch(&session, waiting("late")).await;
+        assert_eq!((class(&result), begun.elapsed()), ("resource_exhausted", Duration::from_secs(60)));
+        let error = &result.to_json()["error"];
+        assert_eq!((&error["detail"]["limit"], &error["detail"]["value"]), (&json!("queue"), &json!(60_000)));
+        assert_eq!(result.duration(), Duration::ZERO);
+        session.close();
+    });
+    assert_eq!(stage.recorder.names_of("late"), ["tool.failed"]);
+}
+
+#[test]
+fn calls_outside_of_a_session_share_no_cap_but_those_of_one_message_do() {
+    let stage = stage();
+    block_on(async {
+        let session = stage.host.session().clone();
+        let singles: Vec<_> = (0..6).map(|n| stage.begin(&session, waiting(&n.to_string()))).collect();
+        stage.started(6).await;
+        let (host, own) = (stage.host.clone(), session.clone());
+        let calls = (6..12).map(|n| waiting(&n.to_string())).collect();
+        let message = tokio::spawn(async move { host.dispatch_all(&own, calls).await });
+        stage.started(10).await;
+        assert_eq!(stage.which_started().len(), 10);
+        stage.world.file("open", "go");
+        assert!(message.await.unwrap().iter().all(palisade::ToolResult::is_success));
+        for single in singles {
+            assert!(single.await.unwrap().is_success());
+        }
+    });
+}
+
+#[test]
+fn cancelling_a_session_ends_what_it_has_begun_and_the_next_turn_works() {
+    let stage = stage();
+    let (session, other) = (stage.session(), stage.session());
+    block_on(async {
+        let calls: Vec<_> = (0..6).map(|n| stage.begin(&session, waiting(&format!("c{n}")))).collect();
+        let neighbour = stage.begin(&other, waiting("n"));
+        stage.started(5).await;
+        assert_eq!(session.cancel_all(), 6);
+        for call in calls {
+            assert_eq!(class(&call.await.unwrap()), "cancelled");
+        }
+        assert!(!neighbour.is_finished(), "another session's calls go on");
+        stage.world.file("open", "go");
+        assert!(neighbour.await.unwrap().is_success());
+        assert!(stage.host.dispatch(&session, waiting("next")).await.is_success());
+    });
+    (0..6).for_each(|n| stage.ended_once(&format!("c{n}")));
+}
+
+#[test]
+fn one_call_is_cancelled_by_its_id_and_no_other() {
+    let stage = stage();
+    let session = stage.session();
+    block_on(async {
+        let (one, other) = (stage.begin(&session, waiting("one")), stage.begin(&session, waiting("other")));
+        stage.started(2).await;
+        assert!(!session.cancel(&CallId::new("nobody")));
+        assert!(session.cancel(&CallId::new("one")));
+        assert_eq!(class(&one.await.unwrap()), "cancelled");
+        assert!(!session.cancel(&CallId::new("one")), "it has ended");
+        stage.world.file("open", "go");
+        assert!(other.await.unwrap().is_success());
+    });
+    stage.ended_once("one");
+}
+
+#[test]
+fn a_call_has_the_time_that_it_is_given() {
+    let stage = stage();
+    let time = Duration::from_secs(7);
+    let result = on_driven_clock(stage.host.dispatch_with_timeout(&stage.session(), waiting("c"), time));
+    assert_eq!(class(&result), "timeout");
+    assert_eq!(result.to_json()["error"]["detail"]["value_ms"], 7000);
+    assert_eq!(result.content().first().map(|block| block.as_text().into_owned()).as_deref(), Some("started"));
+}
+
+#[test]
+fn the_operators_time_for_a_tool_holds_unless_the_caller_says_otherwise() {
+    let stage = Stage::new(&[DISPATCHER_GATE], |builder| builder.tool_timeout("wait_for", Duration::from_secs(2)));
+    let tool = stage.host.registry().get("wait_for").unwrap();
+    assert_eq!(stage.host.time_limit(&tool, None), Duration::from_secs(2));
+    assert_eq!(stage.host.time_limit(&tool, Some(Duration::from_secs(9))), Duration::from_secs(9));
+    let result = on_driven_clock(stage.host.dispatch(&stage.session(), waiting("c")));
+    assert_eq!(result.to_json()["error"]["detail"]["value_ms"], 2000);
+}
+
+#[test]
+fn a_message_whose_caller_goes_away_ends_all_its_calls() {
+    let stage = stage();
+    let session = stage.session();
+    block_on(async {
+        let calls = ["a", "b", "c", "d", "e"].iter().map(|id| waiting(id)).collect();
+        tokio::select! {
+            _ = stage.host.dispatch_all(&session, calls) => panic!("nobody opens the gate"),
+            () = stage.started(4) => {}
+        }
+        stage.recorder.until(|events| events.iter().filter(|event| event.is_terminal()).count() >= 4).await;
+        assert_eq!(session.in_flight(), 0);
+    });
+    ["a", "b", "c", "d"].iter().for_each(|id| stage.ended_once(id));
+}

@@ -1,0 +1,98 @@
+//! A conversation stays valid: every call in it has an answer, whatever became of the call.
+
+use palisade::{Call, CallId, CancellationToken, ToolResult, Transcript, json};
+use palisade_tests::Stage;
+use palisade_tests::case::block_on;
+use palisade_tests::stage::class;
+
+use super::{stage, waiting, writing};
+
+/// What a conversation has been given.
+#[derive(Default)]
+struct Conversation {
+    answers: Vec<(String, String, String)>,
+    executions: Vec<(String, String)>,
+}
+
+impl Transcript for Conversation {
+    fn append_tool(&mut self, call_id: &CallId, tool: &str, content: &str) {
+        self.answers.push((call_id.to_string(), tool.to_owned(), content.to_owned()));
+    }
+
+    fn append_tool_execution(&mut self, call: &Call, result: &ToolResult) {
+        self.executions.push((call.id().to_string(), class(result).to_owned()));
+    }
+}
+
+/// Calls that end in every way there is, under their ids.
+fn calls(stage: &Stage) -> Vec<Call> {
+    stage.world.file("note.txt", "noted");
+    let cancelled = CancellationToken::new();
+    cancelled.cancel();
+    vec![
+        Call::new("read_file", json!({"path": "note.txt"})).with_id("fine"),
+        Call::new("no_such_tool", json!({})).with_id("unknown"),
+        Call::new("read_file", json!({})).with_id("invalid"),
+        Call::new("read_file", "not JSON").with_id("broken"),
+        Call::new("read_file", json!({"path": "../x"})).with_id("outside"),
+        waiting("cancelled").with_cancellation(cancelled),
+    ]
+}
+
+#[test]
+fn every_result_is_appended_under_its_calls_id_in_the_order_of_the_calls() {
+    let (stage, mut conversation) = (stage(), Conversation::default());
+    let results = block_on(stage.host.dispatch_into(&stage.session(), calls(&stage), &mut conversation));
+    let ended: Vec<(&str, &str)> = conversation.executions.iter().map(|(id, class)| (&**id, &**class)).collect();
+    let expected = [
+        ("fine", ""),
+        ("unknown", "not_found"),
+        ("invalid", "validation_error"),
+        ("broken", "validation_error"),
+        ("outside", "permission_denied"),
+        ("cancelled", "cancelled"),
+    ];
+    assert_eq!(ended, expected);
+    assert_eq!(conversation.answers[0], ("fine".into(), "read_file".into(), "noted".into()));
+    assert!(conversation.answers[1].2.contains("no_such_tool"));
+    for (answer, result) in conversation.answers.iter().zip(&results) {
+        assert_eq!((answer.0.as_str(), answer.2.as_str()), (result.call_id().as_str(), result.to_string().as_str()));
+    }
+}
+
+#[test]
+fn a_refusal_is_an_answer_too() {
+    let stage = Stage::new(&[], |builder| builder.confirmer(std::sync::Arc::new(palisade::DenyAll)));
+    let mut conversation = Conversation::default();
+    let _ = block_on(stage.host.dispatch_into(&stage.session(), vec![writing("w")], &mut conversation));
+    assert_eq!(conversation.answers[0].2, "the user denied this operation");
+}
+
+#[test]
+fn a_message_whose_caller_goes_away_leaves_an_answer_to_each_of_its_calls() {
+    let (stage, mut conversation) = (stage(), Conversation::default());
+    let session = stage.session();
+    block_on(async {
+        let calls = vec![waiting("a"), waiting("b")];
+        tokio::select! {
+            _ = stage.host.dispatch_into(&session, calls, &mut conversation) => panic!("nobody opens the gate"),
+            () = stage.started(2) => {}
+        }
+    });
+    assert_eq!(conversation.executions, [("a".into(), "cancelled".into()), ("b".into(), "cancelled".into())]);
+}
+
+#[test]
+fn what_a_tool_had_said_before_it_was_stopped_is_part_of_its_answer() {
+    let (stage, mut conversation) = (stage(), Conversation::default());
+    let session = stage.session();
+    block_on(async {
+        let work = stage.host.dispatch_into(&session, vec![waiting("a")], &mut conversation);
+        let stop = async {
+            stage.started(1).await;
+            session.cancel_all();
+        };
+        tokio::join!(work, stop)
+    });
+    assert_eq!(conversation.answers[0].2, "the call was cancelled\nstarted");
+}

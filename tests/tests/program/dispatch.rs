@@ -1,0 +1,119 @@
+//! `palisade dispatch`: a model's reply in, its tools run, and the messages to send back out.
+
+use crate::{program, user_file};
+use palisade_tests::World;
+use serde_json::{Value, json};
+
+/// A recorded reply of a provider, with calls that end well and calls that do not.
+fn reply(provider: &str) -> String {
+    let file = format!("{}/replies/{provider}.json", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+fn furnished() -> World {
+    let world = World::new();
+    world.file("notes.txt", "remember the milk\nTODO: buy it\n");
+    world
+}
+
+#[track_caller]
+fn dispatched(world: &World, provider: &str) -> Value {
+    program(world, &["dispatch", "--from", provider]).stdin(reply(provider)).run().left_with(0).json()
+}
+
+/// The texts of all answers, one for each call, in whatever form the provider has them.
+fn answers(provider: &str, messages: &Value) -> Vec<(Value, String)> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_else(|| panic!("no list: {messages:#}"));
+    match provider {
+        "openai" => list(messages).iter().map(|m| (m["tool_call_id"].clone(), m["content"].to_string())).collect(),
+        "openai-responses" => list(messages).iter().map(|m| (m["call_id"].clone(), m["output"].to_string())).collect(),
+        "anthropic" => {
+            list(&messages[0]["content"]).iter().map(|m| (m["tool_use_id"].clone(), m["content"].to_string())).collect()
+        }
+        _ => list(&messages[0]["parts"]).iter().map(|m| (m["functionResponse"]["id"].clone(), m.to_string())).collect(),
+    }
+}
+
+#[test]
+fn a_recorded_reply_of_each_provider_runs_end_to_end() {
+    for provider in ["openai", "openai-responses", "anthropic", "gemini"] {
+        let world = furnished();
+        let answers = answers(provider, &dispatched(&world, provider));
+        let said: Vec<&str> = answers.iter().map(|(_, text)| text.as_str()).collect();
+        let has = |part: &str| said.iter().any(|text| text.contains(part));
+        assert!(has("remember the milk") && has("42") && has("TODO"), "{provider}: {said:#?}");
+        assert!(has("there is no tool `web_fetch`") && has("the input is not valid"), "{provider}: {said:#?}");
+        assert_eq!(answers.len(), 5, "{provider}: one answer for each call");
+    }
+}
+
+#[test]
+fn each_answer_has_the_id_of_its_call() {
+    let messages = dispatched(&furnished(), "anthropic");
+    let reply: Value = serde_json::from_str(&reply("anthropic")).unwrap();
+    let asked: Vec<&Value> =
+        reply["content"].as_array().unwrap().iter().filter(|block| block["type"] == "tool_use").map(|b| &b["id"]).collect();
+    let answered: Vec<Value> = answers("anthropic", &messages).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(answered.iter().collect::<Vec<_>>(), asked);
+}
+
+#[test]
+fn calls_that_fail_are_answered_and_a_person_is_told() {
+    let ran = program(&furnished(), &["dispatch", "--from", "openai"]).stdin(reply("openai")).run().left_with(0);
+    ran.complains(&["web_fetch", "not_found", "read_file", "validation_error"]);
+}
+
+#[test]
+fn calls_that_need_an_answer_are_refused_where_nobody_can_be_asked_and_run_where_they_are_allowed() {
+    let call = json!([{"type": "function", "id": "c", "function": {"name": "write_file", "arguments": "{\"path\": \"made.txt\", \"content\": \"x\"}"}}]);
+    let world = World::new();
+    let run = |words: &[&str]| program(&world, &[&["dispatch", "--from", "openai"], words].concat()).stdin(call.to_string()).run();
+    let refused = run(&[]).left_with(0).json();
+    assert!(refused[0]["content"].as_str().unwrap().contains("--allow write"), "{refused}");
+    assert_eq!(world.read("made.txt"), None);
+    let _ = run(&["--allow", "write"]).left_with(0);
+    assert_eq!(world.read("made.txt").as_deref(), Some("x"));
+}
+
+#[test]
+fn a_reply_without_calls_has_nothing_to_send_back() {
+    let text = json!({"choices": [{"message": {"role": "assistant", "content": "Hello."}}]}).to_string();
+    let ran = program(&World::new(), &["dispatch", "--from", "openai"]).stdin(text).run().left_with(0);
+    assert_eq!(ran.json(), json!([]));
+}
+
+#[test]
+fn what_is_no_reply_is_refused_with_what_would_be_accepted() {
+    for text in ["", "not JSON", "7", r#"{"error": {"message": "quota"}}"#] {
+        let ran = program(&World::new(), &["dispatch", "--from", "openai"]).stdin(text).run().left_with(6);
+        assert!(ran.stdout.is_empty() && ran.stderr.starts_with("error:"), "{text}: {ran:?}");
+    }
+    program(&World::new(), &["dispatch", "--from", "opnai"]).run().left_with(2).complains(&["openai"]);
+}
+
+#[test]
+fn the_reply_can_come_from_a_file() {
+    let world = furnished();
+    let file = world.outer().join("outside/reply.json");
+    std::fs::write(&file, reply("gemini")).unwrap();
+    let words = ["dispatch", "--from", "gemini", file.to_str().unwrap()];
+    assert_eq!(program(&world, &words).run().left_with(0).json(), dispatched(&furnished(), "gemini"));
+}
+
+#[test]
+fn the_calls_of_one_reply_run_under_the_cap_of_the_configuration() {
+    let world = furnished();
+    user_file(&world, "[limits]\nconcurrency = 1\n[limits.tool_concurrency]\nread_file = 1");
+    let events = world.outer().join("outside/events.jsonl");
+    let words = ["dispatch", "--from", "openai", "--events", events.to_str().unwrap()];
+    let _ = program(&world, &words).stdin(reply("openai")).run().left_with(0);
+    let lines: Vec<Value> =
+        std::fs::read_to_string(&events).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut running = 0_i32;
+    for line in &lines {
+        running += i32::from(line["event"] == "tool.called");
+        assert!(running <= 1, "{lines:#?}");
+        running -= i32::from(line["event"] == "tool.completed");
+    }
+    assert_eq!(lines.iter().filter(|line| line["session_id"] == "dispatch").count(), 8);
+}

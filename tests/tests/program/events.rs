@@ -1,0 +1,69 @@
+//! `--events FILE`: what happens, one JSON object a line, and no call that waits for its reader.
+
+use crate::program;
+use palisade_tests::World;
+use serde_json::Value;
+use std::path::PathBuf;
+
+fn file(world: &World) -> PathBuf {
+    world.home().join("events.jsonl")
+}
+
+fn lines(file: &std::path::Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).expect("the events are there");
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+#[test]
+fn a_call_leaves_its_events_and_those_of_the_plugins() {
+    let world = World::new();
+    world.file("f", "text");
+    let events = file(&world);
+    let words = ["call", "read_file", r#"{"path": "f"}"#, "--events", events.to_str().unwrap()];
+    let ran = program(&world, &words).run().left_with(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("text", ""));
+    let lines = lines(&events);
+    let names: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
+    assert_eq!(names, ["plugin.loaded", "plugin.loaded", "plugin.loaded", "tool.called", "tool.completed"]);
+    assert_eq!(lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn a_refusal_is_an_event_and_nothing_was_called() {
+    let world = World::new();
+    let events = file(&world);
+    let input = r#"{"path": "made.txt", "content": "x"}"#;
+    let words = ["call", "write_file", input, "--events", events.to_str().unwrap()];
+    let _ = program(&world, &words).run().left_with(4);
+    let last = lines(&events).pop().unwrap();
+    assert_eq!((&last["event"], &last["error_class"]), (&"tool.failed".into(), &"permission_denied".into()));
+    assert_eq!(last["side_effects"], "write");
+}
+
+#[test]
+fn a_destination_that_cannot_be_opened_stops_the_program_before_anything_runs() {
+    let world = World::new();
+    let input = r#"{"path": "made.txt", "content": "x"}"#;
+    for destination in ["missing/folder/e.jsonl", "."] {
+        let words = ["call", "write_file", input, "--allow", "write", "--events", destination];
+        program(&world, &words).run().left_with(2).complains(&["events", destination]);
+    }
+    assert_eq!(world.read("made.txt"), None);
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_refused_at_once() {
+    let world = World::new();
+    let pipe = world.home().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", pipe.to_str().unwrap()];
+    program(&world, &words).run().left_with(2).complains(&["events", "pipe"]);
+}
+
+#[test]
+fn events_that_cannot_be_written_cost_a_word_and_not_the_result() {
+    let words = ["call", "calculate", r#"{"expression": "6 * 7"}"#, "--events", "/dev/full"];
+    let ran = program(&World::new(), &words).run().left_with(0);
+    assert_eq!(ran.stdout, "42");
+    ran.complains(&["events:", "could not be written"]);
+}

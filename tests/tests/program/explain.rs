@@ -1,0 +1,79 @@
+//! `palisade policy explain`: what would happen, why, and nothing done.
+
+use crate::{program, user_file};
+use palisade_tests::World;
+
+const WRITE: &str = r#"{"path": "sub/../made.txt", "content": "made"}"#;
+
+/// Explains a call, and checks that nothing was run.
+#[track_caller]
+fn explained(world: &World, code: i32, more: &[&str]) -> serde_json::Value {
+    let words = [&["policy", "explain", "write_file", WRITE, "--json"], more].concat();
+    let said = program(world, &words).run().left_with(code).json();
+    assert_eq!(world.read("made.txt"), None, "nothing is run");
+    said
+}
+
+#[test]
+fn by_default_a_tool_that_writes_asks_and_the_explanation_names_rule_origin_and_changes() {
+    let said = explained(&World::new(), 0, &[]);
+    assert_eq!((&said["outcome"], &said["mode"], &said["rule"]), (&"asks".into(), &"prompt".into(), &"class".into()));
+    assert_eq!((&said["side_effects"], &said["origin"]), (&"write".into(), &"default".into()));
+    assert_eq!(said["projected_modifications"], serde_json::json!(["made.txt"]));
+}
+
+#[test]
+fn a_flag_a_tools_own_mode_and_a_trusted_workspace_are_named_as_what_decides() {
+    let world = World::new();
+    assert_eq!(explained(&world, 0, &["--allow", "write"])["rule"], "allow");
+    let file = user_file(&world, "[confirm.tools]\nwrite_file = \"auto\"");
+    let said = explained(&world, 0, &[]);
+    assert_eq!((&said["outcome"], &said["rule"]), (&"runs".into(), &"tool".into()));
+    assert_eq!(said["origin"], file.to_string_lossy().as_ref());
+    user_file(&world, &format!("[[trusted]]\nworkspace = {:?}\nexecute = \"prompt\"", world.root()));
+    assert_eq!(explained(&world, 0, &[])["rule"], "trusted_workspace");
+    user_file(&world, &format!("[[trusted]]\nworkspace = {:?}\nwrite = \"prompt\"", world.root()));
+    assert_eq!(explained(&world, 0, &[])["rule"], "trusted_override");
+}
+
+#[test]
+fn a_deny_is_explained_and_leaves_like_the_call_would() {
+    let world = World::new();
+    world.file("palisade.toml", "[confirm]\nwrite = \"deny\"");
+    let said = explained(&world, 4, &["--allow", "write"]);
+    assert_eq!((&said["outcome"], &said["rule"]), (&"refused".into(), &"class".into()));
+    assert!(said["origin"].as_str().unwrap().ends_with("palisade.toml"), "{said}");
+}
+
+#[test]
+fn what_never_comes_as_far_as_the_policy_is_told_with_its_error() {
+    let world = World::new();
+    for (tool, input, code, class) in [
+        ("writ_file", "{}", 3, "not_found"),
+        ("write_file", "{}", 6, "validation_error"),
+        ("write_file", "not JSON", 6, "validation_error"),
+        ("write_file", r#"{"path": "../x", "content": ""}"#, 4, "permission_denied"),
+    ] {
+        let said = program(&world, &["policy", "explain", tool, input, "--json"]).run().left_with(code).json();
+        assert_eq!((&said["outcome"], &said["error"]["class"]), (&"refused".into(), &class.into()), "{tool} {input}");
+    }
+}
+
+#[test]
+fn for_a_person_it_is_a_few_lines() {
+    let ran = program(&World::new(), &["policy", "explain", "write_file", WRITE]).run().left_with(0);
+    let expected = "write_file would wait until you allow it\n  because  the class write is `prompt`\n  says     default\n  changes  `made.txt`\n  time     1m\n";
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), (expected, ""));
+}
+
+#[test]
+fn a_policy_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
+    for text in ["[confirm]\nwrite = \"ask\"", "[confirm\n", "[confirm]\nwirte = \"auto\""] {
+        let world = World::new();
+        user_file(&world, text);
+        for words in [&["policy", "explain", "write_file", WRITE][..], &["call", "write_file", WRITE, "--allow", "write"]] {
+            program(&world, words).run().left_with(2).complains(&["palisade.toml"]);
+        }
+        assert_eq!(world.read("made.txt"), None, "{text}");
+    }
+}

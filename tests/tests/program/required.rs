@@ -1,0 +1,101 @@
+//! The tests that the dispatcher's specification requires, where the program shows them. Their other side is
+//! `dispatcher/required.rs`; cancellation is in `interrupt.rs`.
+
+use crate::terminal::Terminal;
+use crate::{program, user_file, with_guest};
+use palisade_tests::World;
+use palisade_tests::guest::DISPATCHER_GATE;
+use palisade_tests::program::finish;
+use palisade_tests::world::SECRET;
+
+const QUESTION: &str = "Allow this call?";
+const WRITE: &str = r#"{"path": "made.txt", "content": "made"}"#;
+const CLASSES: [&str; 5] = ["none", "read", "write", "execute", "network"];
+
+#[test]
+fn duplicate_name_rejection() {
+    let world = World::new();
+    let copy = world.plugins().join("same.wasm");
+    std::fs::copy(DISPATCHER_GATE.file(), copy).unwrap();
+    let plugins = world.plugins();
+    let words = ["list", "--json", "--plugins", plugins.to_str().unwrap()];
+    let listed = with_guest(&world, DISPATCHER_GATE, &words).run().left_with(0).json();
+    assert_eq!(listed["rejected"].as_array().map(Vec::len), Some(1), "{listed}");
+    assert!(listed["rejected"][0]["reason"].as_str().unwrap().contains("already exists"));
+}
+
+#[test]
+fn input_validation() {
+    for class in CLASSES {
+        let words = ["call", &format!("of_{class}"), r#"{"number": "one"}"#];
+        let ran = with_guest(&World::new(), DISPATCHER_GATE, &words).run().left_with(6);
+        ran.complains(&["validation_error:", "number"]);
+    }
+}
+
+#[test]
+fn workspace_boundary_enforcement() {
+    let world = World::new();
+    world.link("out", "@/secret.txt");
+    for path in ["../secret.txt", "out", "/etc/passwd"] {
+        let ran = program(&world, &["call", "read_file", &format!(r#"{{"path": "{path}"}}"#)]).run().left_with(4);
+        ran.complains(&["permission_denied:", "escapes the workspace boundary"]);
+    }
+}
+
+#[test]
+fn confirmation_prompt_and_user_allow_and_user_deny() {
+    for (keys, code) in [("y\n", 0), ("a\n", 0), ("n\n", 4)] {
+        let (world, mut terminal) = (World::new(), Terminal::new());
+        let child = terminal.start(&world, &["call", "write_file", WRITE]);
+        terminal.shows(QUESTION);
+        terminal.types(keys);
+        let _ = finish(child).left_with(code);
+        assert_eq!(world.read("made.txt").is_some(), code == 0, "{keys:?}");
+    }
+}
+
+#[test]
+fn confirmation_timeout() {
+    let (world, mut terminal) = (World::new(), Terminal::new());
+    user_file(&world, "[confirm]\ntimeout = \"1s\"");
+    let child = terminal.start(&world, &["call", "write_file", WRITE, "--json"]);
+    terminal.shows(QUESTION);
+    let result = finish(child).left_with(4).json();
+    assert_eq!(result["error"]["class"], "confirmation_timeout");
+    assert_eq!(world.read("made.txt"), None);
+}
+
+#[test]
+fn workspace_scoped_file_api_enforcement() {
+    let world = World::new();
+    for command in ["cat ../secret.txt", "cat /etc/shadow", "echo x > ../new.txt"] {
+        let input = serde_json::json!({"command": command}).to_string();
+        let ran = program(&world, &["call", "shell", &input, "--allow", "execute"]).run().left_with(5);
+        assert!(!ran.stdout.contains(SECRET) && !ran.stderr.contains(SECRET), "{ran:?}");
+        ran.complains(&["denied"]);
+    }
+    assert!(!world.outer().join("new.txt").exists());
+}
+
+#[test]
+fn trusted_workspace_lowers_the_bar() {
+    let world = World::new();
+    user_file(&world, &format!("[[trusted]]\nworkspace = {:?}\nexecute = \"prompt\"", world.root()));
+    let _ = program(&world, &["call", "write_file", WRITE]).run().left_with(0);
+    program(&world, &["call", "shell", r#"{"command": "true"}"#]).run().left_with(4).complains(&["nobody can be asked"]);
+}
+
+#[test]
+fn side_effect_classification_matches_event_payload() {
+    for class in CLASSES {
+        let world = World::new();
+        let events = world.home().join("events.jsonl");
+        let words = ["call", &format!("of_{class}"), r#"{"number": 1}"#, "--events", events.to_str().unwrap()];
+        let _ = with_guest(&world, DISPATCHER_GATE, &words).args(["--allow", "write,execute,network"]).run().left_with(0);
+        let text = std::fs::read_to_string(events).unwrap();
+        let own: Vec<&str> = text.lines().filter(|line| line.contains("\"event\":\"tool.")).collect();
+        assert_eq!(own.len(), 2);
+        assert!(own.iter().all(|line| line.contains(&format!("\"side_effects\":\"{class}\""))), "{text}");
+    }
+}
