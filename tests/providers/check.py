@@ -27,12 +27,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 ROOT = Path(__file__).resolve().parents[2]
 
-NOTES = "Buy milk.\nTODO: ask about the invoice\n"
+NOTES = "Buy milk.\nOPEN: ask about the invoice\n"
 
 # Name, arguments, whether it fails, and what its answer has to say.
 CALLS = [
     ("read_file", {"path": "notes.txt"}, False, [NOTES.strip()]),
-    ("search_files", {"pattern": "TODO"}, False, ["notes.txt", "ask about the invoice"]),
+    ("search_files", {"pattern": "OPEN"}, False, ["notes.txt", "ask about the invoice"]),
     ("calculate", {"expression": "6 * 7"}, False, ["42"]),
     ("web_fetch", {"url": "https://example.org/"}, True, ["not_found", "web_fetch"]),
     ("read_file", {}, True, ["validation_error", "path"]),

@@ -63,7 +63,7 @@ fn results(uses: Vec<ToolUse>) -> Vec<(ToolUse, ToolResult)> {
 fn the_calls_of_a_whole_reply_are_read_in_its_order() {
     let expected = [
         ("read_file", json!({"path": "notes.txt"})),
-        ("search_files", json!({"pattern": "TODO"})),
+        ("search_files", json!({"pattern": "OPEN"})),
         ("calculate", json!({"expression": "6 * 7"})),
         ("web_fetch", json!({"url": "https://example.org/"})),
         ("read_file", json!({})),

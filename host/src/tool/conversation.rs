@@ -168,8 +168,7 @@ fn found_in(provider: Provider, reply: &Value) -> Result<Found, ReplyError> {
 /// A reply without calls is a common thing, and so is one that was taken for another provider's: silence would hide the calls in it.
 fn no_call(asked: Provider, reply: &Value, found: &Found) -> Result<(), ReplyError> {
     let has_calls = |other: &Provider| found_in(*other, reply).is_ok_and(|found| !found.is_empty());
-    let others = Provider::ALL.into_iter().filter(|other| *other != asked);
-    if let Some(found) = others.into_iter().find(has_calls) {
+    if let Some(found) = Provider::ALL.into_iter().filter(|other| *other != asked).find(has_calls) {
         return Err(ReplyError::OtherProvider { asked, found });
     }
     if found.is_understood() {

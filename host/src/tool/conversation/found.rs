@@ -168,8 +168,8 @@ fn asked(outer: &Map<String, Value>, form: Form) -> Asked {
 }
 
 fn id(object: &Map<String, Value>) -> Option<String> {
-    let known = IDS.iter().filter_map(|key| object.get(*key)?.as_str());
-    known.into_iter().find(|id| !id.is_empty()).map(str::to_owned)
+    let mut known = IDS.iter().filter_map(|key| object.get(*key)?.as_str());
+    known.find(|id| !id.is_empty()).map(str::to_owned)
 }
 
 fn name(object: &Map<String, Value>) -> Option<String> {
