@@ -1,7 +1,7 @@
 //! What one call sees of its surroundings, and how it talks back while it runs.
 
 use crate::tool::{CallId, Usage};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, WorkspaceFiles};
 use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -123,6 +123,12 @@ impl ToolContext {
     #[must_use]
     pub fn workspace(&self) -> &Arc<Workspace> {
         &self.workspace
+    }
+
+    /// Its files, in reach of this call. A tool that opens files in another way is not held to the workspace.
+    #[must_use]
+    pub fn files(&self) -> WorkspaceFiles<'_> {
+        self.workspace.files()
     }
 
     /// Whether the caller wants the call to stop.
