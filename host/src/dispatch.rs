@@ -4,13 +4,13 @@ mod approve;
 mod input;
 mod message;
 mod native;
-mod queue;
 mod question;
+mod queue;
 mod run;
 mod terminal;
-mod transcript;
 #[cfg(test)]
 mod tests;
+mod transcript;
 
 pub(crate) use question::CONFIRMATION_TIMEOUT;
 pub use transcript::Transcript;

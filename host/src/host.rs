@@ -66,7 +66,12 @@ impl Host {
 
     /// As [`dispatch_all`](Self::dispatch_all), with every result put into a transcript, also those of unknown tools, refusals, and calls that were cancelled
     /// before their start: a conversation with an answer to every call stays valid. Dropping the future records what was left as cancelled.
-    pub async fn dispatch_into(&self, session: &Session, calls: Vec<Call>, transcript: &mut dyn Transcript) -> Vec<ToolResult> {
+    pub async fn dispatch_into(
+        &self,
+        session: &Session,
+        calls: Vec<Call>,
+        transcript: &mut dyn Transcript,
+    ) -> Vec<ToolResult> {
         self.dispatcher.dispatch_into(session, calls, transcript).await
     }
 

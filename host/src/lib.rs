@@ -26,6 +26,7 @@ pub mod dispatch;
 pub mod events;
 pub mod execution;
 pub mod host;
+pub mod native;
 pub mod plugins;
 pub mod policy;
 pub mod registry;
@@ -35,12 +36,14 @@ pub mod tool;
 pub mod workspace;
 
 pub use confirm::{
-    Answer, AnswerBy, AnswerRefused, ConfirmationRequest, Confirmer, Decision, DenyAll, Desk, NobodyToAsk, RequestId, Several,
+    Answer, AnswerBy, AnswerRefused, ConfirmationRequest, Confirmer, Decision, DenyAll, Desk, NobodyToAsk, RequestId,
+    Several,
 };
 pub use dispatch::Transcript;
 pub use events::{Envelope, Event, EventStream, Subscriber};
 pub use execution::{BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidInput};
 pub use host::{BuildError, CacheMode, Host, HostBuilder};
+pub use native::{Confinement, Shell};
 pub use plugins::Shipped;
 pub use policy::{Mode, Policy};
 pub use registry::{DuplicateTool, Registry, ToolNotFound};

@@ -249,7 +249,10 @@ mod tests {
         let of = |class| policy.explain(&tool(class));
         assert_eq!(of(SideEffects::Write), Decision { mode: Mode::Auto, rule: Rule::Trusted });
         assert_eq!(of(SideEffects::Execute), Decision { mode: Mode::Prompt, rule: Rule::Override });
-        assert_eq!(policy.clone().allowing(SideEffects::Execute).explain(&tool(SideEffects::Execute)).rule, Rule::Allowed);
+        assert_eq!(
+            policy.clone().allowing(SideEffects::Execute).explain(&tool(SideEffects::Execute)).rule,
+            Rule::Allowed
+        );
     }
 
     #[test]
@@ -263,7 +266,8 @@ mod tests {
         let write = tool(SideEffects::Write);
         let trusted = Policy::default().trusting([(SideEffects::Write, Mode::Deny)]).with_tool("t", Mode::Auto);
         assert_eq!(trusted.explain(&write), Decision { mode: Mode::Deny, rule: Rule::Override });
-        let class = Policy::default().trusting([(SideEffects::Write, Mode::Auto)]).with_class(SideEffects::Write, Mode::Deny);
+        let class =
+            Policy::default().trusting([(SideEffects::Write, Mode::Auto)]).with_class(SideEffects::Write, Mode::Deny);
         assert_eq!(class.explain(&write), Decision { mode: Mode::Deny, rule: Rule::Class });
         let own = Policy::default().trusting([]).with_tool("t", Mode::Deny).allowing(SideEffects::Write);
         assert_eq!(own.explain(&write), Decision { mode: Mode::Deny, rule: Rule::Tool });

@@ -1,8 +1,10 @@
 //! The one directory that a call may see: opened once, as a handle, and never by its path again.
 
+mod files;
 mod regular;
 mod resolve;
 
+pub use files::{FileError, MAX_ENTRIES, MAX_FILE_BYTES, WorkspaceFiles};
 pub(crate) use regular::open_regular;
 pub use resolve::{LastLink, PathRefused};
 
@@ -52,6 +54,12 @@ impl Workspace {
     /// [`PathRefused`] where it leads out, or cannot be a path at all.
     pub fn resolve(&self, path: &str, last: LastLink) -> Result<String, PathRefused> {
         resolve::resolve(&self.dir, &self.root, path, last)
+    }
+
+    /// Its files, for native tools.
+    #[must_use]
+    pub fn files(&self) -> WorkspaceFiles<'_> {
+        WorkspaceFiles::new(self)
     }
 
     /// What the sandbox keeps for this workspace, made at first use: its own form of the handle.

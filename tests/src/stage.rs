@@ -74,7 +74,12 @@ impl Stage {
     #[must_use]
     pub fn which_started(&self) -> Vec<CallId> {
         let events = self.recorder.events();
-        events.iter().filter(|event| says_started(event)).filter_map(Event::subject).map(|s| s.call_id.clone()).collect()
+        events
+            .iter()
+            .filter(|event| says_started(event))
+            .filter_map(Event::subject)
+            .map(|s| s.call_id.clone())
+            .collect()
     }
 
     /// Checks from all that was heard that this call had exactly one terminal event, and that it was the last.

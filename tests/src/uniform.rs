@@ -132,7 +132,11 @@ pub fn check_events(result: &Value, events: &[Event]) {
     assert!(called <= 1, "{names:?}");
     if class.is_some_and(|class| NEVER_STARTED.contains(&class)) {
         let asked = names.iter().filter(|name| name.starts_with("tool.confirmation_")).count();
-        assert_eq!(names.len() - asked, 1, "a call that never starts has nothing but its end, and what was asked: {names:?}");
+        assert_eq!(
+            names.len() - asked,
+            1,
+            "a call that never starts has nothing but its end, and what was asked: {names:?}"
+        );
     } else if called == 1 {
         assert_eq!(names.first(), Some(&"tool.called"));
     }

@@ -104,6 +104,7 @@ const ORDER: &[&str] = &[
     "workspace",
     "execution",
     "sandbox",
+    "native",
     "registry",
     "plugins",
     "policy",

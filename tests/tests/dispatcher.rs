@@ -5,12 +5,12 @@
 mod cancellation;
 #[path = "dispatcher/confirmation.rs"]
 mod confirmation;
+#[path = "dispatcher/gate.rs"]
+mod dispatcher_gate;
 #[path = "dispatcher/events.rs"]
 mod events;
 #[path = "dispatcher/examples.rs"]
 mod examples;
-#[path = "dispatcher/gate.rs"]
-mod dispatcher_gate;
 #[path = "dispatcher/interleavings.rs"]
 mod interleavings;
 #[path = "dispatcher/logs.rs"]

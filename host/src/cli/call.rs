@@ -23,9 +23,8 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     if common.verbose {
         show_limits(host, &call);
     }
-    let result = tools.run(async |host, interrupted| {
-        host.dispatch(host.session(), call.with_cancellation(interrupted)).await
-    })?;
+    let result = tools
+        .run(async |host, interrupted| host.dispatch(host.session(), call.with_cancellation(interrupted)).await)?;
     show(&result, args)
 }
 

@@ -43,6 +43,9 @@ fn call(used: &ToolUse, timeout: Option<Duration>, interrupted: &CancellationTok
 /// The model reads of each failure in its message; a person would like to know, too.
 fn tell(result: &ToolResult) {
     if let Some(error) = result.error() {
-        output::problem(&format!("{} ({}):", result.tool(), result.call_id()), &format!("{}: {}", error.class(), error.message()));
+        output::problem(
+            &format!("{} ({}):", result.tool(), result.call_id()),
+            &format!("{}: {}", error.class(), error.message()),
+        );
     }
 }

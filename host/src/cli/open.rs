@@ -6,6 +6,7 @@ use super::live::Loading;
 use super::output;
 use crate::config::{Origin, Settings};
 use crate::host::{CacheMode, Host, HostBuilder};
+use crate::native::Confinement;
 use crate::plugins::{Rejected, Shipped};
 use std::path::PathBuf;
 
@@ -56,9 +57,11 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .policy(settings.policy(&common.workspace))
         .confirmation_timeout(settings.confirm_timeout.value)
         .concurrency(settings.concurrency.value)
+        .shell(if settings.shell_unconfined.value { Confinement::Unconfined } else { Confinement::Landlock })
         .cache(cache_mode());
     let loading = Loading::observer();
-    let base = settings.tool_concurrency.iter().fold(base, |host, (tool, calls)| host.tool_concurrency(tool, calls.value));
+    let base =
+        settings.tool_concurrency.iter().fold(base, |host, (tool, calls)| host.tool_concurrency(tool, calls.value));
     let base = settings.tool_timeout.iter().fold(base, |host, (tool, time)| host.tool_timeout(tool, time.value));
     settings.directories.value.iter().fold(base, HostBuilder::plugins).observe_loading(loading)
 }

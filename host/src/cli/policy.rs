@@ -13,7 +13,8 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let PolicyAction::Explain(args) = &args.action;
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
     let settings = open::settings(common)?;
-    let policy = args.allow.iter().fold(settings.policy(&common.workspace), |policy, class| Policy::allowing(policy, *class));
+    let policy =
+        args.allow.iter().fold(settings.policy(&common.workspace), |policy, class| Policy::allowing(policy, *class));
     let host = open::builder(common, &settings).policy(policy).build()?;
     let call = Call::new(&args.tool, text);
     let id = call.id().clone();

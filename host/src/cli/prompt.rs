@@ -127,7 +127,9 @@ fn question(request: &ConfirmationRequest) -> String {
         text.push_str(&format!("  plugin: {digest}\n"));
     }
     let time = humantime::format_duration(Duration::from_secs(request.valid_for.as_secs().max(1)));
-    text.push_str(&format!("  without an answer it is refused after {time}; `a` allows this tool until palisade ends\n"));
+    text.push_str(&format!(
+        "  without an answer it is refused after {time}; `a` allows this tool until palisade ends\n"
+    ));
     text + "Allow this call? [y]es, [N]o, [a]lways: "
 }
 

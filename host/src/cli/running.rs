@@ -27,7 +27,10 @@ pub(super) struct Tools {
 impl Tools {
     pub(super) fn open(common: &Common, args: &Running) -> Result<Self, Failure> {
         let settings = open::settings(common)?;
-        let policy = args.allow.iter().fold(settings.policy(&common.workspace), |policy, class| Policy::allowing(policy, *class));
+        let policy = args
+            .allow
+            .iter()
+            .fold(settings.policy(&common.workspace), |policy, class| Policy::allowing(policy, *class));
         let events = args.events.as_deref().map(lines).transpose()?;
         let mut builder = open::builder(common, &settings).policy(policy).confirmer(Arc::new(Terminal::default()));
         if let Some(lines) = &events {
@@ -43,7 +46,8 @@ impl Tools {
     /// Runs work on a runtime of its own. The token is cancelled at Ctrl-C.
     pub(super) fn run<T>(&self, work: impl AsyncFnOnce(&Host, CancellationToken) -> T) -> Result<T, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
+        let runtime =
+            runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
         let interrupted = CancellationToken::new();
         let done: io::Result<T> = runtime.block_on(async {
             survive_file_limits();
@@ -81,7 +85,12 @@ fn create(path: &Path) -> io::Result<File> {
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut options = File::options();
-    let file = options.write(true).create(true).truncate(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    let file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)?;
     // From here on the thread that writes may wait; it is its own.
     fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     Ok(file)

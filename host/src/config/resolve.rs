@@ -212,7 +212,9 @@ impl Settings {
         if project.concurrency.is_some_and(|count| count > self.concurrency.value) {
             return loosens("limits.concurrency".to_owned());
         }
-        if let Some((tool, _)) = project.tool_concurrency.iter().find(|(tool, count)| **count > self.concurrency_of(tool)) {
+        if let Some((tool, _)) =
+            project.tool_concurrency.iter().find(|(tool, count)| **count > self.concurrency_of(tool))
+        {
             return loosens(format!("limits.tool_concurrency.{tool}"));
         }
         if let Some((tool, _)) = project.tool_timeout.iter().find(|(tool, time)| **time > self.time_of(tool)) {

@@ -15,7 +15,11 @@ const GRACE: Duration = Duration::from_secs(30);
 
 type Ended = Result<ToolOutput, ErrorKind>;
 
-pub(super) async fn run(tool: Box<dyn Tool>, input: ValidInput, context: Arc<ToolContext>) -> Result<ToolOutput, Stopped> {
+pub(super) async fn run(
+    tool: Box<dyn Tool>,
+    input: ValidInput,
+    context: Arc<ToolContext>,
+) -> Result<ToolOutput, Stopped> {
     let deadline = context.deadline();
     let mut task = Task::start(tool.into(), input, context.clone());
     let stop = tokio::select! {

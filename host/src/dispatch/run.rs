@@ -38,8 +38,12 @@ pub(super) async fn run(approval: Approval, context: Arc<ToolContext>, sink: &Ca
         Origin::Plugin { .. } => instance.execute(input, &context).await.map_err(Stopped::from),
         Origin::Native => native::run(instance, input, context.clone()).await,
     };
+    let mut report = context.take_report();
+    let ended = match (ended, report.stopped.take()) {
+        (Ok(output), Some(kind)) => Err(Stopped { kind, partial: Some(output) }),
+        (ended, _) => ended,
+    };
     let mut result = made(id, tool.definition().name().as_str(), ended, sink);
-    let report = context.take_report();
     result.duration = context.elapsed();
     result.usage = report.usage;
     // What the host saw stands above what the tool says; a native tool has nobody else to say it.

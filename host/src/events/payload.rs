@@ -94,7 +94,9 @@ fn payload(event: &Event) -> Payload<'_> {
     let none = Payload::default();
     match event {
         Event::Called(_) => none,
-        Event::Completed(_, done) => Payload { success: Some(done.success), duration_ms: millis(done.duration), ..none },
+        Event::Completed(_, done) => {
+            Payload { success: Some(done.success), duration_ms: millis(done.duration), ..none }
+        }
         Event::Failed(_, failure) => Payload {
             error_class: Some(failure.class.as_str()),
             message: Some(&failure.message),
@@ -120,9 +122,7 @@ fn payload(event: &Event) -> Payload<'_> {
         Event::Progress(_, step) => {
             Payload { done: Some(step.done), total: step.total, message: step.message.as_deref(), ..none }
         }
-        Event::Log(_, severity, message) => {
-            Payload { level: Some(severity.as_str()), message: Some(message), ..none }
-        }
+        Event::Log(_, severity, message) => Payload { level: Some(severity.as_str()), message: Some(message), ..none },
         Event::PluginLoaded(facts) | Event::PluginChanged(facts) => plugin(facts),
         Event::PluginRejected { file, reason } => Payload { file: Some(file), reason: Some(reason), ..none },
     }

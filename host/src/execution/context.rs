@@ -1,7 +1,7 @@
 //! What one call sees of its surroundings, and how it talks back while it runs.
 
-use crate::tool::{CallId, Usage};
-use crate::workspace::Workspace;
+use crate::tool::{CallId, ErrorKind, Usage};
+use crate::workspace::{Workspace, WorkspaceFiles};
 use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -90,6 +90,8 @@ pub struct Report {
     pub usage: Usage,
     /// The files that the host saw change, relative to the workspace.
     pub files_modified: Vec<String>,
+    /// Why a native tool that knows it did not come to its end: what it returns is the output until then.
+    pub stopped: Option<ErrorKind>,
 }
 
 /// What one call sees.
@@ -124,6 +126,12 @@ impl ToolContext {
     #[must_use]
     pub fn workspace(&self) -> &Arc<Workspace> {
         &self.workspace
+    }
+
+    /// Its files, in reach of this call. A tool that opens files in another way is not held to the workspace.
+    #[must_use]
+    pub fn files(&self) -> WorkspaceFiles<'_> {
+        self.workspace.files()
     }
 
     /// Whether the caller wants the call to stop.

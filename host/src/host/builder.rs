@@ -5,6 +5,7 @@ use crate::confirm::{Confirmer, NoConfirmer};
 use crate::dispatch::{CONFIRMATION_TIMEOUT, Dispatcher};
 use crate::events::{Event, Events, PluginFacts, Subscriber};
 use crate::execution::Factory;
+use crate::native::{Confinement, Shell};
 use crate::plugins::{self, LoadError, LoadObserver, Loaded, Plugin, Shipped, Sources};
 use crate::policy::Policy;
 use crate::registry::Registry;
@@ -40,6 +41,7 @@ pub struct HostBuilder {
     workspace: Option<PathBuf>,
     sources: Sources,
     native: Vec<Factory>,
+    shell: Option<Confinement>,
     limits: Limits,
     tool_timeouts: BTreeMap<String, Duration>,
     session: SessionDefaults,
@@ -100,7 +102,14 @@ impl HostBuilder {
         self
     }
 
-    /// Whether the shipped plugins are loaded. Default: they are.
+    /// How commands of the shipped tool `shell` are held back from the rest of the machine. Default: by the kernel, or not run at all.
+    #[must_use]
+    pub fn shell(mut self, confinement: Confinement) -> Self {
+        self.shell = Some(confinement);
+        self
+    }
+
+    /// Whether the shipped plugins, and `shell`, are there. Default: they are.
     #[must_use]
     pub fn shipped(mut self, shipped: Shipped) -> Self {
         self.sources.shipped = shipped;
@@ -189,7 +198,8 @@ impl HostBuilder {
         let sandbox = Sandbox::new(open_cache(self.cache, &workspace)?)?;
         let registry = Registry::new();
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
-        let loaded = plugins::load(&self.sources, &self.native, &sandbox, self.limits, &registry, &observer)?;
+        let native = native(self.sources.shipped, self.shell.unwrap_or(Confinement::Landlock), self.native);
+        let loaded = plugins::load(&self.sources, &native, &sandbox, self.limits, &registry, &observer)?;
         let events = Events::new(self.subscribers);
         announce(&events, &loaded);
         let dispatcher = Dispatcher {
@@ -203,6 +213,12 @@ impl HostBuilder {
         let session = self.session.begin(&workspace).independent_calls().build();
         Ok(Host { dispatcher, session, defaults: self.session, sandbox, loaded })
     }
+}
+
+/// The shipped native tool comes before those of the program that embeds the host.
+fn native(shipped: Shipped, shell: Confinement, own: Vec<Factory>) -> Vec<Factory> {
+    let shell = (shipped == Shipped::Included).then(|| Shell::factory(shell));
+    shell.into_iter().chain(own).collect()
 }
 
 fn announce(events: &Events, loaded: &Loaded) {

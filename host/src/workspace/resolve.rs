@@ -131,7 +131,7 @@ fn check_missing(dir: &Dir, path: &Path) -> Result<(), ()> {
 }
 
 /// cap-std reports an escape as an error of its own making, which has no number of the operating system.
-fn led_out(error: &io::Error) -> bool {
+pub(super) fn led_out(error: &io::Error) -> bool {
     error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
 

@@ -36,7 +36,10 @@ fn dropped_when_started(guest: Guest, tool: &str) -> Vec<Event> {
 #[track_caller]
 fn ends_once(events: &[Event]) {
     let terminal: Vec<&Event> = events.iter().filter(|event| event.is_terminal()).collect();
-    assert!(matches!(terminal[..], [Event::Failed(_, failure)] if failure.class == ErrorClass::Cancelled), "{terminal:?}");
+    assert!(
+        matches!(terminal[..], [Event::Failed(_, failure)] if failure.class == ErrorClass::Cancelled),
+        "{terminal:?}"
+    );
     assert!(events.last().is_some_and(Event::is_terminal), "nothing follows the end");
 }
 

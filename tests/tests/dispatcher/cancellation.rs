@@ -76,7 +76,8 @@ fn while_it_runs_and_twice() {
 fn after_its_end() {
     let stage = stage();
     let session = stage.session();
-    let result = block_on(stage.host.dispatch(&session, Call::new("calculate", json!({"expression": "1"})).with_id("c")));
+    let result =
+        block_on(stage.host.dispatch(&session, Call::new("calculate", json!({"expression": "1"})).with_id("c")));
     assert!(result.is_success());
     let heard = stage.recorder.events().len();
     assert!(!session.cancel(&id("c")));

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use palisade::{Answer, AnswerBy, AnswerRefused, Call, CallId, Decision, DenyAll, Desk, Event, Mode, Policy, Several, SideEffects, json};
+use palisade::{
+    Answer, AnswerBy, AnswerRefused, Call, CallId, Decision, DenyAll, Desk, Event, Mode, Policy, Several, SideEffects,
+    json,
+};
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
 use palisade_tests::guest::DISPATCHER_GATE;
@@ -24,7 +27,8 @@ fn settled(stage: &Stage, call: &str) -> Vec<Decision> {
 fn a_question_carries_what_one_needs_to_decide() {
     let stage = stage();
     block_on(async {
-        let call = Call::new("write_file", json!({"path": "./sub/../note.txt", "content": "x".repeat(5000)})).with_turn("t-7");
+        let call =
+            Call::new("write_file", json!({"path": "./sub/../note.txt", "content": "x".repeat(5000)})).with_turn("t-7");
         let waiting = stage.begin(&stage.session(), call.with_id("w"));
         let question = stage.desk.next().await;
         assert_eq!((question.tool.as_str(), question.side_effects), ("write_file", SideEffects::Write));
@@ -100,7 +104,8 @@ fn always_counts_for_this_tool_in_this_session_and_for_what_already_waits() {
         assert!(stage.desk.pending().is_empty(), "the second question was withdrawn");
         // Another tool of the same plugin and class, and the same tool in another session, are asked about.
         let other_tool = Call::new("delete_file", json!({"path": "made.txt"}));
-        for (session, call) in [(&session, other_tool), (&stage.host.new_session("another").build(), writing("fourth"))] {
+        for (session, call) in [(&session, other_tool), (&stage.host.new_session("another").build(), writing("fourth"))]
+        {
             let waiting = stage.begin(session, call);
             stage.desk.answer(&stage.desk.next().await.id, Answer::Deny).unwrap();
             assert_eq!(class(&waiting.await.unwrap()), "user_denied");
@@ -112,7 +117,8 @@ fn always_counts_for_this_tool_in_this_session_and_for_what_already_waits() {
 #[test]
 fn always_lifts_no_deny() {
     let policy = Policy::default().with_tool("write_file", Mode::Deny);
-    let stage = Stage::new(&[], |builder| builder.policy(policy).confirmer(Arc::new(AnswerBy::new(|_| Answer::Always))));
+    let stage =
+        Stage::new(&[], |builder| builder.policy(policy).confirmer(Arc::new(AnswerBy::new(|_| Answer::Always))));
     let result = block_on(stage.host.dispatch(&stage.session(), writing("w")));
     assert_eq!(class(&result), "permission_denied");
     assert_eq!(stage.recorder.names_of("w"), ["tool.failed"]);

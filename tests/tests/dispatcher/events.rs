@@ -49,7 +49,10 @@ fn every_line_has_the_same_keys_first_and_then_what_the_event_says() {
         let places: Vec<_> = KEYS.iter().map(|key| text.find(&format!("\"{key}\":"))).collect();
         assert!(places.is_sorted() && places.iter().all(Option::is_some), "{text}");
         let line = read(&text);
-        assert_eq!((&line["v"], &line["session_id"], &line["turn_id"]), (&json!(1), &json!("session-1"), &json!("turn-1")));
+        assert_eq!(
+            (&line["v"], &line["session_id"], &line["turn_id"]),
+            (&json!(1), &json!("session-1"), &json!("turn-1"))
+        );
         assert_eq!((&line["tool_use_id"], &line["tool_name"]), (&json!("w"), &json!("write_file")));
         assert_eq!(line["side_effects"], "write", "the declared class is in every line");
         assert!(line["time"].as_str().is_some_and(|time| time.ends_with('Z') && time.contains('T')));
@@ -57,7 +60,10 @@ fn every_line_has_the_same_keys_first_and_then_what_the_event_says() {
     }
     assert!(seen.windows(2).all(|pair| pair[0]["seq"].as_u64() < pair[1]["seq"].as_u64()));
     let [asked, answered, called, completed] = &seen[..] else { panic!("{seen:#?}") };
-    assert_eq!((&asked["event"], &asked["projected_modifications"]), (&json!("tool.confirmation_requested"), &json!(["made.txt"])));
+    assert_eq!(
+        (&asked["event"], &asked["projected_modifications"]),
+        (&json!("tool.confirmation_requested"), &json!(["made.txt"]))
+    );
     assert!(asked["input_summary"].is_string() && asked["request_id"] == answered["request_id"]);
     assert_eq!((&answered["event"], &answered["decision"]), (&json!("tool.confirmation_resolved"), &json!("allow")));
     assert_eq!(called["event"], "tool.called");
@@ -89,8 +95,10 @@ fn plugins_that_were_loaded_or_rejected_are_told_of() {
     }
     let (lines, directory) = (Arc::new(Lines(Mutex::default())), tempfile::tempdir().unwrap());
     std::fs::write(directory.path().join("broken.wasm"), "no component").unwrap();
-    let host = palisade::Host::builder().workspace(directory.path()).plugins(directory.path()).subscriber(lines.clone());
-    let host = host.plugin_file(DISPATCHER_GATE.file()).cache(palisade::CacheMode::Directory(palisade_tests::guest::cache()));
+    let host =
+        palisade::Host::builder().workspace(directory.path()).plugins(directory.path()).subscriber(lines.clone());
+    let host =
+        host.plugin_file(DISPATCHER_GATE.file()).cache(palisade::CacheMode::Directory(palisade_tests::guest::cache()));
     let host = host.build().unwrap();
     let lines = lines.0.lock().unwrap();
     let of = |name: &str| lines.iter().filter(|line| line["event"] == name).collect::<Vec<_>>();
@@ -115,7 +123,8 @@ fn a_stream_that_is_never_read_holds_up_no_call_and_counts_what_it_missed() {
 fn a_stream_that_is_dropped_is_no_longer_sent_to() {
     let (world, stage) = (palisade_tests::World::new(), stage());
     drop((world, stage.host.events()));
-    let host = palisade::Host::builder().workspace(stage.world.root()).shipped(palisade::Shipped::LeftOut).build().unwrap();
+    let host =
+        palisade::Host::builder().workspace(stage.world.root()).shipped(palisade::Shipped::LeftOut).build().unwrap();
     let stream = host.events();
     assert!(host.hub().is_watched());
     drop(stream);

@@ -69,7 +69,10 @@ fn example_9_4_cancellation_mid_shell() {
         assert_eq!(session.cancel_all(), 1);
         let result = call.await.unwrap();
         let took = begun.elapsed();
-        assert!((Duration::from_secs(5)..Duration::from_secs(30)).contains(&took), "SIGKILL comes 5 s after SIGTERM: {took:?}");
+        assert!(
+            (Duration::from_secs(5)..Duration::from_secs(30)).contains(&took),
+            "SIGKILL comes 5 s after SIGTERM: {took:?}"
+        );
         result
     });
     assert_eq!((class(&result), result.command_executed()), ("cancelled", Some(command)));
@@ -86,8 +89,11 @@ fn example_9_5_concurrent_dispatch() {
     let stage = stage();
     let names = ["e", "f", "g"];
     let files = ["a.txt", "b.txt", "c.txt"];
-    files.iter().for_each(|file| drop(stage.world.file(file, format!("text of {file}"))));
-    let call = |(id, file): (&&str, &&str)| Call::new("read_file", json!({"path": file})).with_id(&format!("tu_01HZ_{id}"));
+    for file in files {
+        stage.world.file(file, format!("text of {file}"));
+    }
+    let call =
+        |(id, file): (&&str, &&str)| Call::new("read_file", json!({"path": file})).with_id(&format!("tu_01HZ_{id}"));
     let calls = names.iter().zip(&files).map(call).collect();
     let results = block_on(stage.host.dispatch_all(&stage.session(), calls));
     for ((result, id), file) in results.iter().zip(names).zip(files) {

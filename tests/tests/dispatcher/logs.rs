@@ -35,7 +35,8 @@ impl<'a> MakeWriter<'a> for Log {
 /// Does something, and gives back what was logged meanwhile.
 pub(crate) fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
     let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).with_max_level(tracing::Level::TRACE);
+    let subscriber =
+        tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).with_max_level(tracing::Level::TRACE);
     let done = tracing::subscriber::with_default(subscriber.finish(), work);
     let bytes = log.0.lock().unwrap().clone();
     (done, String::from_utf8(bytes).unwrap())
@@ -44,7 +45,11 @@ pub(crate) fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
 #[test]
 fn every_line_about_a_call_has_its_id() {
     let stage = stage();
-    stage.host.registry().register(Native::new("fails", |_, _| Err(io::Error::other("below").into())).factory()).unwrap();
+    stage
+        .host
+        .registry()
+        .register(Native::new("fails", |_, _| Err(io::Error::other("below").into())).factory())
+        .unwrap();
     let calls = [
         ("unknown", "no_such_tool", json!({})),
         ("invalid", "calculate", json!({})),

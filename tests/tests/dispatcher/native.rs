@@ -98,9 +98,16 @@ fn one_that_panics_when_it_is_told_to_stop_harms_nobody() {
         fn definition(&self) -> &Definition {
             &self.0
         }
-        fn execute<'a>(&'a self, _: ValidInput, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+        fn execute<'a>(
+            &'a self,
+            _: ValidInput,
+            context: &'a ToolContext,
+        ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
             context.sink().emit("started");
-            Box::pin(async { context.cancelled().await; Ok(ToolOutput::text("")) })
+            Box::pin(async {
+                context.cancelled().await;
+                Ok(ToolOutput::text(""))
+            })
         }
         fn cancel(&self) -> bool {
             panic!("not now")

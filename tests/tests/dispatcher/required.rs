@@ -157,7 +157,9 @@ fn cancellation_honors_cancel_event() {
         call.await.unwrap()
     });
     assert_eq!(class(&result), "cancelled");
-    assert!(matches!(stage.recorder.of("c").last(), Some(Event::Failed(_, failure)) if failure.class.as_str() == "cancelled"));
+    assert!(
+        matches!(stage.recorder.of("c").last(), Some(Event::Failed(_, failure)) if failure.class.as_str() == "cancelled")
+    );
     stage.ended_once("c");
 }
 
@@ -180,7 +182,8 @@ fn tool_exception_wrapping() {
 /// Stronger than what is asked for: a tool that goes round the file API is stopped, not logged.
 #[test]
 fn workspace_scoped_file_api_enforcement() {
-    let stage = Stage::new(&[CONTAINMENT_RAW], |builder| builder.policy(Policy::default().allowing(SideEffects::Execute)));
+    let stage =
+        Stage::new(&[CONTAINMENT_RAW], |builder| builder.policy(Policy::default().allowing(SideEffects::Execute)));
     let before = stage.world.outside();
     let attempts: Vec<_> = ["../secret.txt", "/etc/passwd", "a/../../secret.txt"]
         .iter()
@@ -206,7 +209,8 @@ fn trusted_workspace_lowers_the_bar() {
         let written = stage.host.dispatch(&stage.session(), writing("w")).await;
         assert!(written.is_success(), "{written}");
         assert_eq!(stage.recorder.names_of("w"), ["tool.called", "tool.completed"]);
-        let call = stage.begin(&stage.session(), Call::new(tool_of(SideEffects::Execute), json!({"number": 1})).with_id("x"));
+        let call =
+            stage.begin(&stage.session(), Call::new(tool_of(SideEffects::Execute), json!({"number": 1})).with_id("x"));
         let question = stage.desk.next().await;
         assert_eq!(question.side_effects, SideEffects::Execute);
         stage.desk.answer(&question.id, Answer::Allow).unwrap();
@@ -234,9 +238,18 @@ fn side_effect_classification_matches_event_payload() {
         };
         let _ = block_on(stage.host.dispatch(&stage.session(), Call::new(name, input).with_id(name)));
         let events = stage.recorder.of(name);
-        assert!(events.iter().any(|event| event.name() == "tool.called"), "{name}: {:?}", stage.recorder.names_of(name));
+        assert!(
+            events.iter().any(|event| event.name() == "tool.called"),
+            "{name}: {:?}",
+            stage.recorder.names_of(name)
+        );
         for event in &events {
-            assert_eq!(event.subject().unwrap().side_effects, Some(definition.side_effects()), "{name}: {}", event.name());
+            assert_eq!(
+                event.subject().unwrap().side_effects,
+                Some(definition.side_effects()),
+                "{name}: {}",
+                event.name()
+            );
         }
     }
 }

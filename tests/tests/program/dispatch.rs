@@ -51,8 +51,13 @@ fn a_recorded_reply_of_each_provider_runs_end_to_end() {
 fn each_answer_has_the_id_of_its_call() {
     let messages = dispatched(&furnished(), "anthropic");
     let reply: Value = serde_json::from_str(&reply("anthropic")).unwrap();
-    let asked: Vec<&Value> =
-        reply["content"].as_array().unwrap().iter().filter(|block| block["type"] == "tool_use").map(|b| &b["id"]).collect();
+    let asked: Vec<&Value> = reply["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|block| block["type"] == "tool_use")
+        .map(|b| &b["id"])
+        .collect();
     let answered: Vec<Value> = answers("anthropic", &messages).into_iter().map(|(id, _)| id).collect();
     assert_eq!(answered.iter().collect::<Vec<_>>(), asked);
 }
@@ -67,7 +72,9 @@ fn calls_that_fail_are_answered_and_a_person_is_told() {
 fn calls_that_need_an_answer_are_refused_where_nobody_can_be_asked_and_run_where_they_are_allowed() {
     let call = json!([{"type": "function", "id": "c", "function": {"name": "write_file", "arguments": "{\"path\": \"made.txt\", \"content\": \"x\"}"}}]);
     let world = World::new();
-    let run = |words: &[&str]| program(&world, &[&["dispatch", "--from", "openai"], words].concat()).stdin(call.to_string()).run();
+    let run = |words: &[&str]| {
+        program(&world, &[&["dispatch", "--from", "openai"], words].concat()).stdin(call.to_string()).run()
+    };
     let refused = run(&[]).left_with(0).json();
     assert!(refused[0]["content"].as_str().unwrap().contains("--allow write"), "{refused}");
     assert_eq!(world.read("made.txt"), None);

@@ -71,7 +71,9 @@ fn a_policy_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
     for text in ["[confirm]\nwrite = \"ask\"", "[confirm\n", "[confirm]\nwirte = \"auto\""] {
         let world = World::new();
         user_file(&world, text);
-        for words in [&["policy", "explain", "write_file", WRITE][..], &["call", "write_file", WRITE, "--allow", "write"]] {
+        for words in
+            [&["policy", "explain", "write_file", WRITE][..], &["call", "write_file", WRITE, "--allow", "write"]]
+        {
             program(&world, words).run().left_with(2).complains(&["palisade.toml"]);
         }
         assert_eq!(world.read("made.txt"), None, "{text}");

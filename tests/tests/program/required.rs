@@ -83,7 +83,10 @@ fn trusted_workspace_lowers_the_bar() {
     let world = World::new();
     user_file(&world, &format!("[[trusted]]\nworkspace = {:?}\nexecute = \"prompt\"", world.root()));
     let _ = program(&world, &["call", "write_file", WRITE]).run().left_with(0);
-    program(&world, &["call", "shell", r#"{"command": "true"}"#]).run().left_with(4).complains(&["nobody can be asked"]);
+    program(&world, &["call", "shell", r#"{"command": "true"}"#])
+        .run()
+        .left_with(4)
+        .complains(&["nobody can be asked"]);
 }
 
 #[test]
@@ -92,7 +95,8 @@ fn side_effect_classification_matches_event_payload() {
         let world = World::new();
         let events = world.home().join("events.jsonl");
         let words = ["call", &format!("of_{class}"), r#"{"number": 1}"#, "--events", events.to_str().unwrap()];
-        let _ = with_guest(&world, DISPATCHER_GATE, &words).args(["--allow", "write,execute,network"]).run().left_with(0);
+        let _ =
+            with_guest(&world, DISPATCHER_GATE, &words).args(["--allow", "write,execute,network"]).run().left_with(0);
         let text = std::fs::read_to_string(events).unwrap();
         let own: Vec<&str> = text.lines().filter(|line| line.contains("\"event\":\"tool.")).collect();
         assert_eq!(own.len(), 2);

@@ -1,0 +1,173 @@
+//! The tool `shell`: one command of the system's shell, in the workspace, confined by the kernel, and gone when its call has ended.
+
+#[cfg(unix)]
+mod command;
+#[cfg(unix)]
+mod confine;
+mod input;
+#[cfg(unix)]
+mod output;
+#[cfg(unix)]
+mod process;
+#[cfg(unix)]
+mod report;
+#[cfg(unix)]
+mod surroundings;
+#[cfg(all(test, unix))]
+mod tests;
+#[cfg(unix)]
+mod watch;
+
+#[cfg(unix)]
+pub use output::{EMITTED, KEPT};
+
+use crate::execution::{BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidInput};
+use crate::tool::{Definition, ErrorKind, SideEffects};
+use input::Input;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+#[cfg(unix)]
+use watch::Patience;
+
+/// What holds a command back from the rest of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confinement {
+    /// The kernel's Landlock, from Linux 6.2 on. Where the kernel has none, no command is run.
+    Landlock,
+    /// Nothing: the operator set `shell.unconfined = true`.
+    Unconfined,
+}
+
+/// The tool. One instance runs one command.
+pub struct Shell {
+    definition: Definition,
+    #[cfg_attr(not(unix), allow(dead_code, reason = "nothing is run there"))]
+    setup: Setup,
+    phase: Mutex<Phase>,
+    stop: CancellationToken,
+}
+
+/// How commands are run.
+#[derive(Debug, Clone, Copy)]
+struct Setup {
+    confinement: Confinement,
+    #[cfg(unix)]
+    kernel: confine::Kernel,
+    #[cfg(unix)]
+    patience: Patience,
+}
+
+/// How far the one call of an instance has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Before,
+    Running,
+    Stopping,
+    Over,
+}
+
+impl Shell {
+    /// A factory of the tool, to be registered.
+    #[must_use]
+    pub fn factory(confinement: Confinement) -> Factory {
+        Self::factory_of(Setup {
+            confinement,
+            #[cfg(unix)]
+            kernel: confine::Kernel::Running,
+            #[cfg(unix)]
+            patience: Patience::SHIPPED,
+        })
+    }
+
+    fn factory_of(setup: Setup) -> Factory {
+        let definition = definition(setup.confinement);
+        Arc::new(move || Box::new(Self::new(definition.clone(), setup)))
+    }
+
+    fn new(definition: Definition, setup: Setup) -> Self {
+        Self { definition, setup, phase: Mutex::new(Phase::Before), stop: CancellationToken::new() }
+    }
+
+    #[cfg(unix)]
+    async fn run(&self, input: Input, context: &ToolContext) -> Result<ToolOutput, ErrorKind> {
+        let stop = async {
+            tokio::select! {
+                () = context.cancelled() => watch::Why::Told,
+                () = self.stop.cancelled() => watch::Why::Told,
+                why = watch::own_limit(input.limit) => why,
+            }
+        };
+        command::run(&input.command, self.setup, context, stop).await
+    }
+
+    #[cfg(not(unix))]
+    async fn run(&self, _: Input, _: &ToolContext) -> Result<ToolOutput, ErrorKind> {
+        Err(ErrorKind::PermissionDenied {
+            reason: crate::tool::PermissionReason::Policy,
+            message: "`shell` runs commands of /bin/sh, which this system does not have; use another tool".to_owned(),
+        })
+    }
+
+    /// Sets the phase and gives back the one before.
+    fn enter(&self, next: Phase) -> Phase {
+        std::mem::replace(&mut *self.phase.lock().unwrap_or_else(PoisonError::into_inner), next)
+    }
+}
+
+impl Tool for Shell {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn execute<'a>(
+        &'a self,
+        input: ValidInput,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+        Box::pin(async move {
+            let input = Input::read(input.value())?;
+            if context.is_cancelled() || self.stop.is_cancelled() {
+                return Err(ErrorKind::Cancelled);
+            }
+            self.enter(Phase::Running);
+            let _over = Over(self);
+            self.run(input, context).await
+        })
+    }
+
+    /// Has [`execute`](Tool::execute) stop the whole group: SIGTERM, then SIGKILL. True for the first to ask while the command runs.
+    fn cancel(&self) -> bool {
+        let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stop.cancel();
+        if *phase != Phase::Running {
+            return false;
+        }
+        *phase = Phase::Stopping;
+        true
+    }
+}
+
+/// Notes that the call is over, also where its future is dropped: there is nothing left to cancel.
+struct Over<'a>(&'a Shell);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.enter(Phase::Over);
+    }
+}
+
+const DESCRIPTION: &str = "Runs one command with /bin/sh in the workspace and gives back what it wrote, standard output and standard error in the order in \
+    which they were written, with a last line that names the exit code unless it is 0. Of long output the middle is left out: \
+    use head, tail or grep. The command gets no input, no terminal and few environment variables; HOME and TMPDIR are an empty \
+    directory that is removed afterwards. Processes left in the background are killed when the command ends.";
+
+const CONFINED: &str = " It can change files in the workspace and in TMPDIR only, and read those and the system's programs; other files, TCP connections \
+    and /proc are denied.";
+
+/// What the tool says of itself; it says of its confinement what a model has to know to make sense of a refusal.
+fn definition(confinement: Confinement) -> Definition {
+    let more = if confinement == Confinement::Landlock { CONFINED } else { "" };
+    Definition::new("shell", &format!("{DESCRIPTION}{more}"), SideEffects::Execute, input::schema())
+        .and_then(|definition| definition.with_title("Run a command"))
+        .expect("a definition made of constants, which a test checks")
+}

@@ -1,0 +1,78 @@
+//! What the caller learns of a command: text for the model, facts for the program.
+
+use super::confine::Confined;
+use super::process::End;
+use super::watch::{Ending, Why};
+use crate::execution::{Outcome, Report, ToolOutput};
+use crate::tool::{Content, ErrorKind, SideEffects, Usage};
+use serde_json::{Map, Value, json};
+
+/// What a command used, as far as the host knows, and whether its time was up.
+pub(super) fn usage(ending: &Ending) -> Report {
+    let stopped = match ending.stopped {
+        Some(Why::OwnLimit(limit)) => Some(ErrorKind::Timeout { limit, class: SideEffects::Execute }),
+        Some(Why::Told) | None => None,
+    };
+    let usage = Usage { truncated_bytes: ending.output.dropped(), ..Usage::default() };
+    Report { usage, stopped, ..Report::default() }
+}
+
+/// The output of the tool.
+pub(super) fn output(command: &str, ending: &Ending, confined: Confined) -> ToolOutput {
+    let success = ending.stopped.is_none() && ending.end == End::Exited(0);
+    ToolOutput {
+        content: vec![Content::Text(text(ending))],
+        outcome: if success { Outcome::Success } else { Outcome::Failure },
+        metadata: metadata(ending, confined),
+        files_modified: Vec::new(),
+        command_executed: Some(command.to_owned()),
+    }
+}
+
+fn text(ending: &Ending) -> String {
+    let mut text = ending.output.text();
+    let mut remarks: Vec<String> = Vec::new();
+    if text.is_empty() {
+        remarks.push("[the command wrote nothing]".to_owned());
+    }
+    remarks.extend(ending.stopped.map(stopped));
+    if ending.end != End::Exited(0) || ending.stopped.is_some() {
+        remarks.push(last_line(ending.end));
+    }
+    if !remarks.is_empty() && !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text + &remarks.join("\n")
+}
+
+fn stopped(why: Why) -> String {
+    match why {
+        Why::Told => "[the command was stopped before it ended]".to_owned(),
+        Why::OwnLimit(limit) => {
+            format!("[the command was stopped after its timeout_ms of {}]", limit.as_millis())
+        }
+    }
+}
+
+fn last_line(end: End) -> String {
+    match end {
+        End::Exited(code) => format!("exit code {code}"),
+        End::Killed(signal) => format!("killed by signal {signal}"),
+        End::Unknown => "it is not known how the command ended".to_owned(),
+    }
+}
+
+fn metadata(ending: &Ending, confined: Confined) -> Map<String, Value> {
+    let (code, signal) = match ending.end {
+        End::Exited(code) => (Some(code), None),
+        End::Killed(signal) => (None, Some(signal)),
+        End::Unknown => (None, None),
+    };
+    let mut metadata = confined.facts();
+    metadata.insert("exit_code".to_owned(), json!(code));
+    metadata.insert("signal".to_owned(), json!(signal));
+    if let Some(Why::OwnLimit(limit)) = ending.stopped {
+        metadata.insert("stopped_after_ms".to_owned(), json!(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)));
+    }
+    metadata
+}

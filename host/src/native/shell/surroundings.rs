@@ -1,0 +1,147 @@
+//! What a command finds around it: a directory, an environment, a private home, and no descriptors of the host.
+
+use super::Confinement;
+use crate::tool::{ErrorKind, PermissionReason};
+use crate::workspace::Workspace;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Where programs are looked for: the system's directories, and nothing of the user's own.
+pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// The longest time zone that is passed on, in bytes. The longest name there is has some 30; the rest is for rules written out.
+const MAX_ZONE: usize = 64;
+
+/// The environment, whole. Of the host's own only the time zone is passed on.
+pub(super) fn environment(home: &Path) -> Vec<(&'static str, OsString)> {
+    let mut variables: Vec<(&str, OsString)> = vec![
+        ("PATH", PATH.into()),
+        ("HOME", home.into()),
+        ("TMPDIR", home.into()),
+        ("LANG", "C.UTF-8".into()),
+        ("LC_ALL", "C.UTF-8".into()),
+        ("TERM", "dumb".into()),
+    ];
+    variables.extend(std::env::var("TZ").ok().filter(|zone| is_zone(zone)).map(|zone| ("TZ", zone.into())));
+    variables
+}
+
+/// Whether a text is a time zone by name or by rule, and not the path of some file.
+fn is_zone(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/_+-,.:<>".contains(c);
+    text.len() <= MAX_ZONE && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '<') && text.chars().all(plain)
+}
+
+/// A directory for one command, which only this user may enter, outside of the workspace where there is such a place.
+pub(super) fn home(workspace: &Path) -> io::Result<TempDir> {
+    let usual = std::env::temp_dir();
+    let outside =
+        |place: &PathBuf| place.canonicalize().is_ok_and(|place| place.is_dir() && !place.starts_with(workspace));
+    let places = [usual.clone(), "/tmp".into(), "/var/tmp".into(), "/dev/shm".into()];
+    let place = places.into_iter().find(outside).unwrap_or(usual).canonicalize()?;
+    tempfile::Builder::new().prefix("palisade-shell-").tempdir_in(place)
+}
+
+/// The workspace as a path for the child: by the opened handle where the system can name one, so that a swap of the path changes nothing.
+pub(super) fn directory(workspace: &Workspace) -> PathBuf {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd as _;
+        let handle = PathBuf::from(format!("/proc/self/fd/{}", workspace.dir().as_raw_fd()));
+        if handle.is_dir() {
+            return handle;
+        }
+    }
+    workspace.root().to_owned()
+}
+
+/// The shell with its command, and before it another shell that closes what the host would pass on by mistake, where there is anything.
+///
+/// Rust opens no descriptor that a child inherits. But the program that started the host may have left some open in it, and a directory among them would be a
+/// door through any confinement. Only the child can close them without touching the host's own.
+pub(super) fn shell(command: &str, confinement: Confinement) -> Result<Command, ErrorKind> {
+    let open = inherited();
+    let Some(highest) = open.iter().max() else {
+        let mut shell = Command::new("/bin/sh");
+        shell.arg("-c").arg(command);
+        return Ok(shell);
+    };
+    let closes: String = open.iter().map(|descriptor| format!(" {descriptor}>&-")).collect();
+    let mut shell = Command::new(closer(*highest, confinement)?);
+    shell.arg("-c").arg(format!("exec{closes}; exec /bin/sh -c \"$1\"")).arg("sh").arg(command);
+    Ok(shell)
+}
+
+/// A shell that can close descriptors up to this one: POSIX gives them one digit.
+fn closer(highest: u32, confinement: Confinement) -> Result<&'static str, ErrorKind> {
+    if highest > 9 && Path::new("/bin/bash").exists() {
+        return Ok("/bin/bash");
+    }
+    if highest > 9 && confinement == Confinement::Landlock {
+        let message = format!(
+            "`shell` is not run: whoever started this program left its descriptor {highest} open, a command would inherit it, and \
+             only bash could close it, which this system does not have; start the program without it (`{highest}>&-`)"
+        );
+        return Err(ErrorKind::PermissionDenied { reason: PermissionReason::Sandbox, message });
+    }
+    Ok("/bin/sh")
+}
+
+/// The descriptors above standard error that a child would inherit.
+#[cfg(target_os = "linux")]
+fn inherited() -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return unknown() };
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(|&descriptor| descriptor > 2 && is_inherited(descriptor)).collect()
+}
+
+/// Whether the flags that the kernel shows for a descriptor lack the one that closes it in a child. One that is gone is not inherited.
+#[cfg(target_os = "linux")]
+fn is_inherited(descriptor: u32) -> bool {
+    let shown = std::fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}")).unwrap_or_default();
+    let flags = shown.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & rustix::fs::OFlags::CLOEXEC.bits() == 0)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn inherited() -> Vec<u32> {
+    unknown()
+}
+
+/// Where nobody can say, those are closed that any shell can close.
+fn unknown() -> Vec<u32> {
+    (3..=9).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
+    use super::*;
+
+    #[test]
+    fn a_time_zone_is_passed_on_and_the_path_of_a_file_is_not() {
+        for zone in ["UTC", "Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3", "<+03>-3"] {
+            assert!(is_zone(zone), "{zone}");
+        }
+        for other in ["", "/etc/shadow", ":/etc/shadow", "../x", "A B", &"x".repeat(65)] {
+            assert!(!is_zone(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_private_home_lies_outside_of_a_workspace_that_holds_the_temporary_directory() {
+        let usual = std::env::temp_dir().canonicalize().unwrap();
+        let home = home(&usual).unwrap();
+        assert!(!home.path().starts_with(&usual), "{}", home.path().display());
+    }
+
+    #[test]
+    fn descriptors_that_no_shell_can_close_are_an_error_only_where_they_would_break_the_confinement() {
+        assert_eq!(closer(9, Confinement::Landlock).unwrap(), "/bin/sh");
+        let bash = Path::new("/bin/bash").exists();
+        assert_eq!(closer(10, Confinement::Landlock).is_ok(), bash);
+        assert_eq!(closer(10, Confinement::Unconfined).unwrap(), if bash { "/bin/bash" } else { "/bin/sh" });
+    }
+}

@@ -1,0 +1,137 @@
+//! What `shell` promises, with the real shell and the real kernel.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot prepare its workspace has failed")]
+
+#[cfg(target_os = "linux")]
+mod confined;
+#[cfg(target_os = "linux")]
+mod ended;
+mod runs;
+mod surroundings;
+mod text;
+
+use super::confine::Kernel;
+use super::{Confinement, Patience, Setup, Shell};
+use crate::execution::{Caller, Outcome, Progress, Severity, Sink, Tool, ToolContext, ToolOutput, ValidInput};
+use crate::tool::{CallId, Content, ErrorKind};
+use crate::workspace::Workspace;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// How long a test waits for what should come at once, before it fails.
+const SOON: Duration = Duration::from_secs(4);
+
+const CONFINED: Setup =
+    Setup { confinement: Confinement::Landlock, kernel: Kernel::Running, patience: Patience::SHIPPED };
+const UNCONFINED: Setup = Setup { confinement: Confinement::Unconfined, ..CONFINED };
+
+/// A workspace with a neighbour that no command may touch, and one tool for one call in it.
+struct World {
+    outer: TempDir,
+    context: ToolContext,
+    heard: Arc<Heard>,
+    shell: Box<dyn Tool>,
+}
+
+#[derive(Default)]
+struct Heard(Mutex<String>);
+
+impl Sink for Heard {
+    fn log(&self, _: Severity, _: &str) {}
+    fn progress(&self, _: Progress) {}
+    fn emit(&self, chunk: &str) {
+        self.0.lock().unwrap().push_str(chunk);
+    }
+}
+
+impl Heard {
+    fn text(&self) -> String {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Waits for a line that starts so, and gives back the rest of it.
+    async fn line(&self, start: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let text = self.text();
+            let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+            if let Some(rest) = whole.lines().find_map(|line| line.strip_prefix(start)) {
+                return rest.trim().to_owned();
+            }
+            assert!(begun.elapsed() < SOON, "never heard `{start}`, but {text:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+impl World {
+    fn new(setup: Setup) -> Self {
+        let outer = tempfile::tempdir().unwrap();
+        std::fs::create_dir(outer.path().join("ws")).unwrap();
+        std::fs::write(outer.path().join("canary"), "sings").unwrap();
+        let workspace = Workspace::open(&outer.path().join("ws")).unwrap();
+        let heard = Arc::new(Heard::default());
+        let caller = Caller {
+            call_id: CallId::new("c"),
+            session_id: None,
+            turn_id: None,
+            context: Value::Null,
+            metadata: Map::new(),
+        };
+        let limit = Duration::from_secs(600);
+        let context = ToolContext::new(caller, Arc::new(workspace), CancellationToken::new(), limit, heard.clone());
+        Self { outer, context, heard, shell: Shell::factory_of(setup)() }
+    }
+
+    fn workspace(&self) -> PathBuf {
+        self.context.workspace().root().to_owned()
+    }
+
+    fn canary(&self) -> PathBuf {
+        self.outer.path().join("canary")
+    }
+
+    async fn call(&self, input: Value) -> Result<ToolOutput, ErrorKind> {
+        self.shell.execute(ValidInput::new(input), &self.context).await
+    }
+
+    async fn run(&self, command: &str) -> ToolOutput {
+        self.call(json!({"command": command})).await.unwrap_or_else(|error| panic!("{command}: {error}"))
+    }
+}
+
+/// Runs one command in a world of its own, confined.
+async fn run(command: &str) -> ToolOutput {
+    World::new(CONFINED).run(command).await
+}
+
+fn text(output: &ToolOutput) -> &str {
+    match output.content.as_slice() {
+        [Content::Text(text)] => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn succeeded(output: &ToolOutput) -> &str {
+    assert_eq!(output.outcome, Outcome::Success, "{}", text(output));
+    text(output)
+}
+
+#[track_caller]
+fn failed(output: &ToolOutput) -> &str {
+    assert_eq!(output.outcome, Outcome::Failure, "{}", text(output));
+    text(output)
+}
+
+fn last_line(output: &ToolOutput) -> &str {
+    text(output).lines().last().unwrap_or_default()
+}
+
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display())
+}

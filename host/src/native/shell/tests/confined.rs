@@ -1,0 +1,151 @@
+//! What the kernel denies a command, seen from inside and from outside.
+
+use super::*;
+use std::net::TcpListener;
+
+/// What a test of each denial asks: the command fails, and without the confinement it would not.
+async fn denied(world: &World, command: &str) -> String {
+    let output = world.run(command).await;
+    let said = failed(&output).to_owned();
+    assert!(said.contains("ermission denied") || said.contains("not permitted"), "{command}: {said}");
+    said
+}
+
+#[tokio::test]
+async fn files_in_the_workspace_and_in_the_private_directory_can_be_changed_in_every_way() {
+    let world = World::new(CONFINED);
+    let command = "set -e; mkdir -p a/b; echo one > a/f; echo two >> a/f; mv a/f a/b/f; ln -s b a/l; ln a/b/f a/hard; : > a/hard; \
+        rm a/hard; rmdir a/b 2>/dev/null || rm -r a/b; echo x > $TMPDIR/x; cp $TMPDIR/x back; mv $TMPDIR/x moved; \
+        printf '#!/bin/sh\\necho ran' > script; chmod +x script; ./script > /dev/null; head -c 8 /dev/urandom > /dev/null; echo done";
+    assert_eq!(succeeded(&world.run(command).await), "done\n");
+    assert!(world.workspace().join("back").exists() && world.workspace().join("moved").exists());
+}
+
+#[tokio::test]
+async fn nothing_is_written_outside_neither_beside_the_workspace_nor_in_tmp_nor_at_home() {
+    let home = std::env::home_dir().expect("a home");
+    for place in [Path::new("/tmp"), Path::new("/var/tmp"), &home, Path::new("/etc")] {
+        let target = place.join(format!("palisade-test-{}", std::process::id()));
+        denied(&World::new(CONFINED), &format!("echo x > {}", quoted(&target))).await;
+        assert!(!target.exists(), "{}", target.display());
+    }
+    for verb in
+        ["echo x >", "echo x >>", ": >", "rm -f", "mv -f file", "ln -f file", "truncate -s 0", "mkdir -p x && mv x"]
+    {
+        let world = World::new(CONFINED);
+        std::fs::write(world.workspace().join("file"), "mine").unwrap();
+        let target = if verb.starts_with("mkdir") { world.outer.path().join("new") } else { world.canary() };
+        let output = world.run(&format!("{verb} {}", quoted(&target))).await;
+        failed(&output);
+        assert_eq!(std::fs::read_to_string(world.canary()).unwrap(), "sings", "{verb}");
+        assert_eq!(std::fs::read_dir(world.outer.path()).unwrap().count(), 2, "{verb}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_read_outside_but_the_system() {
+    let world = World::new(CONFINED);
+    let canary = quoted(&world.canary());
+    assert!(!denied(&world, &format!("cat {canary}")).await.contains("sings"));
+    for command in [
+        "cat /etc/shadow",
+        "cat /proc/1/environ",
+        "cat /proc/self/status",
+        "ls /etc",
+        "ls /",
+        "ls /sys",
+        "ls ..",
+        "cat /dev/tty",
+        "ls $HOME/..",
+    ] {
+        denied(&World::new(CONFINED), command).await;
+    }
+    assert_eq!(
+        succeeded(&World::new(UNCONFINED).run("cat ../canary").await),
+        "sings",
+        "it is the kernel that denies it"
+    );
+}
+
+#[tokio::test]
+async fn a_link_leads_out_as_little_as_a_path() {
+    let world = World::new(CONFINED);
+    assert!(!denied(&world, &format!("ln -s {} link && cat link", quoted(&world.canary()))).await.contains("sings"));
+    failed(&World::new(CONFINED).run("ln -s .. up && echo x > up/new").await);
+}
+
+#[tokio::test]
+async fn no_device_is_made_in_the_workspace() {
+    let world = World::new(CONFINED);
+    denied(&world, "mknod disk b 8 0 || mknod zero c 1 5").await;
+    assert_eq!(std::fs::read_dir(world.workspace()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn no_tcp_connection_leaves_and_no_port_is_taken() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let connect = format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'");
+    let output = World::new(CONFINED).run(&connect).await;
+    assert_eq!(output.metadata["network"], json!("tcp denied"), "a kernel before 6.7 knows of no ports");
+    assert!(failed(&output).contains("ermission denied"), "{}", text(&output));
+    assert!(listener.accept().is_err(), "nothing arrived");
+    succeeded(&World::new(UNCONFINED).run(&connect).await);
+    assert!(listener.accept().is_ok(), "the same command connects where it is not confined");
+}
+
+#[tokio::test]
+async fn no_process_outside_is_signalled() {
+    let mut other = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    let output = World::new(CONFINED).run(&format!("kill {}", other.id())).await;
+    let alive = other.try_wait().unwrap().is_none();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    if output.metadata["landlock_abi"].as_u64() >= Some(6) {
+        failed(&output);
+        assert!(alive);
+    }
+}
+
+#[tokio::test]
+async fn the_result_says_how_the_command_was_confined() {
+    let confined = run("true").await;
+    assert_eq!(confined.metadata["confined_by"], json!("landlock"));
+    assert!(confined.metadata["landlock_abi"].as_u64() >= Some(3));
+    let free = World::new(UNCONFINED).run("true").await;
+    assert_eq!(free.metadata["confined_by"], json!("nothing"));
+    assert_eq!(free.metadata["landlock_abi"], Value::Null);
+    assert_eq!(free.metadata["network"], json!("open"));
+}
+
+#[tokio::test]
+async fn where_the_kernel_cannot_confine_nothing_is_run() {
+    let world = World::new(Setup { kernel: Kernel::Without, ..CONFINED });
+    let refused = world.call(json!({"command": "echo x > ran"})).await.unwrap_err();
+    assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{refused}");
+    assert!(refused.to_string().contains("`shell.unconfined = true`"), "{refused}");
+    assert!(!world.workspace().join("ran").exists());
+    let free = World::new(Setup { confinement: Confinement::Unconfined, kernel: Kernel::Without, ..CONFINED });
+    succeeded(&free.run("echo x").await);
+}
+
+#[tokio::test]
+async fn the_hosts_own_threads_stay_free() {
+    let privileges = || {
+        std::fs::read_to_string("/proc/thread-self/status")
+            .unwrap()
+            .lines()
+            .find(|line| line.starts_with("NoNewPrivs"))
+            .map(str::to_owned)
+    };
+    let before = privileges();
+    let world = World::new(CONFINED);
+    succeeded(&world.run("true").await);
+    assert_eq!(privileges(), before);
+    std::fs::write(world.outer.path().join("after"), "x").unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| std::fs::read_dir("/etc").unwrap().count());
+    });
+    assert!(std::process::Command::new("ls").arg("/etc").output().unwrap().status.success());
+}

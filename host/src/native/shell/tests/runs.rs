@@ -1,0 +1,99 @@
+//! What a command gives back when it runs to its end.
+
+use super::*;
+use crate::native::shell::{EMITTED, KEPT, definition};
+use crate::tool::SideEffects;
+
+#[tokio::test]
+async fn a_command_gives_back_what_it_wrote_and_says_what_it_was() {
+    let output = run("echo hello; echo world").await;
+    assert_eq!(succeeded(&output), "hello\nworld\n");
+    assert_eq!(output.command_executed.as_deref(), Some("echo hello; echo world"));
+    assert_eq!(output.metadata["exit_code"], json!(0));
+    assert_eq!(output.metadata["signal"], Value::Null);
+}
+
+#[tokio::test]
+async fn another_exit_code_than_zero_is_a_failure_whose_last_line_names_it() {
+    let output = run("printf partly; exit 3").await;
+    assert_eq!(failed(&output), "partly\nexit code 3");
+    assert_eq!(output.metadata["exit_code"], json!(3));
+}
+
+#[tokio::test]
+async fn a_signal_is_a_failure_whose_last_line_names_it() {
+    let output = run("kill -9 $$").await;
+    assert_eq!(failed(&output), "[the command wrote nothing]\nkilled by signal 9");
+    assert_eq!(output.metadata["signal"], json!(9));
+    assert_eq!(output.metadata["exit_code"], Value::Null);
+}
+
+#[tokio::test]
+async fn silence_is_said() {
+    assert_eq!(succeeded(&run("true").await), "[the command wrote nothing]");
+}
+
+#[tokio::test]
+async fn both_streams_come_back_in_the_order_in_which_they_were_written() {
+    let world = World::new(CONFINED);
+    let output = world.run("for i in 1 2 3; do echo out $i; echo err $i >&2; done").await;
+    assert_eq!(succeeded(&output), "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n");
+    assert_eq!(world.heard.text(), text(&output));
+}
+
+#[tokio::test]
+async fn the_workspace_is_the_directory_and_there_is_no_input() {
+    let world = World::new(CONFINED);
+    assert_eq!(succeeded(&world.run("pwd -P; cat").await).trim_end(), world.workspace().to_str().unwrap());
+}
+
+#[tokio::test]
+async fn a_flood_is_bounded_in_the_result_and_in_what_is_told_and_counted() {
+    let world = World::new(CONFINED);
+    let output = world.run("yes | head -c 100000000; echo; echo the end").await;
+    let text = succeeded(&output);
+    assert!(text.len() <= KEPT + 100, "{}", text.len());
+    assert!(text.starts_with("y\ny\n") && text.ends_with("y\n\nthe end\n"));
+    let left_out = 100_000_009 - KEPT as u64;
+    assert!(text.contains(&format!("\n[… {left_out} bytes of output are left out here …]\n")));
+    assert_eq!(world.heard.text().len(), EMITTED);
+    assert_eq!(world.context.take_report().usage.truncated_bytes, left_out + (100_000_009 - EMITTED as u64));
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_command_is_refused_with_the_field() {
+    let refused = World::new(CONFINED).call(json!({"command": "echo \0"})).await.unwrap_err();
+    assert!(matches!(refused, ErrorKind::Execution { field: Some(ref field), .. } if field == "command"), "{refused}");
+}
+
+#[test]
+fn the_definition_is_valid_and_its_schema_bounds_the_input() {
+    let definition = definition(Confinement::Landlock);
+    assert_eq!(definition.side_effects(), SideEffects::Execute);
+    let longest = "é".repeat(32_000);
+    for good in [json!({"command": "ls"}), json!({"command": longest, "timeout_ms": 600_000})] {
+        assert!(definition.validate_params(&good).is_ok());
+    }
+    for bad in [
+        json!({}),
+        json!({"command": ""}),
+        json!({"command": longest + "é"}),
+        json!({"command": "ls", "timeout_ms": 0}),
+        json!({"command": "ls", "timeout_ms": 600_001}),
+        json!({"command": "ls", "timeout_ms": 1.5}),
+    ] {
+        assert!(definition.validate_params(&bad).is_err(), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn the_longest_command_is_not_too_long_for_the_system() {
+    let longest = format!("printf {}", "🦀".repeat(31_993));
+    assert_eq!(longest.chars().count(), 32_000);
+    assert_eq!(succeeded(&run(&longest).await).chars().count(), 31_993);
+}
+
+#[test]
+fn every_call_has_an_instance_of_its_own() {
+    assert!(crate::execution::has_distinct_instances(&Shell::factory(Confinement::Landlock)));
+}

@@ -1,0 +1,73 @@
+//! What a command finds around it.
+
+use super::*;
+use std::collections::BTreeMap;
+
+#[tokio::test]
+async fn the_environment_is_short_and_nothing_of_the_hosts() {
+    let output = run("env; ls -A \"$HOME\"").await;
+    let variables: BTreeMap<&str, &str> = succeeded(&output).lines().filter_map(|line| line.split_once('=')).collect();
+    let known = ["HOME", "LANG", "LC_ALL", "OLDPWD", "PATH", "PWD", "SHLVL", "TERM", "TMPDIR", "TZ", "_"];
+    assert!(variables.keys().all(|name| known.contains(name)), "{variables:?}");
+    assert_eq!(variables["PATH"], "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    assert_eq!(variables["TERM"], "dumb");
+    assert_eq!(variables["HOME"], variables["TMPDIR"]);
+    assert!(variables["HOME"].contains("palisade-shell-"), "{variables:?}");
+}
+
+#[tokio::test]
+async fn two_calls_at_once_have_two_groups_and_two_directories_which_are_gone_afterwards() {
+    let (one, two) = (World::new(CONFINED), World::new(CONFINED));
+    let command =
+        "echo group $$; echo home $HOME; echo x > $HOME/file; chmod 500 $HOME; until [ -e go ]; do sleep 0.02; done";
+    let both = async {
+        let seen = [one.heard.line("group ").await, two.heard.line("group ").await];
+        let homes = [one.heard.line("home ").await, two.heard.line("home ").await];
+        for (world, home) in [&one, &two].into_iter().zip(&homes) {
+            assert!(Path::new(home).is_dir(), "{home}");
+            std::fs::write(world.workspace().join("go"), "").unwrap();
+        }
+        (seen, homes)
+    };
+    let (first, second, (groups, homes)) = tokio::join!(one.run(command), two.run(command), both);
+    assert_eq!((first.outcome, second.outcome), (Outcome::Success, Outcome::Success));
+    assert_ne!(groups[0], groups[1]);
+    assert_ne!(homes[0], homes[1]);
+    assert!(homes.iter().all(|home| !Path::new(home).exists()), "{homes:?}");
+}
+
+#[tokio::test]
+async fn the_private_directory_is_removed_however_deep_and_however_locked_it_is() {
+    let world = World::new(CONFINED);
+    let command = "cd $HOME; p=$(printf 'd/%.0s' $(seq 150)); for i in 1 2; do mkdir -p $p && cd -P $p; done; \
+        mkdir -p $HOME/locked/inner; touch $HOME/locked/inner/file; chmod 500 $HOME/locked/inner $HOME/locked; echo $HOME";
+    let output = world.run(command).await;
+    let home = Path::new(succeeded(&output).trim());
+    assert!(home.is_absolute() && !home.exists(), "{}", home.display());
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn descriptors_that_the_host_was_started_with_are_closed_in_the_command_whatever_their_number() {
+    use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+    let world = World::new(UNCONFINED);
+    let low = std::fs::File::open(world.canary()).unwrap();
+    let high = fcntl_dupfd_cloexec(&low, 40).unwrap();
+    // The last name is that of the directory itself, which is closed by then.
+    let listing = "for f in /proc/$$/fd/*; do readlink $f; done; true";
+    fcntl_setfd(&low, FdFlags::empty()).unwrap();
+    fcntl_setfd(&high, FdFlags::empty()).unwrap();
+    let spawned = std::process::Command::new("/bin/sh").args(["-c", listing]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&spawned.stdout).matches("canary").count(), 2, "a child would inherit both");
+    let output = world.run(listing).await;
+    assert!(!succeeded(&output).contains("canary"), "{}", text(&output));
+}
+
+#[tokio::test]
+async fn a_workspace_whose_path_is_swapped_stays_the_one_that_was_opened() {
+    let world = World::new(CONFINED);
+    std::fs::rename(world.workspace(), world.outer.path().join("moved")).unwrap();
+    std::fs::create_dir(world.workspace()).unwrap();
+    assert_eq!(succeeded(&world.run("echo here > file; cat file").await), "here\n");
+    assert!(world.outer.path().join("moved/file").exists());
+}

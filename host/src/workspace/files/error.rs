@@ -1,0 +1,142 @@
+//! Why something could not be done to a file.
+
+use super::super::{PathRefused, resolve};
+use crate::tool::text::elided;
+use crate::tool::{ErrorKind, ExecutionKind, PermissionReason};
+use std::io;
+use std::sync::Arc;
+
+/// What went wrong with a file. Each message names the path, shortened, and what would be accepted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The path leads out of the workspace: `..`, an absolute path elsewhere, or a symbolic link.
+    #[error(
+        "the path `{0}` escapes the workspace boundary; give a path relative to the workspace, or an absolute one inside it, without links that lead out"
+    )]
+    Escapes(String),
+    /// It cannot be a path.
+    #[error("the path `{path}` is not usable: {reason}")]
+    Unusable {
+        /// The path.
+        path: String,
+        /// Why.
+        reason: &'static str,
+    },
+    /// It lies in a tree where nothing is written.
+    #[error(
+        "the path `{0}` lies in a `.git` directory, where files may be read but nothing is written; leave that to git itself"
+    )]
+    Protected(String),
+    /// Nothing is there.
+    #[error("`{0}` does not exist; list a directory to see what does")]
+    NotFound(String),
+    /// The text to replace does not occur exactly once.
+    #[error("the text to replace occurs {count} times in `{path}` and not once; {}", advice(*.count))]
+    NotUnique {
+        /// The file.
+        path: String,
+        /// How often it occurs.
+        count: usize,
+    },
+    /// A file that was to be read as text is none.
+    #[error("`{path}` is not text: byte {at} is not UTF-8; read its bytes instead")]
+    NotText {
+        /// The file.
+        path: String,
+        /// The place of the first byte that is not.
+        at: usize,
+    },
+    /// The file is larger than may be, or would become so.
+    #[error("`{path}` has or would have {bytes} bytes; at most {limit} are read or written at once")]
+    TooLarge {
+        /// The file.
+        path: String,
+        /// Its size, as far as it is known.
+        bytes: u64,
+        /// What is accepted.
+        limit: u64,
+    },
+    /// It is something other than a regular file.
+    #[error("`{path}` is {what}; only regular files are accepted")]
+    NotRegular {
+        /// The path.
+        path: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// It is not a directory.
+    #[error("`{0}` is not a directory; only directories are listed")]
+    NotADirectory(String),
+    /// The directory has more entries than are listed.
+    #[error("`{path}` has more than {limit} entries, which is the most that are listed; list a directory inside it")]
+    TooManyEntries {
+        /// The directory.
+        path: String,
+        /// What is accepted.
+        limit: usize,
+    },
+    /// The system refused.
+    #[error("cannot {verb} `{path}`: {source}")]
+    Io {
+        /// What was to be done.
+        verb: &'static str,
+        /// The path.
+        path: String,
+        /// Why it was not.
+        source: io::Error,
+    },
+}
+
+impl FileError {
+    /// Sorts an error of the system: an escape that was found at the moment of use is one, and what is missing is missing.
+    pub(super) fn io(verb: &'static str, path: &str, source: io::Error) -> Self {
+        let path = elided(path, 256);
+        if resolve::led_out(&source) {
+            return Self::Escapes(path);
+        }
+        if source.kind() == io::ErrorKind::NotFound {
+            return Self::NotFound(path);
+        }
+        Self::Io { verb, path, source }
+    }
+
+    pub(super) fn not_regular(path: &str, what: &'static str) -> Self {
+        Self::NotRegular { path: elided(path, 256), what }
+    }
+}
+
+impl From<PathRefused> for FileError {
+    fn from(refused: PathRefused) -> Self {
+        match refused {
+            PathRefused::Escapes(path) => Self::Escapes(path),
+            PathRefused::Unusable { path, reason } => Self::Unusable { path, reason },
+        }
+    }
+}
+
+impl From<FileError> for ErrorKind {
+    fn from(error: FileError) -> Self {
+        let message = error.to_string();
+        let kind = match error {
+            FileError::Escapes(_) | FileError::Protected(_) => {
+                return Self::PermissionDenied { reason: PermissionReason::Workspace, message };
+            }
+            FileError::Unusable { .. } | FileError::NotUnique { .. } => ExecutionKind::InvalidInput,
+            FileError::NotFound(_) => ExecutionKind::NotFound,
+            FileError::Io { ref source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                ExecutionKind::PermissionDenied
+            }
+            _ => ExecutionKind::Failed,
+        };
+        Self::Execution { kind, message, field: None, source: Some(Arc::new(error)) }
+    }
+}
+
+fn advice(count: usize) -> &'static str {
+    if count == 0 {
+        "give a text that stands in the file, exactly as it stands there"
+    } else {
+        "give more of what stands around the one that is meant"
+    }
+}

@@ -1,0 +1,146 @@
+//! Where a file that is changed stands: a directory held open, and a bare name in it, which nobody can lead elsewhere any more.
+
+use super::super::LastLink;
+use super::{FileError, regular, unblocked};
+use crate::tool::text::elided;
+use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+
+/// What is done about directories that are missing on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// They are created.
+    Created,
+    /// They are an error.
+    Refused,
+}
+
+/// A name in an opened directory.
+pub(super) struct Place {
+    pub(super) dir: Dir,
+    pub(super) name: OsString,
+}
+
+impl Place {
+    /// Follows the links of `relative` beneath the root, refuses protected trees on the path without links, and only then walks that path, following none:
+    /// a link swapped in after the check is met as a link, and refused.
+    pub(super) fn find(
+        root: &Dir,
+        relative: &Path,
+        path: &str,
+        last: LastLink,
+        missing: Missing,
+    ) -> Result<Self, FileError> {
+        let fail = |error| FileError::io("reach", path, error);
+        let real = match real(root, relative, last) {
+            Err(Unreal::Dangling) => {
+                return Err(FileError::not_regular(path, "a symbolic link that leads nowhere, or lies behind one"));
+            }
+            Err(Unreal::Io(error)) => return Err(fail(error)),
+            Ok(real) => real,
+        };
+        if is_protected(&real) || is_protected(relative) {
+            return Err(FileError::Protected(elided(path, 256)));
+        }
+        let Some(name) = real.file_name() else { return Err(FileError::not_regular(path, "a directory")) };
+        let dir = walk(root, real.parent().unwrap_or(Path::new("")), missing).map_err(fail)?;
+        Ok(Self { dir, name: name.to_owned() })
+    }
+
+    /// What stands there, the link itself where it is one.
+    pub(super) fn metadata(&self) -> io::Result<Metadata> {
+        self.dir.symlink_metadata(&self.name)
+    }
+
+    /// What stands there, if anything does; an error where it is not a regular file.
+    pub(super) fn regular(&self, path: &str) -> Result<Option<Metadata>, FileError> {
+        match self.metadata() {
+            Ok(metadata) => regular(path, &metadata).map(|()| Some(metadata)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(FileError::io("look at", path, error)),
+        }
+    }
+
+    /// Opens what stands there, without waiting, and without following a link that was put there since.
+    #[cfg(unix)]
+    pub(super) fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
+        use cap_std::fs::OpenOptionsExt as _;
+        use rustix::fs::OFlags;
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+        self.dir.open_with(&self.name, unblocked(options).custom_flags(flags.bits().cast_signed()))
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
+        self.dir.open_with(&self.name, &unblocked(options))
+    }
+}
+
+/// Whether a part of the path is called `.git`, in any letter case: on file systems that fold case they are all the same directory. A file of that name counts
+/// as well, since it says where the directory is.
+fn is_protected(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str().as_encoded_bytes().eq_ignore_ascii_case(b".git"))
+}
+
+/// Why a path has no form without links.
+enum Unreal {
+    Dangling,
+    Io(io::Error),
+}
+
+/// The path without links. What does not exist is taken as it is written; a link that leads nowhere is not "does not exist".
+fn real(root: &Dir, path: &Path, last: LastLink) -> Result<PathBuf, Unreal> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(PathBuf::new()) };
+    if last == LastLink::Follow {
+        match root.canonicalize(path) {
+            Ok(real) => return Ok(real),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(Unreal::Io(error)),
+            Err(_) if root.symlink_metadata(path).is_ok() => return Err(Unreal::Dangling),
+            Err(_) => {}
+        }
+    }
+    Ok(real(root, parent, LastLink::Follow)?.join(name))
+}
+
+fn walk(root: &Dir, path: &Path, missing: Missing) -> io::Result<Dir> {
+    let mut dir = root.try_clone()?;
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => dir = step(&dir, name, missing)?,
+            Component::CurDir => {}
+            _ => return Err(io::Error::other("the path changed while it was followed")),
+        }
+    }
+    Ok(dir)
+}
+
+fn step(dir: &Dir, name: &OsStr, missing: Missing) -> io::Result<Dir> {
+    match enter(dir, name) {
+        Err(error) if error.kind() == ErrorKind::NotFound && missing == Missing::Created => {
+            match dir.create_dir(name) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+                _ => enter(dir, name),
+            }
+        }
+        entered => entered,
+    }
+}
+
+#[cfg(unix)]
+fn enter(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
+    use rustix::fs::{Mode, OFlags, openat};
+    // A handle that only names the directory needs no right to read it.
+    #[cfg(target_os = "linux")]
+    let access = OFlags::PATH;
+    #[cfg(not(target_os = "linux"))]
+    let access = OFlags::RDONLY;
+    let flags = access | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(Dir::from_std_file(openat(dir, name, flags, Mode::empty())?.into()))
+}
+
+#[cfg(not(unix))]
+fn enter(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
+    dir.open_dir(name)
+}

@@ -1,0 +1,165 @@
+//! Every operation on every path that leads out, holds it up, or names what is protected.
+
+use super::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The operations that work on a name and follow no link at its end.
+const KEEPS: &[&str] = &["delete"];
+
+#[test]
+fn no_operation_leaves_the_workspace_by_any_path() {
+    let world = World::new();
+    world.link("leaf", "../outside/secret");
+    world.link("absolute", world.outer.path().join("outside/secret"));
+    world.link("parent", "../outside");
+    world.link("dangling", "../outside/new");
+    world.link("up", "..");
+    let outside = world.outer.path().join("outside/secret");
+    let outside = outside.to_str().unwrap();
+    let paths = [
+        "..",
+        "../outside/secret",
+        "sub/../../outside/secret",
+        outside,
+        "parent/secret",
+        "parent/new",
+        "up/outside/secret",
+        "up/ws/file",
+    ];
+    for path in paths {
+        for (operation, result) in world.everything(path) {
+            assert!(matches!(result, Err(FileError::Escapes(_))), "{operation} {path}: {result:?}");
+        }
+    }
+    for path in ["leaf", "absolute", "dangling"] {
+        for (operation, result) in world.everything(path).into_iter().filter(|(name, _)| !KEEPS.contains(name)) {
+            assert!(matches!(result, Err(FileError::Escapes(_))), "{operation} {path}: {result:?}");
+        }
+    }
+    assert_eq!(fs::read_to_string(outside).unwrap(), "secret");
+    assert_eq!(fs::read_dir(world.outer.path().join("outside")).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(world.outer.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_not_written_through() {
+    let world = World::new();
+    world.link("dangling", "sub/none");
+    world.link("behind", "none");
+    for path in ["dangling", "behind/file"] {
+        for (operation, result) in
+            world.changes(path).into_iter().filter(|(name, _)| !KEEPS.contains(name) || path == "behind/file")
+        {
+            assert!(matches!(result, Err(FileError::NotRegular { .. })), "{operation} {path}: {result:?}");
+        }
+    }
+    assert!(!world.at("sub/none").exists() && !world.at("none").exists());
+}
+
+#[test]
+fn nothing_waits_for_a_pipe_or_writes_into_one() {
+    let world = World::new();
+    world.pipe("pipe");
+    world.link("link", "pipe");
+    for path in ["pipe", "link"] {
+        for (operation, result) in
+            world.everything(path).into_iter().filter(|(name, _)| !["exists", "delete"].contains(name))
+        {
+            assert!(
+                matches!(result, Err(FileError::NotRegular { .. } | FileError::NotADirectory(_))),
+                "{operation} {path}: {result:?}"
+            );
+        }
+        world.at("pipe").symlink_metadata().err().into_iter().for_each(|_| world.pipe("pipe"));
+    }
+}
+
+#[test]
+fn nothing_is_changed_in_a_git_directory_however_it_is_spelt_or_reached_and_all_can_be_read() {
+    let world = World::new();
+    fs::create_dir(world.at("sub/.GIT")).unwrap();
+    fs::write(world.at("sub/.GIT/config"), "[core]").unwrap();
+    world.link("innocent", "sub/.git");
+    world.link("config", "sub/.git/config");
+    let paths = [
+        "sub/.git/config",
+        "sub/.GIT/config",
+        "sub/.Git/new",
+        "innocent/config",
+        "innocent/hooks/new",
+        ".git",
+        ".git/hooks/post-commit",
+        "a/b/.gIt/c",
+    ];
+    for path in paths {
+        for (operation, result) in world.changes(path) {
+            assert!(matches!(result, Err(FileError::Protected(_))), "{operation} {path}: {result:?}");
+        }
+    }
+    for (operation, result) in world.changes("config").into_iter().filter(|(name, _)| !KEEPS.contains(name)) {
+        assert!(matches!(result, Err(FileError::Protected(_))), "{operation}: {result:?}");
+    }
+    assert!(!world.at(".git").exists() && !world.at("a").exists());
+    assert_eq!((world.entries("sub/.git"), world.entries("sub/.git/hooks")), (2, 0));
+    assert_eq!(world.workspace.files().read("innocent/config").unwrap(), "[core]");
+    assert_eq!(world.workspace.files().list("sub/.git").unwrap(), ["config", "hooks/"]);
+    world.workspace.files().write("sub/.gitignore", "target").unwrap();
+}
+
+/// Swaps an entry for a link to elsewhere and back, all the time, while `attempt` runs so often.
+fn while_swapping(world: &World, entry: &str, link: &str, attempt: impl Fn()) {
+    let (entry, link, done) = (world.at(entry), world.at(link), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::SeqCst) {
+                let flags = rustix::fs::RenameFlags::EXCHANGE;
+                rustix::fs::renameat_with(rustix::fs::CWD, &entry, rustix::fs::CWD, &link, flags).unwrap();
+            }
+        });
+        (0..3_000).for_each(|_| attempt());
+        done.store(true, Ordering::SeqCst);
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_link_that_is_swapped_in_while_a_call_runs_leads_nowhere() {
+    for target in ["../outside", "sub/.git"] {
+        let world = World::new();
+        fs::create_dir(world.at("dir")).unwrap();
+        fs::write(world.at("dir/secret"), "inside").unwrap();
+        world.link("link", target);
+        let files = world.workspace.files();
+        while_swapping(&world, "dir", "link", || {
+            let _ = files.write("dir/new", "x");
+            let _ = files.append("dir/log", "x");
+            let _ = files.delete("dir/new");
+            let _ = files.patch("dir/secret", "inside", "inside");
+            assert!(files.read("dir/secret").map_or(true, |text| text == "inside"));
+        });
+        assert_eq!(fs::read_to_string(world.outer.path().join("outside/secret")).unwrap(), "secret");
+        assert_eq!(fs::read_dir(world.outer.path().join("outside")).unwrap().count(), 1, "{target}");
+        assert_eq!(world.entries("sub/.git"), 2, "{target}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_is_swapped_for_a_link_while_a_call_runs_is_not_written_through() {
+    let world = World::new();
+    world.link("link", "../outside/secret");
+    let files = world.workspace.files();
+    while_swapping(&world, "file", "link", || {
+        let _ = files.append("file", "x");
+        let _ = files.write("file", "y");
+        assert!(files.read("file").map_or(true, |text| !text.contains("secret")));
+        // Whichever of the two is the link, it must be there again for the next turn.
+        if world.at("file").symlink_metadata().is_ok_and(|meta| meta.is_file())
+            && world.at("link").symlink_metadata().is_ok_and(|meta| meta.is_file())
+        {
+            let _ = symlink("../outside/secret", world.at("fresh"));
+            let _ = fs::rename(world.at("fresh"), world.at("link"));
+        }
+    });
+    assert_eq!(fs::read_to_string(world.outer.path().join("outside/secret")).unwrap(), "secret");
+}
