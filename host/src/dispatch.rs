@@ -78,7 +78,7 @@ impl Dispatcher {
     /// The refusal with which the call would end before the policy is asked.
     pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
         let tool = self.registry.get(&call.tool).map_err(|missing| ErrorKind::from(&missing))?;
-        let input = input::check(tool.definition(), session.workspace(), call.input)?;
+        let input = input::check(tool.definition(), session.workspace(), call.input, call.nulls)?;
         let decision = session.policy().explain(tool.definition());
         let changes = question::projected(tool.definition(), &input);
         Ok(Foreseen { tool, decision, changes })
@@ -137,8 +137,8 @@ impl Road<'_> {
     }
 
     async fn steps(&self, call: Call) -> Result<ToolResult, ErrorKind> {
-        let Call { id, input, turn_id, context, metadata, timeout, .. } = call;
-        let input = input::check(self.tool.definition(), self.session.workspace(), input)?;
+        let Call { id, input, nulls, turn_id, context, metadata, timeout, .. } = call;
+        let input = input::check(self.tool.definition(), self.session.workspace(), input, nulls)?;
         let approval = approve::approve(self, input).await?;
         let _place = queue::admit(self).await?;
         approval.still_stands()?;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rows that must be there: the letter before the dot, and how many.
-const ROWS: [(&str, usize); 3] = [("S1", 12), ("S2", 11), ("C", 6)];
+const ROWS: [(&str, usize); 5] = [("S1", 12), ("S2", 11), ("S3", 6), ("S4", 36), ("C", 6)];
 
 /// One row of the table.
 struct Row {

@@ -30,5 +30,5 @@ fn call(tool: &str, input: Value) -> Case {
 
 /// A call of one that writes, allowed.
 fn allowed(tool: &str, input: Value) -> Case {
-    call(tool, input).allow(SideEffects::Write)
+    call(tool, input).allow(SideEffects::Write).allow(SideEffects::Execute)
 }

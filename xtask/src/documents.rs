@@ -12,7 +12,7 @@ use shell::{Outcome, Trial};
 use std::fs;
 
 /// The documents, each with every command that it shows tried in a fresh copy of the repository.
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 11] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -22,6 +22,8 @@ const DOCUMENTS: [&str; 9] = [
     "guest-sdk/macros/README.md",
     "host/README.md",
     "plugins/README.md",
+    "docs/settings.md",
+    "docs/events.md",
 ];
 
 /// Longer than this and nobody reads it to its end.

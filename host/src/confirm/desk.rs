@@ -2,7 +2,7 @@
 
 use super::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk, RequestId};
 use crate::execution::BoxFuture;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
@@ -39,7 +39,8 @@ struct Inner {
 
 #[derive(Default)]
 struct Book {
-    waiting: BTreeMap<RequestId, Waiting>,
+    /// In the order in which they came.
+    waiting: Vec<Waiting>,
     settled: VecDeque<(RequestId, Option<Answer>)>,
 }
 
@@ -65,17 +66,17 @@ pub enum AnswerRefused {
 }
 
 impl Desk {
-    /// The questions that wait for an answer.
+    /// The questions that wait for an answer, the oldest first.
     #[must_use]
     pub fn pending(&self) -> Vec<ConfirmationRequest> {
-        self.book().waiting.values().map(|waiting| waiting.request.clone()).collect()
+        self.book().waiting.iter().map(|waiting| waiting.request.clone()).collect()
     }
 
-    /// The next question that this has not returned before, once there is one.
+    /// The oldest question that this has not returned before, once there is one.
     pub async fn next(&self) -> ConfirmationRequest {
         loop {
             let arrived = self.0.arrived.notified();
-            if let Some(waiting) = self.book().waiting.values_mut().find(|waiting| waiting.is_new) {
+            if let Some(waiting) = self.book().waiting.iter_mut().find(|waiting| waiting.is_new) {
                 waiting.is_new = false;
                 return waiting.request.clone();
             }
@@ -90,7 +91,7 @@ impl Desk {
     /// [`AnswerRefused`] where the question is settled already: the first answer wins, and this says which it was.
     pub fn answer(&self, id: &RequestId, answer: Answer) -> Result<(), AnswerRefused> {
         let mut book = self.book();
-        let Some(waiting) = book.waiting.remove(id) else { return Err(book.refusal(id)) };
+        let Some(waiting) = book.take(id) else { return Err(book.refusal(id)) };
         // The call may have given up just now, and not have said so yet.
         let taken = waiting.answer.send(answer).is_ok();
         book.settle(id.clone(), taken.then_some(answer));
@@ -104,13 +105,18 @@ impl Desk {
     fn put(&self, request: &ConfirmationRequest) -> oneshot::Receiver<Answer> {
         let (answer, answered) = oneshot::channel();
         let waiting = Waiting { request: request.clone(), is_new: true, answer };
-        self.book().waiting.insert(request.id.clone(), waiting);
+        self.book().waiting.push(waiting);
         self.0.arrived.notify_waiters();
         answered
     }
 }
 
 impl Book {
+    fn take(&mut self, id: &RequestId) -> Option<Waiting> {
+        let place = self.waiting.iter().position(|waiting| waiting.request.id == *id)?;
+        Some(self.waiting.remove(place))
+    }
+
     fn settle(&mut self, id: RequestId, answer: Option<Answer>) {
         if self.settled.len() >= REMEMBERED {
             self.settled.pop_front();
@@ -146,7 +152,7 @@ struct Withdrawn<'a> {
 impl Drop for Withdrawn<'_> {
     fn drop(&mut self) {
         let mut book = self.desk.book();
-        if book.waiting.remove(self.id).is_some() {
+        if book.take(self.id).is_some() {
             book.settle(self.id.clone(), None);
         }
     }

@@ -1,19 +1,29 @@
 //! The first two checks: the input against the schema, and its paths against the workspace.
 
 use crate::execution::ValidInput;
+use crate::tool::call::Nulls;
+use crate::tool::formats::drop_absent;
 use crate::tool::json::{JsonBounds, parse_bounded};
 use crate::tool::{CallInput, Definition, ErrorKind, PermissionReason, Violations};
 use crate::workspace::{LastLink, PathRefused, Workspace};
 use serde_json::Value;
 
 /// Checks an input. Nothing has run yet, and nothing will unless all of it holds.
-pub(super) fn check(definition: &Definition, workspace: &Workspace, input: CallInput) -> Result<ValidInput, ErrorKind> {
+pub(super) fn check(
+    definition: &Definition,
+    workspace: &Workspace,
+    input: CallInput,
+    nulls: Nulls,
+) -> Result<ValidInput, ErrorKind> {
     let mut value = match input {
         CallInput::Value(value) => value,
         CallInput::Text(text) => {
             parse_bounded(&text, JsonBounds::CALL_INPUT).map_err(|error| invalid("", error.to_string()))?
         }
     };
+    if nulls == Nulls::StandForAbsent {
+        drop_absent(definition.parameters(), &mut value);
+    }
     definition.validate_params(&value).map_err(ErrorKind::Validation)?;
     if definition.input_schema().has_workspace_paths() {
         resolve(definition, workspace, &mut value)?;

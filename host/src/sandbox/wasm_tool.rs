@@ -140,5 +140,6 @@ fn report(store: &mut Store<State>) -> Report {
             truncated_bytes: state.talk.dropped() + stdout_dropped + stderr_dropped,
         },
         files_modified: state.guard.modified(),
+        stopped: None,
     }
 }

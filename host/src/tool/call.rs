@@ -57,6 +57,16 @@ impl From<String> for CallInput {
     }
 }
 
+/// What `null` means in an input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Nulls {
+    /// Itself.
+    #[default]
+    AsGiven,
+    /// That the member is absent, where the schema knows it, does not require it, and would not accept `null`.
+    StandForAbsent,
+}
+
 /// One call of one tool.
 ///
 /// ```
@@ -70,6 +80,7 @@ pub struct Call {
     pub(crate) id: CallId,
     pub(crate) tool: String,
     pub(crate) input: CallInput,
+    pub(crate) nulls: Nulls,
     pub(crate) turn_id: Option<Arc<str>>,
     pub(crate) context: Value,
     pub(crate) metadata: Map<String, Value>,
@@ -85,6 +96,7 @@ impl Call {
             id: fresh_id(),
             tool: tool.into(),
             input: input.into(),
+            nulls: Nulls::default(),
             turn_id: None,
             context: Value::Object(Map::new()),
             metadata: Map::new(),
@@ -97,6 +109,14 @@ impl Call {
     #[must_use]
     pub fn with_id(mut self, id: &str) -> Self {
         self.id = CallId::new(id);
+        self
+    }
+
+    /// Takes `null` for what is absent, where the tool's schema would accept neither `null` nor asks for the member. Models write so that were given a strict
+    /// schema, in which nothing may be left out.
+    #[must_use]
+    pub fn with_nulls_for_absent(mut self) -> Self {
+        self.nulls = Nulls::StandForAbsent;
         self
     }
 

@@ -75,10 +75,10 @@ impl ToolUse {
         &self.input
     }
 
-    /// The call to dispatch.
+    /// The call to dispatch. A `null` stands for what is absent: models write so that were given a strict schema.
     #[must_use]
     pub fn to_call(&self) -> Call {
-        Call::new(cut(&self.name, MAX_NAME), self.input.clone()).with_id(self.call_id.as_str())
+        Call::new(cut(&self.name, MAX_NAME), self.input.clone()).with_id(self.call_id.as_str()).with_nulls_for_absent()
     }
 
     /// The id where a message must have one, even if the provider gave none.

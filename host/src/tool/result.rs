@@ -217,11 +217,15 @@ impl ToolResult {
     /// The blocks that the model reads: the output's, or the error's message and after it what the tool had said until then.
     #[must_use]
     pub fn blocks(&self) -> Vec<Cow<'_, Content>> {
-        let Some(error) = &self.error else { return self.content.iter().map(Cow::Borrowed).collect() };
-        let message = Cow::Owned(Content::Text(error.message()));
+        let message = self.error.as_ref().map(|error| Cow::Owned(Content::Text(error.message())));
+        message.into_iter().chain(self.output_blocks().iter().map(Cow::Borrowed)).collect()
+    }
+
+    /// The blocks that the model reads besides the error's message.
+    pub(crate) fn output_blocks(&self) -> &[Content] {
         // A tool that reports a failure itself does so in its blocks; the message is their text.
-        let rest: &[Content] = if error.kind().is_in_the_tools_words() { &[] } else { &self.content };
-        std::iter::once(message).chain(rest.iter().map(Cow::Borrowed)).collect()
+        let is_told = self.error.as_ref().is_some_and(|error| error.kind().is_in_the_tools_words());
+        if is_told { &[] } else { &self.content }
     }
 }
 

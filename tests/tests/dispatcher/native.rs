@@ -143,6 +143,50 @@ fn its_context_has_the_call_the_session_the_turn_the_workspace_and_a_log() {
 }
 
 #[test]
+fn its_files_are_those_of_the_workspace_and_no_others() {
+    let stage = stage();
+    stage.world.file("old.txt", "a b").link("out", "@/secret.txt");
+    let before = stage.world.outside();
+    let works = Native::new("works", |_, context| {
+        let (files, inside) = (context.files(), context.workspace().root().join("old.txt"));
+        assert_eq!(files.read("old.txt")?, "a b");
+        assert_eq!(files.read(inside.to_str().unwrap())?, "a b", "absolute, and inside");
+        assert_eq!(files.read_bytes("./x/../old.txt")?, b"a b");
+        files.write("sub/new.txt", "one\n")?;
+        files.write_bytes("bytes", &[0, 159])?;
+        files.append("sub/new.txt", "two\n")?;
+        assert!(files.exists("sub/new.txt")? && !files.exists("missing")?);
+        files.patch("old.txt", "b", "c")?;
+        files.delete("bytes")?;
+        Ok(ToolOutput::text(files.list(".")?.join(" ")))
+    });
+    let leaves = Native::new("leaves", |input, context| {
+        let (files, path) = (context.files(), input["path"].as_str().unwrap_or_default());
+        let refused = |outcome: Result<(), palisade::workspace::FileError>| {
+            assert!(matches!(outcome, Err(palisade::workspace::FileError::Escapes { .. })), "{path}: {outcome:?}");
+        };
+        refused(files.read_bytes(path).map(drop));
+        refused(files.write(path, "x"));
+        refused(files.append(path, "x"));
+        refused(files.patch(path, "a", "b"));
+        refused(files.exists(path).map(drop));
+        Err(files.read(path).unwrap_err().into())
+    });
+    for tool in [works, leaves] {
+        stage.host.registry().register(tool.factory()).unwrap();
+    }
+    let result = block_on(stage.host.call("works", "{}", json!({})));
+    assert!(result.is_success(), "{result}");
+    assert_eq!(stage.world.read("sub/new.txt").as_deref(), Some("one\ntwo\n"));
+    assert_eq!((stage.world.read("old.txt").as_deref(), stage.world.read("bytes")), (Some("a c"), None));
+    for path in ["../secret.txt", "/etc/passwd", "out", "sub/../../secret.txt"] {
+        let result = block_on(stage.host.call("leaves", json!({"path": path}), json!({})));
+        assert_eq!(class(&result), "permission_denied", "{path}: {result}");
+    }
+    assert_eq!(stage.world.outside(), before);
+}
+
+#[test]
 fn one_comes_after_the_shipped_tools_and_before_those_of_files() {
     let taken = Stage::new(&[], |builder| builder.tool(echo("of_none")).tool(echo("mine")));
     let names = taken.host.registry().tool_names();

@@ -164,6 +164,34 @@ fn cancellation_honors_cancel_event() {
 }
 
 #[test]
+fn shell_cancellation_via_sigterm_sigkill() {
+    let stage = Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Execute)));
+    let session = stage.session();
+    // One goes at SIGTERM, and says so; the other does not, and is killed 5 s later.
+    let polite = "trap 'echo told to go; exit 9' TERM; echo begun; while :; do sleep 0.01; done";
+    let deaf = "trap '' TERM; echo begun; while :; do sleep 0.01; done";
+    for (id, command, signal, at_least, said) in [
+        ("polite", polite, None, Duration::ZERO, "told to go"),
+        ("deaf", deaf, Some(9), Duration::from_secs(5), "begun"),
+    ] {
+        let (result, took) = block_on(async {
+            let call = stage.begin(&session, Call::new("shell", json!({"command": command})).with_id(id));
+            let begun =
+                |event: &Event| matches!(event, Event::OutputDelta(subject, _) if subject.call_id.as_str() == id);
+            stage.recorder.until(|events| events.iter().any(begun)).await;
+            let begun = std::time::Instant::now();
+            assert!(session.cancel(&CallId::new(id)));
+            (call.await.unwrap(), begun.elapsed())
+        });
+        assert_eq!(class(&result), "cancelled", "{id}");
+        assert!(took >= at_least && took < at_least + Duration::from_secs(4), "{id}: {took:?}");
+        assert_eq!(result.metadata()["signal"], json!(signal), "{id}: {:?}", result.metadata());
+        assert!(result.content()[0].as_text().contains(said), "{id}: {:?}", result.content());
+        stage.ended_once(id);
+    }
+}
+
+#[test]
 fn tool_exception_wrapping() {
     let stage = stage();
     stage.host.registry().register(Native::new("panics", |_, _| panic!("the developer's secret")).factory()).unwrap();

@@ -88,7 +88,7 @@ fn a_directory_that_is_not_there_is_an_error_that_names_it() {
     let missing = world.outer().join("no-such-directory");
     let builder = Host::builder().shipped(Shipped::LeftOut).cache(CacheMode::Directory(cache()));
     let error = builder.plugins(&missing).build().err();
-    assert!(matches!(error, Some(BuildError::Directory(_))), "{error:?}");
+    assert!(matches!(error, Some(BuildError::Load(palisade::plugins::LoadError::Directory(_)))), "{error:?}");
     Program::new(&world)
         .args(["list", "--plugins"])
         .args([missing])

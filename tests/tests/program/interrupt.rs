@@ -60,16 +60,22 @@ fn interrupted(guest: Guest, tool: &str) {
 /// Waits until the guest says that it has started, on standard error.
 #[track_caller]
 fn has_started(child: &mut Child) {
+    says(child, "started");
+}
+
+/// Waits until standard error says this.
+#[track_caller]
+pub(crate) fn says(child: &mut Child, text: &str) {
     let stderr = child.stderr.as_mut().expect("standard error is a pipe");
     let (mut seen, mut byte) = (Vec::new(), [0]);
-    while !seen.ends_with(b"started") {
+    while !seen.ends_with(text.as_bytes()) {
         assert_eq!(stderr.read(&mut byte).ok(), Some(1), "it never starts: {}", String::from_utf8_lossy(&seen));
         seen.extend(byte);
     }
 }
 
 #[track_caller]
-fn interrupt(child: &Child) {
+pub(crate) fn interrupt(child: &Child) {
     let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("it has an id");
     kill_process(process, Signal::INT).expect("it can be interrupted");
 }

@@ -67,6 +67,21 @@ fn confirmation_timeout() {
 }
 
 #[test]
+fn shell_cancellation_via_sigterm_sigkill() {
+    let world = World::new();
+    let input = serde_json::json!({"command": "trap '' TERM; echo begun; while :; do sleep 0.01; done"}).to_string();
+    let words = ["call", "shell", &input, "--allow", "execute", "--json", "--verbose"];
+    let mut child = program(&world, &words).stdout(std::process::Stdio::piped()).start();
+    crate::interrupt::says(&mut child, "begun");
+    let begun = std::time::Instant::now();
+    crate::interrupt::interrupt(&child);
+    let result = finish(child).left_with(130).json();
+    assert!(begun.elapsed() >= std::time::Duration::from_secs(5), "SIGKILL comes 5 s after SIGTERM");
+    assert_eq!((&result["error"]["class"], &result["metadata"]["signal"]), (&"cancelled".into(), &9.into()));
+    assert!(result["content"][0]["text"].as_str().unwrap().contains("begun"), "{result}");
+}
+
+#[test]
 fn workspace_scoped_file_api_enforcement() {
     let world = World::new();
     for command in ["cat ../secret.txt", "cat /etc/shadow", "echo x > ../new.txt"] {

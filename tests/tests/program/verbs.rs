@@ -6,8 +6,17 @@ use serde_json::{Value, json};
 use std::fs;
 
 /// The tools that come with the host, in the order of their plugins.
-const SHIPPED: [&str; 8] =
-    ["calculate", "read_file", "list_dir", "write_file", "patch_file", "delete_file", "find_files", "search_files"];
+const SHIPPED: [&str; 9] = [
+    "calculate",
+    "read_file",
+    "list_dir",
+    "write_file",
+    "patch_file",
+    "delete_file",
+    "find_files",
+    "search_files",
+    "shell",
+];
 
 fn names(listed: &Value) -> Vec<&str> {
     listed["tools"].as_array().expect("a list").iter().filter_map(|tool| tool["name"].as_str()).collect()

@@ -7,7 +7,7 @@ use palisade_tests::{Case, Plugins, World, guest};
 use serde_json::{Value, json};
 
 /// Each tool with its class, and an input that suits it.
-fn tools() -> [(&'static str, SideEffects, Value); 8] {
+fn tools() -> [(&'static str, SideEffects, Value); 9] {
     [
         ("calculate", SideEffects::None, json!({"expression": "1"})),
         ("read_file", SideEffects::Read, json!({"path": "f"})),
@@ -17,6 +17,7 @@ fn tools() -> [(&'static str, SideEffects, Value); 8] {
         ("delete_file", SideEffects::Write, json!({"path": "f"})),
         ("find_files", SideEffects::Read, json!({"pattern": "*"})),
         ("search_files", SideEffects::Read, json!({"pattern": "old"})),
+        ("shell", SideEffects::Execute, json!({"command": "cat f"})),
     ]
 }
 
@@ -25,7 +26,7 @@ fn host(world: &World) -> Host {
 }
 
 #[test]
-fn there_are_eight_of_the_documented_classes() {
+fn there_are_nine_of_the_documented_classes() {
     let world = World::new();
     let host = host(&world);
     assert!(host.rejected().is_empty());

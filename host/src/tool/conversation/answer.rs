@@ -43,21 +43,19 @@ impl<'a> Answer<'a> {
         accepted: &'static [&'static str],
         left_out: &mut Vec<LeftOut>,
     ) -> Self {
-        if let Some(error) = result.error() {
-            let said = Part::Text(format!("{}: {}", error.class(), error.message()).into());
-            return Self { tool_use, failed: true, parts: vec![said], value: None };
-        }
         let mut leave_out = |what: String| {
             let said = format!("[{what}, left out]");
             left_out.push(LeftOut { call_id: tool_use.call_id.clone(), tool: tool_use.name.clone(), what });
             Part::Text(said.into())
         };
-        let parts = result.content().iter().map(|block| part(block, accepted).unwrap_or_else(&mut leave_out)).collect();
+        let error = result.error().map(|error| Part::Text(format!("{}: {}", error.class(), error.message()).into()));
+        let blocks = result.output_blocks().iter().map(|block| part(block, accepted).unwrap_or_else(&mut leave_out));
+        let parts: Vec<_> = error.into_iter().chain(blocks).collect();
         let value = match result.content() {
-            [Content::Json(value)] => Some(value),
+            [Content::Json(value)] if result.is_success() => Some(value),
             _ => None,
         };
-        Self { tool_use, failed: false, parts, value }
+        Self { tool_use, failed: result.is_failure(), parts, value }
     }
 
     /// The text of all parts, a line break between them.
