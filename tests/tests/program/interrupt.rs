@@ -60,15 +60,9 @@ fn interrupted(guest: Guest, tool: &str) {
 /// Waits until the guest says that it has started, on standard error.
 #[track_caller]
 fn has_started(child: &mut Child) {
-    says(child, "started");
-}
-
-/// Waits until standard error says this.
-#[track_caller]
-pub(crate) fn says(child: &mut Child, text: &str) {
     let stderr = child.stderr.as_mut().expect("standard error is a pipe");
     let (mut seen, mut byte) = (Vec::new(), [0]);
-    while !seen.ends_with(text.as_bytes()) {
+    while !seen.ends_with(b"started") {
         assert_eq!(stderr.read(&mut byte).ok(), Some(1), "it never starts: {}", String::from_utf8_lossy(&seen));
         seen.extend(byte);
     }

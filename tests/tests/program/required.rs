@@ -69,10 +69,15 @@ fn confirmation_timeout() {
 #[test]
 fn shell_cancellation_via_sigterm_sigkill() {
     let world = World::new();
-    let input = serde_json::json!({"command": "trap '' TERM; echo begun; while :; do sleep 0.01; done"}).to_string();
-    let words = ["call", "shell", &input, "--allow", "execute", "--json", "--verbose"];
-    let mut child = program(&world, &words).stdout(std::process::Stdio::piped()).start();
-    crate::interrupt::says(&mut child, "begun");
+    let input = serde_json::json!({"command": "trap '' TERM; echo begun; touch begun; while :; do sleep 0.01; done"})
+        .to_string();
+    let words = ["call", "shell", &input, "--allow", "execute", "--json"];
+    let child = program(&world, &words).stdout(std::process::Stdio::piped()).start();
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while world.read("begun").is_none() {
+        assert!(std::time::Instant::now() < patience, "the command never begins");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     let begun = std::time::Instant::now();
     crate::interrupt::interrupt(&child);
     let result = finish(child).left_with(130).json();
