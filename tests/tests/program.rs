@@ -1,4 +1,5 @@
 //! The promise of the program: what it prints where, what it leaves with, and whom it asks.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "program/call.rs"]
 mod call;

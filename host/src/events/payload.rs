@@ -1,6 +1,7 @@
 //! The form in which events leave the process: one JSON object, the same keys first in each.
 
 use super::{Envelope, Event, PluginFacts, VERSION};
+use crate::tool::SideEffects;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 
@@ -74,7 +75,7 @@ impl Serialize for Envelope {
             turn_id: subject.and_then(|subject| subject.turn_id.as_deref()),
             tool_use_id: subject.map(|subject| subject.call_id.as_str()),
             tool_name: subject.map(|subject| &*subject.tool),
-            side_effects: subject.and_then(|subject| subject.side_effects).map(|class| class.as_str()),
+            side_effects: subject.and_then(|subject| subject.side_effects).map(SideEffects::as_str),
             payload: payload(&self.event),
         };
         line.serialize(serializer)

@@ -36,7 +36,7 @@ fn a_question_carries_what_one_needs_to_decide() {
         assert_eq!(question.projected_modifications, ["note.txt"], "as the call would find it");
         assert!(question.input_summary.contains("characters …") && question.input_summary.len() < 1000);
         assert_eq!(question.valid_for, Duration::from_secs(300));
-        assert_eq!(question.digest, stage.host.plugins().iter().find(|p| p.name() == "files").map(|p| p.digest()));
+        assert_eq!(question.digest, stage.host.plugins().iter().find(|p| p.name() == "files").map(palisade::plugins::Plugin::digest));
         stage.desk.answer(&question.id, Answer::Deny).unwrap();
         let _ = waiting.await;
     });
