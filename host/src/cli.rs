@@ -17,6 +17,7 @@ mod output;
 mod policy;
 mod prompt;
 mod running;
+mod signals;
 mod style;
 
 use args::{Args, Verb};

@@ -7,6 +7,7 @@ mod native;
 mod question;
 mod queue;
 mod run;
+mod summary;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -16,12 +17,12 @@ pub(crate) use question::CONFIRMATION_TIMEOUT;
 pub use transcript::Transcript;
 
 use crate::confirm::Confirmer;
-use crate::events::{CallSink, Event, Events, Subject};
+use crate::events::{CallSink, Events, Subject};
 use crate::execution::{Caller, ToolContext};
 use crate::policy::Decision;
 use crate::registry::{Registered, Registry};
 use crate::sandbox::{Limits, limits};
-use crate::session::{Session, Slots};
+use crate::session::Session;
 use crate::tool::error::named;
 use crate::tool::{Call, ErrorKind, ExecutionKind, PermissionReason, SideEffects, ToolResult};
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use terminal::Terminal;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -57,7 +59,7 @@ pub struct Foreseen {
 struct Road<'a> {
     dispatcher: &'a Dispatcher,
     session: &'a Session,
-    slots: &'a Slots,
+    message: Option<&'a Semaphore>,
     sink: &'a Arc<CallSink>,
     tool: Arc<Registered>,
     cancel: &'a CancellationToken,
@@ -68,7 +70,7 @@ impl Dispatcher {
     ///
     /// The call runs inside this future, on the caller's own thread. Dropping the future ends the call.
     pub async fn dispatch(&self, session: &Session, call: Call) -> ToolResult {
-        self.pass(session, call, session.slots()).await
+        self.pass(session, call, None).await
     }
 
     /// What would happen to a call, without running anything or asking anybody.
@@ -84,7 +86,7 @@ impl Dispatcher {
         Ok(Foreseen { tool, decision, changes })
     }
 
-    async fn pass(&self, session: &Session, call: Call, slots: &Slots) -> ToolResult {
+    async fn pass(&self, session: &Session, call: Call, message: Option<&Semaphore>) -> ToolResult {
         let registered = self.registry.get(&call.tool);
         let class = registered.as_ref().ok().map(|tool| tool.definition().side_effects());
         let terminal = Terminal::new(Arc::new(CallSink::new(self.events.clone(), subject(session, &call, class))));
@@ -96,7 +98,7 @@ impl Dispatcher {
             Ok(_) if tokio::runtime::Handle::try_current().is_err() => (Err(no_runtime()), None),
             Ok(tool) => {
                 let (sink, cancel) = (terminal.sink(), flight.cancellation());
-                let road = Road { dispatcher: self, session, slots, sink, tool: tool.clone(), cancel };
+                let road = Road { dispatcher: self, session, message, sink, tool: tool.clone(), cancel };
                 (road.travel(call).instrument(span.clone()).await, Some(tool))
             }
         };
@@ -142,7 +144,7 @@ impl Road<'_> {
         let approval = approve::approve(self, input).await?;
         let _place = queue::admit(self).await?;
         approval.still_stands()?;
-        self.sink.tell(Event::Called);
+        self.sink.tell_start();
         let session_id = self.session.id().cloned();
         let caller = Caller { call_id: id.clone(), session_id, turn_id, context, metadata };
         let time = self.dispatcher.time_limit(&self.tool, timeout);

@@ -152,6 +152,12 @@ impl Event {
         }
     }
 
+    /// Whether there may be any number of it in one call. Where not everything finds a place, these are left out first.
+    #[must_use]
+    pub fn is_chatter(&self) -> bool {
+        matches!(self, Self::OutputDelta(..) | Self::Progress(..) | Self::Log(..))
+    }
+
     /// Whether it ends its call.
     #[must_use]
     pub fn is_terminal(&self) -> bool {

@@ -6,6 +6,7 @@ mod slots;
 
 pub use builder::{Advertised, SessionBuilder};
 pub(crate) use flights::InFlight;
+use slots::Cap;
 pub(crate) use slots::{Admission, Slots};
 
 use crate::policy::Policy;

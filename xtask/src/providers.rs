@@ -92,7 +92,9 @@ fn python() -> Command {
 /// The program, as it is now.
 fn build(place: &Place) -> anyhow::Result<PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--locked", "--release", "--package", "palisade", "--bin", "palisade", "--target-dir"]).arg(&place.target);
+    cargo
+        .args(["build", "--locked", "--release", "--package", "palisade", "--bin", "palisade", "--target-dir"])
+        .arg(&place.target);
     let status = cargo.current_dir(&place.root).status().context("building palisade")?;
     ensure!(status.success(), "palisade does not build");
     Ok(place.target.join("release").join(format!("palisade{}", std::env::consts::EXE_SUFFIX)))

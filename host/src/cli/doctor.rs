@@ -5,8 +5,10 @@ use super::exit::{Exit, Failure};
 use super::{open, output};
 use crate::host::CacheMode;
 use crate::sandbox::{Allocation, Cache, Sandbox};
+use crate::workspace::Workspace;
 use serde_json::{Value, json};
 use std::process::Command;
+use std::sync::Arc;
 
 /// One thing that was looked at.
 struct Check {
@@ -41,7 +43,7 @@ pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
         workspace(common),
         path_resolution(),
         page_scan(),
-        landlock(),
+        landlock(common),
         address_space(),
         toolchain(),
         target(),
@@ -94,7 +96,7 @@ fn opened(directory: &std::path::Path) -> (State, String) {
 }
 
 fn workspace(common: &Common) -> Check {
-    let (state, found) = match crate::workspace::Workspace::open(&common.workspace) {
+    let (state, found) = match Workspace::open(&common.workspace) {
         Ok(workspace) => (State::Good, workspace.root().display().to_string()),
         Err(error) => (State::Bad, error.to_string()),
     };
@@ -146,30 +148,20 @@ fn page_scan() -> Check {
     Check { name: "page scan", state: State::Good, found: "not used on this system".to_owned(), advice: "" }
 }
 
-#[cfg(target_os = "linux")]
-fn landlock() -> Check {
-    let modules = std::fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
-    let (state, found) = if modules.contains("landlock") {
-        (State::Good, "there".to_owned())
-    } else {
-        (State::Fair, "not found".to_owned())
+#[cfg(unix)]
+fn landlock(common: &Common) -> Check {
+    let probe = Workspace::open(&common.workspace).map_err(|error| error.to_string());
+    let probe = probe.and_then(|ws| crate::native::shell::landlock(&Arc::new(ws)).map_err(|error| error.to_string()));
+    let (state, found) = match probe {
+        Ok(abi) => (State::Good, format!("version {abi}")),
+        Err(reason) => (State::Fair, reason),
     };
-    Check {
-        name: "landlock",
-        state,
-        found,
-        advice: "tools that run programs will be refused without it; boot with `lsm=landlock,…`",
-    }
+    Check { name: "landlock", state, found, advice: "`shell` is refused without it; boot with `lsm=landlock,…`" }
 }
 
-#[cfg(not(target_os = "linux"))]
-fn landlock() -> Check {
-    Check {
-        name: "landlock",
-        state: State::Fair,
-        found: "not on this system".to_owned(),
-        advice: "tools that run programs will be refused",
-    }
+#[cfg(not(unix))]
+fn landlock(_: &Common) -> Check {
+    Check { name: "landlock", state: State::Fair, found: "not on this system".to_owned(), advice: "`shell` is refused" }
 }
 
 #[cfg(unix)]

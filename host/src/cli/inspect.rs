@@ -119,7 +119,9 @@ fn holds(class: SideEffects) -> &'static str {
         SideEffects::None => "no files, no network, no environment",
         SideEffects::Read => "the workspace, read-only; no network, no environment",
         SideEffects::Write => "the workspace, read-write; no network, no environment",
-        SideEffects::Execute => "the workspace, read-write; no network, no environment, no way to run programs yet",
+        SideEffects::Execute => {
+            "the workspace, read-write; no network, no environment; of plugins no programs, of `shell` those that the kernel confines"
+        }
         SideEffects::Network => "no files, no network yet, no environment",
     }
 }

@@ -5,11 +5,15 @@ use crate::execution::Severity;
 use crate::plugins::{LoadObserver, LoadStep};
 use crate::tool::text::{elided, visible};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A wait shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_millis(300);
+/// Lines that wait while a person is asked; beyond them, the newest are not shown.
+const MAX_HELD: usize = 1_000;
+/// The longest message of a log that is shown, in characters.
+const MAX_LINE: usize = 4_096;
 
 /// The bar over compiling plugins.
 pub(super) struct Loading;
@@ -44,10 +48,26 @@ pub(super) enum Detail {
     Verbose,
 }
 
-/// Shows a running tool.
+/// Shows a running tool. While a person is asked something, nothing is shown that a tool says: it could speak in the name of the question.
 pub(super) struct Watching {
     bar: ProgressBar,
     detail: Detail,
+    held: Mutex<Held>,
+}
+
+/// What waits until nobody is asked any more.
+#[derive(Default)]
+struct Held {
+    questions: usize,
+    lines: Vec<Line>,
+}
+
+/// A line for a person.
+enum Line {
+    /// Of a tool's output.
+    Output(String),
+    /// Of its log.
+    Log(String),
 }
 
 impl Watching {
@@ -56,31 +76,81 @@ impl Watching {
         if let Ok(style) = ProgressStyle::with_template("{msg}") {
             bar.set_style(style);
         }
-        Self { bar, detail }
+        Self { bar, detail, held: Mutex::default() }
     }
 
-    fn line(&self, text: &str) {
-        text.lines().for_each(|line| self.bar.println(visible(line)));
+    fn say(&self, line: Line) {
+        let mut held = self.held();
+        if held.questions == 0 {
+            self.show(line);
+        } else if held.lines.len() < MAX_HELD {
+            held.lines.push(line);
+        }
+    }
+
+    fn show(&self, line: Line) {
+        match line {
+            Line::Output(text) => self.bar.println(text),
+            Line::Log(text) => self.bar.suspend(|| super::output::note(&text)),
+        }
+    }
+
+    fn asks(&self) {
+        self.held().questions += 1;
+        // The bar would be drawn over the question.
+        self.bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+
+    fn asks_no_more(&self) {
+        let mut held = self.held();
+        held.questions = held.questions.saturating_sub(1);
+        if held.questions == 0 {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            std::mem::take(&mut held.lines).into_iter().for_each(|line| self.show(line));
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Subscriber for Watching {
     fn receive(&self, event: &Envelope) {
         match &event.event {
-            Event::OutputDelta(_, chunk) => self.line(chunk),
+            Event::OutputDelta(_, chunk) => chunk.lines().for_each(|line| self.say(Line::Output(visible(line)))),
             Event::Progress(_, progress) => {
                 let of = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
                 let message = progress.message.as_deref().map(|text| elided(text, 60)).unwrap_or_default();
                 self.bar.set_message(format!("{}{of} {message}", progress.done));
             }
             Event::Log(_, severity, message) if self.detail == Detail::Verbose || *severity >= Severity::Warn => {
-                self.bar.suspend(|| super::output::note(&format!("{}: {message}", severity.as_str())));
+                // On one line, behind its level: what a tool logs is not the program's own word.
+                self.say(Line::Log(format!("{}: {}", severity.as_str(), elided(message, MAX_LINE))));
             }
-            // The bar would be drawn over the question.
-            Event::ConfirmationRequested(..) => self.bar.set_draw_target(ProgressDrawTarget::hidden()),
-            Event::ConfirmationResolved(..) => self.bar.set_draw_target(ProgressDrawTarget::stderr()),
+            Event::ConfirmationRequested(..) => self.asks(),
+            Event::ConfirmationResolved(..) => self.asks_no_more(),
             event if event.is_terminal() => self.bar.finish_and_clear(),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_tool_says_waits_until_nobody_is_asked_any_more() {
+        let watching = Watching::new(Detail::Usual);
+        let waiting = || watching.held().lines.len();
+        watching.asks();
+        watching.asks();
+        (0..2 * MAX_HELD).for_each(|_| watching.say(Line::Output("Allow this call?".to_owned())));
+        assert_eq!(waiting(), MAX_HELD);
+        watching.asks_no_more();
+        assert_eq!(waiting(), MAX_HELD, "another question still stands");
+        watching.asks_no_more();
+        assert_eq!(waiting(), 0);
     }
 }

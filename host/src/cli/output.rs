@@ -1,9 +1,12 @@
 //! Writing to standard output, where every failure counts.
 
 use super::exit::Failure;
-use crate::tool::text::visible;
+use crate::tool::text::{elided, visible};
 use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write as _};
+
+/// How much of a label is shown, in characters: it may hold a name that a model made up.
+const MAX_LABEL: usize = 160;
 
 /// Prints lines of text.
 pub(super) fn text(text: &str) -> Result<(), Failure> {
@@ -36,7 +39,8 @@ pub(super) fn note(line: &str) {
 
 /// As [`note`], behind a label that stands out.
 pub(super) fn problem(label: &str, line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{} {}", super::style::error(label), visible(line));
+    let label = super::style::error(&elided(label, MAX_LABEL));
+    let _ = writeln!(io::stderr().lock(), "{label} {}", visible(line));
 }
 
 /// Lines up columns; the last one is as wide as it is.

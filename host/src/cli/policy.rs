@@ -6,6 +6,7 @@ use super::{input, open, output};
 use crate::config::{Origin, Settings};
 use crate::policy::{Decision, Mode, Policy, Rule};
 use crate::tool::json::JsonBounds;
+use crate::tool::text::{elided, visible};
 use crate::tool::{Call, Definition, ToolError};
 use serde_json::{Value, json};
 
@@ -43,7 +44,11 @@ fn refused(error: &ToolError, args: &Explain) -> Result<Exit, Failure> {
     if args.json {
         output::json(&json!({"tool": args.tool, "outcome": "refused", "error": error.to_json()}))?;
     } else {
-        output::text(&format!("{} would be refused before the policy is asked: {}\n", args.tool, error.message()))?;
+        output::text(&format!(
+            "{} would be refused before the policy is asked: {}\n",
+            elided(&args.tool, 64),
+            visible(&error.message())
+        ))?;
     }
     Ok(error.class().into())
 }
@@ -111,7 +116,7 @@ impl Explained<'_> {
     fn changes(&self) -> String {
         match self.changes {
             [] => "nothing that its input names".to_owned(),
-            paths => paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", "),
+            paths => paths.iter().map(|path| format!("`{}`", elided(path, 160))).collect::<Vec<_>>().join(", "),
         }
     }
 }

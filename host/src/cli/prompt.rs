@@ -5,7 +5,7 @@ use crate::execution::BoxFuture;
 use crate::tool::text::elided;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::oneshot::{Sender, channel};
 
 /// How many paths a question lists, and how much of each it shows, in characters.
@@ -126,7 +126,9 @@ fn question(request: &ConfirmationRequest) -> String {
     if let Some(digest) = &request.digest {
         text.push_str(&format!("  plugin: {digest}\n"));
     }
-    let time = humantime::format_duration(Duration::from_secs(request.valid_for.as_secs().max(1)));
+    // Others may have been asked before, while this one waited.
+    let left = request.expires.duration_since(SystemTime::now()).unwrap_or_default();
+    let time = humantime::format_duration(Duration::from_secs(left.as_secs().max(1)));
     text.push_str(&format!(
         "  without an answer it is refused after {time}; `a` allows this tool until palisade ends\n"
     ));

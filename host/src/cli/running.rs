@@ -4,10 +4,12 @@ use super::args::{Common, Running};
 use super::exit::{Exit, Failure};
 use super::live::{Detail, Watching};
 use super::prompt::Terminal;
+use super::signals::Signals;
 use super::{open, output};
 use crate::events::JsonLines;
 use crate::host::Host;
 use crate::policy::Policy;
+use crate::workspace::Workspace;
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
@@ -31,7 +33,7 @@ impl Tools {
             .allow
             .iter()
             .fold(settings.policy(&common.workspace), |policy, class| Policy::allowing(policy, *class));
-        let events = args.events.as_deref().map(lines).transpose()?;
+        let events = args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?;
         let mut builder = open::builder(common, &settings).policy(policy).confirmer(Arc::new(Terminal::default()));
         if let Some(lines) = &events {
             builder = builder.subscriber(lines.clone());
@@ -43,27 +45,17 @@ impl Tools {
         Ok(Self { host: builder.build()?, events })
     }
 
-    /// Runs work on a runtime of its own. The token is cancelled at Ctrl-C.
+    /// Runs work on a runtime of its own. The token is cancelled by Ctrl-C, by a request to end, and when the terminal goes away.
     pub(super) fn run<T>(&self, work: impl AsyncFnOnce(&Host, CancellationToken) -> T) -> Result<T, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime =
             runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
-        let interrupted = CancellationToken::new();
-        let done: io::Result<T> = runtime.block_on(async {
-            survive_file_limits();
-            // Installed before the call begins: without it, the signal would end the program and nobody would learn how the call ended.
-            let mut interrupts = interrupts()?;
-            let token = interrupted.clone();
-            tokio::spawn(async move {
-                if interrupts.recv().await.is_some() {
-                    token.cancel();
-                }
-            });
-            Ok(work(&self.host, interrupted).await)
-        });
+        let signals = Signals::watch()?;
+        let done = runtime.block_on(work(&self.host, signals.told.clone()));
+        signals.work_is_done();
         runtime.shutdown_background();
         self.finish_events();
-        Ok(done?)
+        Ok(done)
     }
 
     /// Events that could not be written are no reason to lose the result; they are worth a word.
@@ -74,23 +66,34 @@ impl Tools {
     }
 }
 
-fn lines(path: &Path) -> Result<Arc<JsonLines>, Failure> {
+fn lines(path: &Path, workspace: &Path) -> Result<Arc<JsonLines>, Failure> {
     let failure = |error| Failure::usage(format!("cannot write the events to `{}`: {error}", path.display()));
-    create(path).and_then(JsonLines::new).map_err(failure)
+    // What else is wrong is told before the file loses what it held.
+    Workspace::open(workspace).map_err(Failure::usage)?;
+    refuse_planted(path, workspace).and_then(|()| create(path)).and_then(JsonLines::new).map_err(failure)
 }
 
-/// Opens a file that may be a pipe. Never waits: a pipe that nobody reads is refused.
+/// Whoever fills a workspace could put a link there that leads the events over another file.
+fn refuse_planted(path: &Path, workspace: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_inside = folder.canonicalize()?.starts_with(workspace.canonicalize()?);
+    if is_inside && path.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
+        return Err(io::Error::other("it is a symbolic link in the workspace, which is not followed here"));
+    }
+    Ok(())
+}
+
+/// Opens a file that may be a pipe. Never waits: a pipe that nobody reads is refused. Appending, so that nobody who shortens it meanwhile leaves a gap in it.
 #[cfg(unix)]
 fn create(path: &Path) -> io::Result<File> {
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut options = File::options();
-    let file = options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(path)?;
+    options.append(true).create(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
     // From here on the thread that writes may wait; it is its own.
     fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     Ok(file)
@@ -100,26 +103,3 @@ fn create(path: &Path) -> io::Result<File> {
 fn create(path: &Path) -> io::Result<File> {
     File::create(path)
 }
-
-#[cfg(unix)]
-fn interrupts() -> io::Result<tokio::signal::unix::Signal> {
-    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
-}
-
-#[cfg(windows)]
-fn interrupts() -> io::Result<tokio::signal::windows::CtrlC> {
-    tokio::signal::windows::ctrl_c()
-}
-
-/// Where files may not grow any further (`ulimit -f`), a write is to fail like any other: without a handler the signal would end the program.
-#[cfg(unix)]
-fn survive_file_limits() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let number = rustix::process::Signal::XFSZ.as_raw();
-    if let Err(error) = signal(SignalKind::from_raw(number)) {
-        tracing::warn!("a limit on file sizes will end the program: {error}");
-    }
-}
-
-#[cfg(not(unix))]
-fn survive_file_limits() {}

@@ -222,7 +222,13 @@ fn tool_mode(tool: &str, text: &str) -> Result<(String, Mode), String> {
 
 fn trusted(raw: &RawTrusted) -> Result<Trusted, String> {
     let overrides = modes("trusted", [&raw.none, &raw.read, &raw.write, &raw.execute, &raw.network])?;
-    Ok(Trusted { workspace: expand(&raw.workspace), overrides })
+    let workspace = expand(&raw.workspace);
+    // A relative one would be wherever the program happens to be started.
+    if workspace.is_absolute() {
+        Ok(Trusted { workspace, overrides })
+    } else {
+        Err(format!("`trusted.workspace` is `{}`; write the whole path, from `/` or `~/` on", raw.workspace))
+    }
 }
 
 /// Parses a duration such as `30s`, `5m` or `500ms`.
@@ -339,6 +345,7 @@ mod tests {
             ("[limits.tool_concurrency]\nshell = 0", "`limits.tool_concurrency.shell` is 0; 1 to 256"),
             ("[limits.tool_timeout]\nshell = \"1h\"", "600s"),
             ("[limits.tool_timeout]\nShell = \"1m\"", "`shell`"),
+            ("[[trusted]]\nworkspace = \".\"", "the whole path"),
             ("[confirm]\nwrite = \"maybe\"", "auto, prompt, prompt_once and deny"),
             ("[confirm.tools]\nRead-File = \"auto\"", "`read_file`"),
         ] {

@@ -157,10 +157,16 @@ impl Settings {
         let classes = self.classes.iter().map(|(class, mode)| (*class, mode.value));
         let policy = classes.fold(Policy::default(), |policy, (class, mode)| policy.with_class(class, mode));
         let policy = self.tools.iter().fold(policy, |policy, (tool, mode)| policy.with_tool(tool, mode.value));
-        match self.trusted.iter().find(|trusted| is_same(&trusted.workspace, workspace)) {
-            Some(trusted) => policy.trusting(trusted.overrides.iter().map(|(class, mode)| (*class, *mode))),
-            None => policy,
+        let mut entries = self.trusted.iter().filter(|trusted| is_same(&trusted.workspace, workspace)).peekable();
+        if entries.peek().is_none() {
+            return policy;
         }
+        // Where several entries name one workspace, the strictest counts.
+        let mut overrides: BTreeMap<SideEffects, Mode> = BTreeMap::new();
+        for (class, mode) in entries.flat_map(|trusted| &trusted.overrides) {
+            overrides.entry(*class).and_modify(|known| *known = stricter(*known, *mode)).or_insert(*mode);
+        }
+        policy.trusting(overrides)
     }
 
     fn apply(&mut self, config: FileConfig, path: &Path) {
@@ -217,7 +223,8 @@ impl Settings {
         {
             return loosens(format!("limits.tool_concurrency.{tool}"));
         }
-        if let Some((tool, _)) = project.tool_timeout.iter().find(|(tool, time)| **time > self.time_of(tool)) {
+        if let Some((tool, _)) = project.tool_timeout.iter().find(|(tool, time)| !self.is_within_time_of(tool, **time))
+        {
             return loosens(format!("limits.tool_timeout.{tool}"));
         }
         if project.shell_unconfined == Some(true) && !self.shell_unconfined.value {
@@ -236,21 +243,22 @@ impl Settings {
         self.tool_concurrency.get(tool).map_or(self.concurrency.value, |count| count.value)
     }
 
-    /// The shortest time that a tool may have, since its class is not known here.
-    fn time_of(&self, tool: &str) -> Duration {
-        let default = self.timeout.value.unwrap_or(limits::TIMEOUT);
-        self.tool_timeout.get(tool).map_or(default, |time| time.value)
+    /// A plugin's own time may be shorter than any that is known here, and a tool's time wins over it: only one that the user has set can be lowered.
+    fn is_within_time_of(&self, tool: &str, time: Duration) -> bool {
+        self.tool_timeout.get(tool).is_some_and(|set| time <= set.value)
     }
 
     /// The mode of a tool whose class is not known here: its own, or the strictest that it may have by its class.
     fn mode_of(&self, tool: &str) -> Mode {
-        let strictest = self
-            .classes
-            .values()
-            .map(|mode| mode.value)
-            .fold(Mode::Auto, |a, b| if b.is_at_least_as_strict_as(a) { b } else { a });
+        let overrides = self.trusted.iter().flat_map(|trusted| trusted.overrides.values().copied());
+        let classes = self.classes.values().map(|mode| mode.value);
+        let strictest = classes.chain(overrides).fold(Mode::Auto, stricter);
         self.tools.get(tool).map_or(strictest, |mode| mode.value)
     }
+}
+
+fn stricter(one: Mode, other: Mode) -> Mode {
+    if other.is_at_least_as_strict_as(one) { other } else { one }
 }
 
 /// Two names of one directory. What does not exist is nobody's workspace.
@@ -287,7 +295,7 @@ mod tests {
         for (project, key) in [
             ("[confirm]\nwrite = \"auto\"", "confirm.write"),
             ("[confirm.tools]\nwrite_file = \"auto\"", "confirm.tools.write_file"),
-            ("[[trusted]]\nworkspace = \".\"", "trusted"),
+            ("[[trusted]]\nworkspace = \"/x\"", "trusted"),
             ("[limits]\nmemory = \"512MiB\"", "limits.memory"),
             ("[limits]\ntimeout = \"600s\"", "limits.timeout"),
             ("[plugins]\ndirectories = [\"evil\"]", "plugins.directories"),
@@ -298,6 +306,33 @@ mod tests {
             let error = settings("", project).unwrap_err().to_string();
             assert!(error.contains(&format!("`{key}`")) && error.contains("user.toml"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_a_trusted_workspace_still_asks_about_no_project_lifts() {
+        let user = "[confirm]\nwrite = \"auto\"\nexecute = \"auto\"\nnetwork = \"auto\"\n[[trusted]]\nworkspace = \"/\"\nexecute = \"prompt\"";
+        for mode in ["auto", "prompt_once"] {
+            let error = settings(user, &format!("[confirm.tools]\nshell = \"{mode}\"")).unwrap_err().to_string();
+            assert!(error.contains("`confirm.tools.shell`"), "{error}");
+        }
+        assert!(settings(user, "[confirm.tools]\nshell = \"prompt\"").is_ok());
+    }
+
+    #[test]
+    fn of_several_entries_for_one_workspace_the_strictest_counts() {
+        let user = "[[trusted]]\nworkspace = \"/\"\n[[trusted]]\nworkspace = \"/\"\nexecute = \"deny\"\n[[trusted]]\nworkspace = \"/\"\nexecute = \"auto\"";
+        let policy = settings(user, "").unwrap().policy(Path::new("/"));
+        let tool =
+            crate::tool::Definition::new("t", "A tool.", SideEffects::Execute, serde_json::json!({"type": "object"}));
+        assert_eq!(policy.decide(&tool.unwrap()), Mode::Deny);
+    }
+
+    #[test]
+    fn a_project_lowers_the_time_of_a_tool_only_where_the_user_has_set_one() {
+        let project = "[limits.tool_timeout]\nslow = \"5s\"";
+        assert!(settings("", project).unwrap_err().to_string().contains("`limits.tool_timeout.slow`"));
+        assert!(settings("[limits.tool_timeout]\nslow = \"9s\"", project).is_ok());
+        assert!(settings("[limits.tool_timeout]\nslow = \"4s\"", project).is_err());
     }
 
     #[test]

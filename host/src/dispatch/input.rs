@@ -28,6 +28,7 @@ pub(super) fn check(
     if definition.input_schema().has_workspace_paths() {
         resolve(definition, workspace, &mut value)?;
     }
+    whole_numbers(&mut value);
     Ok(ValidInput::new(value))
 }
 
@@ -45,4 +46,36 @@ fn resolve(definition: &Definition, workspace: &Workspace, value: &mut Value) ->
 
 fn invalid(pointer: &str, reason: String) -> ErrorKind {
     ErrorKind::Validation(Violations::one(pointer, reason))
+}
+
+/// The largest whole number that a float holds exactly, and so the largest that is one number in both forms.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// JSON has one kind of number: `2.0` is the integer 2, to the schema, and then to the tool as well.
+fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            if let Some(float) = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= EXACT) {
+                #[allow(clippy::cast_possible_truncation, reason = "it is whole and in range")]
+                let whole = float as i64;
+                *value = Value::from(whole);
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(whole_numbers),
+        Value::Object(members) => members.values_mut().for_each(whole_numbers),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_whole_number_is_an_integer_in_whichever_form_it_is_written() {
+        let mut value = json!({"a": 1000.0, "b": [1e3, 0.5, -2.0, 1e300], "c": {"d": -0.0}});
+        whole_numbers(&mut value);
+        assert_eq!(value.to_string(), json!({"a": 1000, "b": [1000, 0.5, -2, 1e300], "c": {"d": 0}}).to_string());
+    }
 }

@@ -1,9 +1,8 @@
 //! The calls of one message of a model: all at once as far as the session's cap allows, their results in the order asked.
 
 use super::Dispatcher;
-use crate::session::{CONCURRENCY, Session, Slots};
+use crate::session::Session;
 use crate::tool::{Call, CallId, ErrorKind, ExecutionKind, ToolResult};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -17,14 +16,11 @@ impl Dispatcher {
             return names.iter().map(|(id, tool)| ToolResult::failure(id.clone(), tool, super::no_runtime())).collect();
         }
         // Calls outside of a session know no cap among themselves; within one message there is always one.
-        let own = (!session.slots().is_capped()).then(|| Arc::new(Slots::new(Some(CONCURRENCY), &BTreeMap::new())));
+        let message = session.slots().for_message().map(Arc::new);
         let mut tasks = JoinSet::new();
         for (place, call) in calls.into_iter().enumerate() {
-            let (dispatcher, session, own) = (self.clone(), session.clone(), own.clone());
-            tasks.spawn(async move {
-                let slots = own.as_deref().unwrap_or(session.slots());
-                (place, dispatcher.pass(&session, call, slots).await)
-            });
+            let (dispatcher, session, message) = (self.clone(), session.clone(), message.clone());
+            tasks.spawn(async move { (place, dispatcher.pass(&session, call, message.as_deref()).await) });
         }
         in_order(tasks, &names).await
     }

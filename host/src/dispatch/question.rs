@@ -1,12 +1,12 @@
 //! One question to a person: put, announced, answered once, and its end announced, whatever it is. The call's own clock does not run here.
 
+use super::summary::summary;
 use super::{Road, refused};
 use crate::confirm::{Answer, ConfirmationRequest, Decision, NobodyToAsk, RequestId};
 use crate::events::{CallSink, Event};
 use crate::execution::{BoxFuture, ValidInput};
 use crate::registry::{Origin, Registered};
 use crate::session::Allowance;
-use crate::tool::text::elided;
 use crate::tool::{Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects};
 use std::future::poll_fn;
 use std::task::Poll;
@@ -14,8 +14,6 @@ use std::time::{Duration, SystemTime};
 
 /// How long a question stands unless somebody says otherwise.
 pub(crate) const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(300);
-/// How much of an input a person is shown, in characters.
-const SUMMARY: usize = 400;
 
 /// Asks, and waits for the first answer: from whoever is asked, or by an *always* that another question got meanwhile.
 pub(super) async fn ask(
@@ -106,7 +104,7 @@ fn request(road: &Road<'_>, input: &ValidInput, stands: Duration) -> Result<Conf
         turn_id: subject.turn_id.clone(),
         tool: definition.name().to_string(),
         side_effects: definition.side_effects(),
-        input_summary: elided(input.text(), SUMMARY),
+        input_summary: summary(definition, input),
         projected_modifications: projected(definition, input),
         digest: match road.tool.origin() {
             Origin::Plugin { digest, .. } => Some(*digest),

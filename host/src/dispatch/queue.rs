@@ -4,21 +4,42 @@ use super::Road;
 use crate::sandbox::limits;
 use crate::session::Admission;
 use crate::tool::{ErrorKind, Limit};
+use tokio::sync::SemaphorePermit;
+
+/// A call's place, in the session and in its message; free again when dropped.
+pub(super) struct Place<'a> {
+    _message: Option<SemaphorePermit<'a>>,
+    _session: Admission<'a>,
+}
 
 /// A place for the call, once one is free.
-pub(super) async fn admit<'a>(road: &Road<'a>) -> Result<Admission<'a>, ErrorKind> {
-    let tool = road.tool.definition().name().as_str();
+pub(super) async fn admit<'a>(road: &Road<'a>) -> Result<Place<'a>, ErrorKind> {
     if road.cancel.is_cancelled() {
         return Err(ErrorKind::Cancelled);
-    }
-    if let Some(place) = road.slots.try_admit(tool) {
-        return Ok(place);
     }
     tokio::select! {
         biased;
         () = road.cancel.cancelled() => Err(ErrorKind::Cancelled),
-        place = tokio::time::timeout(limits::QUEUE_TIMEOUT, road.slots.admit(tool)) => place.map_err(|_| exhausted()),
+        place = wait(road) => place,
     }
+}
+
+/// A timer is made only where there is something to wait for.
+async fn wait<'a>(road: &Road<'a>) -> Result<Place<'a>, ErrorKind> {
+    let tool = road.tool.definition().name().as_str();
+    if road.message.is_none()
+        && let Some(place) = road.session.slots().try_admit(tool)
+    {
+        return Ok(Place { _message: None, _session: place });
+    }
+    let places = async {
+        let message = match road.message {
+            Some(places) => places.acquire().await.ok(),
+            None => None,
+        };
+        Place { _message: message, _session: road.session.slots().admit(tool).await }
+    };
+    tokio::time::timeout(limits::QUEUE_TIMEOUT, places).await.map_err(|_| exhausted())
 }
 
 fn exhausted() -> ErrorKind {

@@ -4,7 +4,6 @@ use crate::events::{CallSink, Completion, Event, Failure, Subject};
 use crate::tool::result::joined;
 use crate::tool::{ErrorClass, ErrorKind, ExecutionKind, ToolError, ToolResult};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Owes the call its terminal event. Dropped unpaid, it says that the call was cancelled: its caller has gone.
 pub(super) struct Terminal {
@@ -24,7 +23,7 @@ impl Terminal {
     /// Says how the call ended, and passes its result on.
     pub(super) fn finish(mut self, result: ToolResult) -> ToolResult {
         self.is_paid = true;
-        self.sink.tell(|subject| event(subject, &result));
+        self.sink.tell_end(|subject| event(subject, &result));
         result
     }
 }
@@ -32,12 +31,12 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         if !self.is_paid {
-            self.sink.tell(|subject| {
+            self.sink.tell_end(|subject| {
                 let failure = Failure {
                     class: ErrorClass::Cancelled,
                     message: "the caller has gone".to_owned(),
                     partial_output: self.sink.emitted(),
-                    duration: Duration::ZERO,
+                    duration: self.sink.elapsed(),
                 };
                 Event::Failed(subject, failure)
             });

@@ -2,7 +2,7 @@
 
 use super::{Envelope, Subscriber};
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,6 +14,7 @@ pub const WAITING_LINES: usize = 4096;
 pub struct JsonLines {
     queue: Mutex<Option<SyncSender<Envelope>>>,
     lost: AtomicU64,
+    waiting: Arc<AtomicUsize>,
     done: Mutex<Receiver<io::Result<()>>>,
 }
 
@@ -41,10 +42,12 @@ impl JsonLines {
     pub fn new(destination: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
         let (queue, lines) = sync_channel(WAITING_LINES);
         let (ended, done) = channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let taken = waiting.clone();
         std::thread::Builder::new().name("palisade-events".to_owned()).spawn(move || {
-            let _ = ended.send(write(&lines, destination));
+            let _ = ended.send(write(&lines, &taken, destination));
         })?;
-        Ok(Arc::new(Self { queue: Mutex::new(Some(queue)), lost: AtomicU64::new(0), done: Mutex::new(done) }))
+        Ok(Arc::new(Self { queue: Mutex::new(Some(queue)), lost: AtomicU64::new(0), waiting, done: Mutex::new(done) }))
     }
 
     /// Writes what still waits, for at most this long. What comes later is dropped.
@@ -68,18 +71,23 @@ impl JsonLines {
 impl Subscriber for JsonLines {
     fn receive(&self, event: &Envelope) {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(queue) = &*queue
-            && queue.try_send(event.clone()).is_err()
-        {
+        let Some(queue) = &*queue else { return };
+        // Half of the places are kept for the beginnings and ends of calls: no tool can push those out by talking.
+        let has_place = !event.event.is_chatter() || self.waiting.load(Ordering::Relaxed) < WAITING_LINES / 2;
+        if has_place && queue.try_send(event.clone()).is_ok() {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+        } else {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
 /// After the first failure the rest is taken and dropped: a full disk shall not fill the queue as well.
-fn write(lines: &Receiver<Envelope>, mut destination: impl Write) -> io::Result<()> {
+fn write(lines: &Receiver<Envelope>, waiting: &AtomicUsize, mut destination: impl Write) -> io::Result<()> {
     let mut outcome = Ok(());
     for event in lines {
+        // The count may lag behind the queue for a moment, so it never goes below nothing.
+        let _ = waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_sub(1));
         if outcome.is_ok() {
             outcome = destination.write_all(event.to_line().as_bytes());
         }

@@ -2,7 +2,10 @@
 
 use super::{Event, Events, Subject};
 use crate::execution::{Progress, Severity, Sink};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How much of an output is kept for a call that fails, in bytes: its last part, which says what the tool was doing.
 const KEPT: usize = 64 << 10;
@@ -12,16 +15,38 @@ pub(crate) struct CallSink {
     events: Events,
     subject: Subject,
     tail: Mutex<String>,
+    started: OnceLock<Instant>,
+    has_ended: AtomicBool,
 }
 
 impl CallSink {
     pub(crate) fn new(events: Events, subject: Subject) -> Self {
-        Self { events, subject, tail: Mutex::default() }
+        Self { events, subject, tail: Mutex::default(), started: OnceLock::new(), has_ended: AtomicBool::new(false) }
     }
 
-    /// Builds and sends an event about this call if anybody listens.
+    /// Builds and sends an event about this call if anybody listens. Nothing comes after the call's end: a tool that still cleans up talks to nobody.
     pub(crate) fn tell(&self, event: impl FnOnce(Subject) -> Event) {
-        self.events.emit(|| event(self.subject.clone()));
+        if !self.has_ended.load(Ordering::Acquire) {
+            self.events.emit(|| event(self.subject.clone()));
+        }
+    }
+
+    /// Says that the tool is about to run.
+    pub(crate) fn tell_start(&self) {
+        let _ = self.started.set(Instant::now());
+        self.tell(Event::Called);
+    }
+
+    /// Says how the call ended, once.
+    pub(crate) fn tell_end(&self, event: impl FnOnce(Subject) -> Event) {
+        if !self.has_ended.swap(true, Ordering::AcqRel) {
+            self.events.emit(|| event(self.subject.clone()));
+        }
+    }
+
+    /// How long the tool has run.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.get().map_or(Duration::ZERO, Instant::elapsed)
     }
 
     pub(crate) fn subject(&self) -> &Subject {
@@ -65,6 +90,26 @@ fn last(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_comes_after_the_end_and_the_end_comes_once() {
+        struct Names(Mutex<Vec<&'static str>>);
+        impl crate::events::Subscriber for Names {
+            fn receive(&self, event: &crate::events::Envelope) {
+                self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event.event.name());
+            }
+        }
+        let names = std::sync::Arc::new(Names(Mutex::default()));
+        let call_id = crate::tool::CallId::new("c");
+        let subject = Subject { call_id, session_id: None, turn_id: None, tool: "t".into(), side_effects: None };
+        let sink = CallSink::new(Events::new(vec![names.clone()]), subject);
+        sink.tell_start();
+        sink.tell_end(|subject| Event::InputInvalid(subject, String::new()));
+        sink.emit("still here");
+        sink.tell_end(|subject| Event::InputInvalid(subject, String::new()));
+        let heard = names.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        assert_eq!(heard, ["tool.called", "tool.input_invalid"]);
+    }
 
     #[test]
     fn the_last_part_of_an_output_is_kept_and_no_more() {

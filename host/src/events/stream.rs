@@ -66,7 +66,9 @@ impl Drop for EventStream {
 
 impl Subscriber for Feed {
     fn receive(&self, event: &Envelope) {
-        if self.queue.try_send(event.clone()).is_err() {
+        // Half of the places are kept for the beginnings and ends of calls: no tool can push those out by talking.
+        let has_place = !event.event.is_chatter() || self.queue.capacity() > STREAM_EVENTS / 2;
+        if !has_place || self.queue.try_send(event.clone()).is_err() {
             self.missed.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -31,7 +31,10 @@ impl Events {
     }
 
     /// Sends to one subscriber more from now on.
-    #[allow(clippy::needless_pass_by_value, reason = "it is kept; a swap that has to be tried again takes one more clone")]
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "it is kept; a swap that has to be tried again takes one more clone"
+    )]
     pub fn subscribe(&self, subscriber: Arc<dyn Subscriber>) {
         self.0.subscribers.rcu(|old| old.iter().cloned().chain([subscriber.clone()]).collect::<Vec<_>>());
     }

@@ -23,11 +23,32 @@ pub use output::{EMITTED, KEPT};
 
 use crate::execution::{BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidInput};
 use crate::tool::{Definition, ErrorKind, SideEffects};
+use crate::workspace::Workspace;
 use input::Input;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 #[cfg(unix)]
 use watch::Patience;
+
+/// The version of the Landlock that holds commands back on this system.
+///
+/// # Errors
+///
+/// `permission_denied` where there is none, or one that is too old: what a command would be told.
+#[cfg(unix)]
+pub fn landlock(workspace: &Arc<Workspace>) -> Result<u32, ErrorKind> {
+    let workspace = workspace.clone();
+    // A thread of its own, since what is put on it never comes off.
+    let probe = std::thread::spawn(move || {
+        let home = surroundings::home(workspace.root())?;
+        let confined = confine::this_thread(&workspace, home.path(), confine::Kernel::Running);
+        // Whoever is confined may still remove what lies in its own directory.
+        drop(home);
+        confined
+    });
+    let confined = probe.join().map_err(|_| command::internal("the thread that looked for Landlock ended"))??;
+    Ok(confined.abi().unwrap_or_default())
+}
 
 /// What holds a command back from the rest of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Configuring a session.
 
-use super::{CONCURRENCY, Inner, Session, Slots, flights::Flights};
+use super::{CONCURRENCY, Cap, Inner, Session, Slots, flights::Flights};
 use crate::policy::Policy;
 use crate::sandbox::limits;
 use crate::tool::text::elided;
@@ -37,7 +37,7 @@ pub struct SessionBuilder {
     workspace: Arc<Workspace>,
     policy: Policy,
     advertised: Advertised,
-    concurrency: Option<u32>,
+    cap: Cap,
     per_tool: BTreeMap<String, u32>,
 }
 
@@ -48,7 +48,7 @@ impl SessionBuilder {
             workspace,
             policy: Policy::default(),
             advertised: Advertised::All,
-            concurrency: Some(CONCURRENCY),
+            cap: Cap::OfSession(CONCURRENCY),
             per_tool: BTreeMap::new(),
         }
     }
@@ -77,7 +77,7 @@ impl SessionBuilder {
     /// How many calls run at once: 1 to 256, the nearest of which is taken. Default: 4. Others wait, for at most 60 s.
     #[must_use]
     pub fn concurrency(mut self, calls: u32) -> Self {
-        self.concurrency = Some(within_range(calls));
+        self.cap = Cap::OfSession(within_range(calls));
         self
     }
 
@@ -95,9 +95,10 @@ impl SessionBuilder {
         self
     }
 
-    /// For calls that belong to no conversation: the process's own bounds are enough.
+    /// For calls that belong to no conversation: the cap holds for the calls of one message, and the process's own bounds for all.
     pub(crate) fn independent_calls(mut self) -> Self {
-        self.concurrency = None;
+        let (Cap::OfSession(calls) | Cap::OfMessage(calls)) = self.cap;
+        self.cap = Cap::OfMessage(calls);
         self
     }
 
@@ -109,7 +110,7 @@ impl SessionBuilder {
             workspace: self.workspace,
             policy: self.policy,
             advertised: self.advertised,
-            slots: Slots::new(self.concurrency, &self.per_tool),
+            slots: Slots::new(self.cap, &self.per_tool),
             flights: Flights::default(),
             allowed: Mutex::default(),
             allowed_more: tokio::sync::Notify::new(),

@@ -3,10 +3,21 @@
 use std::collections::BTreeMap;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+/// For what a cap counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cap {
+    /// All calls of the session.
+    OfSession(u32),
+    /// The calls of one message: messages know nothing of each other.
+    OfMessage(u32),
+}
+
 /// The places in which a session's calls run.
 #[derive(Debug)]
 pub(crate) struct Slots {
     session: Option<Semaphore>,
+    /// How many calls of one message run at once, where calls know no cap among themselves.
+    message: usize,
     tools: BTreeMap<String, Semaphore>,
 }
 
@@ -18,18 +29,19 @@ pub(crate) struct Admission<'a> {
 }
 
 impl Slots {
-    /// Without a cap, calls wait for nothing here.
-    pub(crate) fn new(cap: Option<u32>, per_tool: &BTreeMap<String, u32>) -> Self {
+    pub(crate) fn new(cap: Cap, per_tool: &BTreeMap<String, u32>) -> Self {
         let places = |calls: u32| Semaphore::new(calls as usize);
+        let (Cap::OfSession(calls) | Cap::OfMessage(calls)) = cap;
         Self {
-            session: cap.map(places),
+            session: matches!(cap, Cap::OfSession(_)).then(|| places(calls)),
+            message: calls as usize,
             tools: per_tool.iter().map(|(tool, calls)| (tool.clone(), places(*calls))).collect(),
         }
     }
 
-    /// Whether calls wait for a place in the session.
-    pub(crate) fn is_capped(&self) -> bool {
-        self.session.is_some()
+    /// The places for the calls of one message, where the session has none for all of its calls.
+    pub(crate) fn for_message(&self) -> Option<Semaphore> {
+        self.session.is_none().then(|| Semaphore::new(self.message))
     }
 
     /// A place, if one is free now.

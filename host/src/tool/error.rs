@@ -38,7 +38,7 @@ pub enum ErrorKind {
     #[error("the user denied this operation")]
     UserDenied,
     /// The time was up.
-    #[error("the call was stopped after {}; a call of class {class} gets this long unless --timeout or `limits.timeout` says otherwise", humantime::format_duration(*.limit))]
+    #[error("the call was stopped after {}, the time that it had; a call of class {class} gets up to 600s with --timeout, `limits.tool_timeout` or `limits.timeout`", humantime::format_duration(*.limit))]
     Timeout {
         /// The time the call had.
         limit: Duration,

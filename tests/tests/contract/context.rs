@@ -77,6 +77,8 @@ fn the_time_that_is_left_is_at_most_the_time_of_the_call() {
 
 #[test]
 fn the_input_arrives_in_canonical_form() {
-    let seen = Case::new(CONTRACT_CONTEXT, "input").text(" {\"b\" : 1.0,\n\"a\":[ ] , \"ü\": \"\\u00fc\"} ").check();
-    assert_eq!(seen.output(), r#"{"a":[],"b":1.0,"ü":"ü"}"#);
+    let seen = Case::new(CONTRACT_CONTEXT, "input")
+        .text(" {\"b\" : 1.0, \"c\": 0.5,\n\"a\":[ ] , \"ü\": \"\\u00fc\"} ")
+        .check();
+    assert_eq!(seen.output(), r#"{"a":[],"b":1,"c":0.5,"ü":"ü"}"#);
 }

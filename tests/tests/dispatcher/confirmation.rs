@@ -34,9 +34,12 @@ fn a_question_carries_what_one_needs_to_decide() {
         assert_eq!((question.tool.as_str(), question.side_effects), ("write_file", SideEffects::Write));
         assert_eq!((question.session_id.as_deref(), question.turn_id.as_deref()), (Some("session-1"), Some("t-7")));
         assert_eq!(question.projected_modifications, ["note.txt"], "as the call would find it");
-        assert!(question.input_summary.contains("characters …") && question.input_summary.len() < 1000);
+        assert!(question.input_summary.contains("characters …") && question.input_summary.len() < 1200);
         assert_eq!(question.valid_for, Duration::from_secs(300));
-        assert_eq!(question.digest, stage.host.plugins().iter().find(|p| p.name() == "files").map(palisade::plugins::Plugin::digest));
+        assert_eq!(
+            question.digest,
+            stage.host.plugins().iter().find(|p| p.name() == "files").map(palisade::plugins::Plugin::digest)
+        );
         stage.desk.answer(&question.id, Answer::Deny).unwrap();
         let _ = waiting.await;
     });

@@ -171,6 +171,26 @@ fn a_file_that_takes_nothing_holds_up_no_call_and_what_was_lost_is_counted() {
 }
 
 #[test]
+fn a_tool_that_talks_without_end_pushes_no_end_of_a_call_out() {
+    let stage = Stage::new(&[palisade_tests::guest::LIMITS_OUTPUT], |builder| builder);
+    let (let_go, stuck) = channel();
+    let lines = JsonLines::new(Stuck(stuck)).unwrap();
+    let (mut stream, calls) = (stage.host.events(), 3);
+    stage.host.hub().subscribe(lines.clone());
+    for _ in 0..calls {
+        let _ = block_on(stage.host.call("progress", json!({"bytes": 20_000}), json!({})));
+    }
+    let heard: Vec<_> = std::iter::from_fn(|| stream.try_next()).collect();
+    assert!(stream.missed() > 0, "there was more than anybody reads");
+    assert_eq!(heard.iter().filter(|event| event.event.is_terminal()).count(), calls);
+    drop(let_go);
+    let lost = stage.recorder.events().len() as u64;
+    assert!(
+        matches!(lines.finish(Duration::from_secs(60)), Err(LinesError::Lost(some)) if some < lost - 2 * calls as u64)
+    );
+}
+
+#[test]
 fn a_disk_that_is_full_is_told_at_the_end() {
     let stage = stage();
     let lines = JsonLines::new(std::fs::File::options().write(true).open("/dev/full").unwrap()).unwrap();

@@ -101,6 +101,27 @@ fn calls_outside_of_a_session_share_no_cap_but_those_of_one_message_do() {
 }
 
 #[test]
+fn the_cap_of_a_tool_holds_for_the_calls_of_one_message_outside_of_a_session_too() {
+    let stage = Stage::new(&[DISPATCHER_GATE], |builder| builder.tool_concurrency("wait_for", 1).concurrency(3));
+    let session = stage.host.session().clone();
+    block_on(async {
+        let (host, own) = (stage.host.clone(), session.clone());
+        let mut calls: Vec<_> = ["a", "b"].iter().map(|id| waiting(id)).collect();
+        calls.push(Call::new("calculate", json!({"expression": "1"})).with_id("c"));
+        let message = tokio::spawn(async move { host.dispatch_all(&own, calls).await });
+        stage.started(1).await;
+        stage.recorder.until(|events| events.iter().any(palisade::Event::is_terminal)).await;
+        assert_eq!(
+            (stage.which_started().len(), session.in_flight()),
+            (1, 2),
+            "the calculation is done, one call waits"
+        );
+        stage.world.file("open", "go");
+        assert!(message.await.unwrap().iter().all(palisade::ToolResult::is_success));
+    });
+}
+
+#[test]
 fn cancelling_a_session_ends_what_it_has_begun_and_the_next_turn_works() {
     let stage = stage();
     let (session, other) = (stage.session(), stage.session());

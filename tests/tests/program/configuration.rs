@@ -99,7 +99,7 @@ fn a_project_that_loosens_is_refused_by_every_verb_and_the_user_s_file_is_named(
     for (text, key) in [
         ("[confirm]\nwrite = \"auto\"", "confirm.write"),
         ("[confirm.tools]\nwrite_file = \"auto\"", "confirm.tools.write_file"),
-        ("[[trusted]]\nworkspace = \".\"", "trusted"),
+        ("[[trusted]]\nworkspace = \"/\"", "trusted"),
         ("[limits]\nmemory = \"256MiB\"", "limits.memory"),
         ("[limits]\ntimeout = \"300s\"", "limits.timeout"),
         ("[limits]\nconcurrency = 200", "limits.concurrency"),

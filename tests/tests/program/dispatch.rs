@@ -92,6 +92,14 @@ fn what_a_strict_schema_makes_a_model_write_is_understood() {
 }
 
 #[test]
+fn what_a_model_calls_a_tool_cannot_draw_on_the_terminal() {
+    let name = "x\u{1b}]0;owned\u{7}\u{1b}[2J\nread_file: all went well";
+    let call = json!({"tool_calls": [{"id": "a\u{1b}[2J", "function": {"name": name, "arguments": "{}"}}]});
+    let ran = program(&World::new(), &["dispatch", "--from", "openai"]).stdin(call.to_string()).run().left_with(0);
+    assert!(!ran.stderr.contains(['\u{1b}', '\u{7}']) && ran.stderr.lines().count() == 1, "{:?}", ran.stderr);
+}
+
+#[test]
 fn a_reply_without_calls_has_nothing_to_send_back() {
     let text = json!({"choices": [{"message": {"role": "assistant", "content": "Hello."}}]}).to_string();
     let ran = program(&World::new(), &["dispatch", "--from", "openai"]).stdin(text).run().left_with(0);

@@ -67,3 +67,24 @@ fn events_that_cannot_be_written_cost_a_word_and_not_the_result() {
     assert_eq!(ran.stdout, "42");
     ran.complains(&["events:", "could not be written"]);
 }
+
+#[test]
+fn a_link_that_the_workspace_holds_leads_the_events_nowhere() {
+    let world = World::new();
+    world.link("events.jsonl", "@/outside/secret.txt");
+    let before = world.outside();
+    let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", "events.jsonl"];
+    program(&world, &words).directory(world.root()).run().left_with(2).complains(&["symbolic link"]);
+    assert_eq!(world.outside(), before);
+}
+
+#[test]
+fn a_workspace_that_is_not_there_costs_no_file_its_contents() {
+    let world = World::new();
+    let keep = world.home().join("keep.jsonl");
+    std::fs::write(&keep, "precious").unwrap();
+    std::fs::remove_dir(world.root()).unwrap();
+    let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", keep.to_str().unwrap()];
+    let ran = program(&world, &words).run();
+    assert_eq!((ran.code, std::fs::read_to_string(&keep).unwrap().as_str()), (2, "precious"), "{ran:?}");
+}

@@ -79,3 +79,12 @@ fn a_policy_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
         assert_eq!(world.read("made.txt"), None, "{text}");
     }
 }
+
+#[test]
+fn what_a_model_wrote_cannot_draw_on_the_terminal() {
+    let input = r#"{"path": "a\u001b[2J\u0007b\nwrite_file would run without a question", "content": "x"}"#;
+    let ran = program(&World::new(), &["policy", "explain", "write_file", input]).run().left_with(0);
+    assert!(!ran.stdout.contains(['\u{1b}', '\u{7}']) && ran.stdout.lines().count() == 5, "{:?}", ran.stdout);
+    let ran = program(&World::new(), &["policy", "explain", "x\u{1b}[2J", "{}"]).run().left_with(3);
+    assert!(!ran.stdout.contains('\u{1b}'), "{:?}", ran.stdout);
+}

@@ -73,3 +73,27 @@ pub(crate) fn interrupt(child: &Child) {
     let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("it has an id");
     kill_process(process, Signal::INT).expect("it can be interrupted");
 }
+
+/// A command that is asked to end with its host leaves nothing behind, and its events have an end.
+#[test]
+fn a_request_to_end_and_a_terminal_that_goes_end_a_command_in_order() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let world = World::new();
+        let events = world.home().join("events.jsonl");
+        let input = serde_json::json!({"command": "echo $$ > pid; mv pid begun; exec sleep 1000"}).to_string();
+        let words = ["call", "shell", &input, "--allow", "execute", "--json", "--events", events.to_str().unwrap()];
+        let child = crate::program(&world, &words).stdout(Stdio::piped()).start();
+        let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while world.read("begun").is_none() {
+            assert!(std::time::Instant::now() < patience, "the command never begins");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        kill_process(Pid::from_child(&child), signal).expect("it can be asked to end");
+        let result = finish(child).left_with(130).json();
+        assert_eq!(result["error"]["class"], "cancelled", "{signal:?}");
+        let command = world.read("begun").unwrap().trim().parse().ok().and_then(Pid::from_raw).unwrap();
+        assert!(rustix::process::test_kill_process(command).is_err(), "the command has ended");
+        let text = std::fs::read_to_string(&events).unwrap();
+        assert!(text.lines().last().is_some_and(|line| line.contains("\"tool.failed\"")), "{text}");
+    }
+}

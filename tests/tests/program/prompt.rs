@@ -89,7 +89,7 @@ fn a_terminal_that_goes_away_is_no_yes() {
     let (terminal, child) = asked(&world, &["call", "write_file", WRITE]);
     drop(terminal);
     let ran = finish(child);
-    assert!(matches!(ran.code, 4 | 129), "a refusal, or the end by the signal that a terminal leaves behind: {ran:?}");
+    assert!(matches!(ran.code, 4 | 130), "a refusal, or the end that a terminal asks for when it goes: {ran:?}");
     assert_eq!((world.read("made.txt"), ran.stdout.as_str()), (None, ""));
 }
 

@@ -36,13 +36,18 @@ impl Confined {
     /// Not at all.
     pub(super) const UNCONFINED: Self = Self { abi: None };
 
+    /// The version of Landlock in force, if any.
+    pub(super) fn abi(self) -> Option<u32> {
+        self.abi
+    }
+
     /// What the result says of it.
     pub(super) fn facts(self) -> Map<String, Value> {
         let tcp_denied = self.abi.is_some_and(|abi| abi >= TCP);
         let facts = [
             ("confined_by", json!(if self.abi.is_some() { "landlock" } else { "nothing" })),
             ("landlock_abi", json!(self.abi)),
-            ("network", json!(if tcp_denied { "tcp denied" } else { "open" })),
+            ("network", json!(if tcp_denied { "tcp connect and bind denied" } else { "open" })),
         ];
         facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
@@ -109,6 +114,9 @@ mod tests {
         let facts = |abi| Value::from(Confined { abi }.facts());
         assert_eq!(facts(None), json!({"confined_by": "nothing", "landlock_abi": null, "network": "open"}));
         assert_eq!(facts(Some(3)), json!({"confined_by": "landlock", "landlock_abi": 3, "network": "open"}));
-        assert_eq!(facts(Some(4)), json!({"confined_by": "landlock", "landlock_abi": 4, "network": "tcp denied"}));
+        assert_eq!(
+            facts(Some(4)),
+            json!({"confined_by": "landlock", "landlock_abi": 4, "network": "tcp connect and bind denied"})
+        );
     }
 }

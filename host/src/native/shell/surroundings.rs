@@ -5,6 +5,7 @@ use crate::tool::{ErrorKind, PermissionReason};
 use crate::workspace::Workspace;
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -41,7 +42,8 @@ pub(super) fn home(workspace: &Path) -> io::Result<TempDir> {
         |place: &PathBuf| place.canonicalize().is_ok_and(|place| place.is_dir() && !place.starts_with(workspace));
     let places = [usual.clone(), "/tmp".into(), "/var/tmp".into(), "/dev/shm".into()];
     let place = places.into_iter().find(outside).unwrap_or(usual).canonicalize()?;
-    tempfile::Builder::new().prefix("palisade-shell-").tempdir_in(place)
+    let only_mine = std::fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix("palisade-shell-").permissions(only_mine).tempdir_in(place)
 }
 
 /// The workspace as a path for the child: by the opened handle where the system can name one, so that a swap of the path changes nothing.

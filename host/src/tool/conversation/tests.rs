@@ -298,12 +298,12 @@ fn a_huge_name_or_input_is_carried_and_cut_where_it_is_dispatched() {
 }
 
 #[test]
-fn a_failure_carries_its_class_and_the_words_of_its_result() {
+fn a_failure_carries_its_class_the_words_of_its_result_and_what_the_tool_had_said() {
     let uses = uses(Provider::OpenAi, &one_call(Provider::OpenAi, "a"));
     let kind = ErrorKind::NotFound { tool: "echo".into(), nearest: vec!["echoes".into()] };
     let result =
-        ToolResult::failure_with(uses[0].call_id().clone(), "echo", kind, vec![Content::Text("not said".into())]);
-    let said = format!("not_found: {result}");
+        ToolResult::failure_with(uses[0].call_id().clone(), "echo", kind, vec![Content::Text("half of it".into())]);
+    let said = format!("not_found: {result}\nhalf of it");
     let (messages, _) = write_results(Provider::OpenAi, &[(uses[0].clone(), result)]);
     assert_eq!(messages[0]["content"], json!(said));
 }

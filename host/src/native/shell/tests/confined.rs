@@ -88,7 +88,11 @@ async fn no_tcp_connection_leaves_and_no_port_is_taken() {
     let port = listener.local_addr().unwrap().port();
     let connect = format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'");
     let output = World::new(CONFINED).run(&connect).await;
-    assert_eq!(output.metadata["network"], json!("tcp denied"), "a kernel before 6.7 knows of no ports");
+    assert_eq!(
+        output.metadata["network"],
+        json!("tcp connect and bind denied"),
+        "a kernel before 6.7 knows of no ports"
+    );
     assert!(failed(&output).contains("ermission denied"), "{}", text(&output));
     assert!(listener.accept().is_err(), "nothing arrived");
     succeeded(&World::new(UNCONFINED).run(&connect).await);

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 #[tokio::test]
 async fn the_environment_is_short_and_nothing_of_the_hosts() {
-    let output = run("env; ls -A \"$HOME\"").await;
+    let output = run("env; ls -A \"$HOME\"; echo mode=$(stat -c %a \"$HOME\")").await;
     let variables: BTreeMap<&str, &str> = succeeded(&output).lines().filter_map(|line| line.split_once('=')).collect();
+    let mut variables = variables;
+    assert_eq!(variables.remove("mode"), Some("700"), "nobody else may enter");
     let known = ["HOME", "LANG", "LC_ALL", "OLDPWD", "PATH", "PWD", "SHLVL", "TERM", "TMPDIR", "TZ", "_"];
     assert!(variables.keys().all(|name| known.contains(name)), "{variables:?}");
     assert_eq!(variables["PATH"], "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
