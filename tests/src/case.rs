@@ -244,12 +244,16 @@ impl Case {
     }
 }
 
+/// What no case takes, however slow the machine is. One that waits for what never comes fails in place of the whole run.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 /// Runs a future to its end, on this thread.
 ///
 /// # Panics
 ///
-/// Where no runtime can be started.
+/// Where no runtime can be started, or it does not come to its end.
 pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.expect("a runtime can be started").block_on(work)
+    let bounded = async { tokio::time::timeout(PATIENCE, work).await.expect("it comes to an end") };
+    runtime.expect("a runtime can be started").block_on(bounded)
 }
