@@ -18,13 +18,13 @@ pub use transcript::Transcript;
 
 use crate::confirm::Confirmer;
 use crate::events::{CallSink, Events, Subject};
-use crate::execution::{Caller, ToolContext};
+use crate::execution::{Caller, Times, ToolContext};
 use crate::policy::Decision;
 use crate::registry::{Registered, Registry};
 use crate::sandbox::{Limits, limits};
 use crate::session::Session;
 use crate::tool::error::named;
-use crate::tool::{Call, ErrorKind, ExecutionKind, PermissionReason, SideEffects, ToolResult};
+use crate::tool::{Call, Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects, ToolResult};
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
@@ -88,9 +88,9 @@ impl Dispatcher {
 
     async fn pass(&self, session: &Session, call: Call, message: Option<&Semaphore>) -> ToolResult {
         let registered = self.registry.get(&call.tool);
-        let class = registered.as_ref().ok().map(|tool| tool.definition().side_effects());
-        let terminal = Terminal::new(Arc::new(CallSink::new(self.events.clone(), subject(session, &call, class))));
-        let (id, name) = (call.id.clone(), call.tool.clone());
+        let subject = subject(session, &call, registered.as_ref().ok().map(|tool| tool.definition()));
+        let terminal = Terminal::new(Arc::new(CallSink::new(self.events.clone(), subject)));
+        let id = call.id.clone();
         let span = tracing::error_span!("call", id = %id, tool = %terminal.sink().subject().tool);
         let flight = session.enter(&id);
         let (result, tool) = match registered.map_err(|missing| ErrorKind::from(&missing)) {
@@ -102,7 +102,7 @@ impl Dispatcher {
                 (road.travel(call).instrument(span.clone()).await, Some(tool))
             }
         };
-        let result = result.unwrap_or_else(|kind| ToolResult::failure(id, &name, kind));
+        let result = result.unwrap_or_else(|kind| ToolResult::failure(id, &terminal.sink().subject().tool, kind));
         span.in_scope(|| run::log(&result));
         terminal.finish(run::signed(result, tool.as_deref()))
     }
@@ -142,25 +142,25 @@ impl Road<'_> {
         let Call { id, input, nulls, turn_id, context, metadata, timeout, .. } = call;
         let input = input::check(self.tool.definition(), self.session.workspace(), input, nulls)?;
         let approval = approve::approve(self, input).await?;
-        let _place = queue::admit(self).await?;
+        let place = queue::admit(self).await?;
         approval.still_stands()?;
         self.sink.tell_start();
         let session_id = self.session.id().cloned();
         let caller = Caller { call_id: id.clone(), session_id, turn_id, context, metadata };
-        let time = self.dispatcher.time_limit(&self.tool, timeout);
+        let times = Times { run: self.dispatcher.time_limit(&self.tool, timeout), queue: place.patience };
         let workspace = self.session.workspace().clone();
-        let context = ToolContext::new(caller, workspace, self.cancel.clone(), time, self.sink.clone());
+        let context = ToolContext::new(caller, workspace, self.cancel.clone(), times, self.sink.clone());
         Ok(run::run(approval, Arc::new(context), self.sink, id).await)
     }
 }
 
-fn subject(session: &Session, call: &Call, side_effects: Option<SideEffects>) -> Subject {
+fn subject(session: &Session, call: &Call, definition: Option<&Definition>) -> Subject {
     Subject {
         call_id: call.id.clone(),
         session_id: session.id().cloned(),
         turn_id: call.turn_id.clone(),
-        tool: named(&call.tool).into(),
-        side_effects,
+        tool: definition.map_or_else(|| named(&call.tool).into(), |definition| definition.name().to_shared()),
+        side_effects: definition.map(Definition::side_effects),
     }
 }
 

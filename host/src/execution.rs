@@ -3,7 +3,7 @@
 pub mod context;
 pub mod factory;
 
-pub use context::{Caller, Progress, Report, Severity, Silent, Sink, ToolContext};
+pub use context::{Caller, Progress, Report, Severity, Silent, Sink, Times, ToolContext};
 pub use factory::{Factory, has_distinct_instances};
 
 use crate::tool::{Content, Definition, ErrorKind, ExecutionKind};

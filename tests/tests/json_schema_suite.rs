@@ -12,7 +12,7 @@ mod source;
 use std::collections::BTreeSet;
 use std::fs;
 
-use palisade::tool::schema::{Schema, SchemaError};
+use palisade::tool::schema::{Schema, SchemaError, unreviewed};
 use serde_json::Value;
 
 use refused::{REFUSED, Reason};
@@ -107,8 +107,19 @@ fn the_list_names_groups_that_exist_and_each_once() {
     assert_eq!(listed.difference(&names).collect::<Vec<_>>(), Vec::<&(&str, &str)>::new());
 }
 
+/// Registration refuses what nobody could review; what is left of the suite's demands then is the validator's own work, and is asked of it here.
 #[test]
-fn ninety_five_of_a_hundred_cases_are_answered_where_the_subject_itself_is_accepted() {
+fn the_validator_itself_answers_ninety_five_of_a_hundred_mandatory_cases() {
+    let groups = groups();
+    let is_right = |schema, value, valid| unreviewed::conforms(schema, value) == Some(valid);
+    let right =
+        groups.iter().flat_map(|group| group.cases.iter().map(move |(_, value, valid)| (&group.schema, value, *valid)));
+    let (right, all) = (right.filter(|(schema, value, valid)| is_right(schema, value, *valid)).count(), cases(&groups));
+    assert!(all > 1_200 && right * 100 >= all * 95, "{right} of {all}");
+}
+
+#[test]
+fn ninety_five_of_a_hundred_cases_are_answered_for_a_tool_where_the_subject_itself_is_accepted() {
     let groups = groups();
     let is_answered = |group: &&Group| group.listed().is_none();
     let accepted: Vec<&Group> = groups.iter().filter(|group| !REFUSED_FILES.contains(&group.file.as_str())).collect();

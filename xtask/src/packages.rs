@@ -15,31 +15,44 @@ const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 /// The crates of the host's side, dependencies first.
 const HOSTS: [&str; 2] = ["palisade-plugins", "palisade"];
 
-/// The workspace's dev profile, which a package does not carry: with it the verification finds most of what the tests were built with, the compiler of
-/// WebAssembly above all. The guests' side is small, and built soonest as it is.
-const PROFILE: [&str; 6] = [
-    "--config",
-    "profile.dev.debug='line-tables-only'",
-    "--config",
-    "profile.dev.package.'*'.opt-level=2",
-    "--config",
-    "profile.dev.package.'*'.debug=false",
-];
-
 /// Packages the published crates and builds each from its package; leaves the checkout as it was.
 pub(crate) fn package(place: &Place) -> anyhow::Result<()> {
     let prebuilt = Prebuilt::make(place)?;
-    let done = cargo_package(place, &GUESTS, &[]).and_then(|()| cargo_package(place, &HOSTS, &PROFILE));
+    let done = cargo_package(place, &GUESTS, &[]).and_then(|()| hosts(place));
     prebuilt.remove()?;
     done?;
     println!("packaged, and built from the packages: {}, {}", GUESTS.join(", "), HOSTS.join(", "));
     Ok(())
 }
 
-fn cargo_package(place: &Place, crates: &[&str], profile: &[&str]) -> anyhow::Result<()> {
+/// Cargo verifies packages in the dev profile, with other features of dependencies than the workspace's tests: it would compile the compiler of WebAssembly anew.
+/// So the verification is done here, in the release profile, where `cargo build --release` has left the same dependencies with the same features.
+fn hosts(place: &Place) -> anyhow::Result<()> {
+    cargo_package(place, &HOSTS, &["--no-verify"])?;
+    let [plugins, host] = HOSTS.map(|name| unpack(place, name));
+    let (plugins, host) = (plugins?, host?);
+    let plugins = plugins.to_str().context("the path of the build directory is not UTF-8")?;
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--release", "--config"]).arg(format!("patch.crates-io.{}.path={plugins:?}", HOSTS[0]));
+    cargo.args(["--config", "profile.release.strip=true", "--target-dir"]).arg(&place.target).current_dir(host);
+    let status = cargo.status().context("building the package")?;
+    ensure!(status.success(), "the package does not build");
+    Ok(())
+}
+
+/// The content of a package that lies in the build directory.
+fn unpack(place: &Place, name: &str) -> anyhow::Result<PathBuf> {
+    let directory = place.target.join("package");
+    let package = format!("{name}-{}", env!("CARGO_PKG_VERSION"));
+    let tar = Command::new("tar").arg("-xzf").arg(format!("{package}.crate")).current_dir(&directory).status();
+    ensure!(tar.context("running tar")?.success(), "{package} could not be unpacked");
+    Ok(directory.join(package))
+}
+
+fn cargo_package(place: &Place, crates: &[&str], options: &[&str]) -> anyhow::Result<()> {
     let mut cargo = Command::new(env!("CARGO"));
     // The built plugins are not committed, so cargo calls the checkout dirty.
-    cargo.args(["package", "--locked", "--allow-dirty", "--no-metadata"]).args(profile);
+    cargo.args(["package", "--locked", "--allow-dirty", "--no-metadata"]).args(options);
     cargo.args(crates.iter().flat_map(|name| ["--package", name])).arg("--target-dir").arg(&place.target);
     let status = cargo.current_dir(&place.root).status().context("running cargo package")?;
     ensure!(status.success(), "cargo package failed");

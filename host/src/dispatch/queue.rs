@@ -1,15 +1,19 @@
 //! Waiting for a place among the calls of a session. The call's own clock does not run here; the queue has its own bound.
 
 use super::Road;
-use crate::sandbox::limits;
+use crate::sandbox::limits::{self, QUEUE_TIMEOUT};
 use crate::session::Admission;
 use crate::tool::{ErrorKind, Limit};
-use tokio::sync::SemaphorePermit;
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
 
 /// A call's place, in the session and in its message; free again when dropped.
 pub(super) struct Place<'a> {
-    _message: Option<SemaphorePermit<'a>>,
     _session: Admission<'a>,
+    _message: Option<SemaphorePermit<'a>>,
+    /// How much longer the call may wait for a sandbox: all that it waits for is bounded together.
+    pub(super) patience: Duration,
 }
 
 /// A place for the call, once one is free.
@@ -17,32 +21,41 @@ pub(super) async fn admit<'a>(road: &Road<'a>) -> Result<Place<'a>, ErrorKind> {
     if road.cancel.is_cancelled() {
         return Err(ErrorKind::Cancelled);
     }
-    tokio::select! {
-        biased;
-        () = road.cancel.cancelled() => Err(ErrorKind::Cancelled),
-        place = wait(road) => place,
+    match try_admit(road) {
+        Some(place) => Ok(place),
+        None => tokio::select! {
+            biased;
+            () = road.cancel.cancelled() => Err(ErrorKind::Cancelled),
+            place = wait(road) => place,
+        },
     }
 }
 
-/// A timer is made only where there is something to wait for.
+/// A place without waiting, and so without a timer.
+fn try_admit<'a>(road: &Road<'a>) -> Option<Place<'a>> {
+    let session = road.session.slots().try_admit(name(road))?;
+    let message = road.message.map(Semaphore::try_acquire).transpose().ok()?;
+    Some(Place { _session: session, _message: message, patience: QUEUE_TIMEOUT })
+}
+
+/// The message's place comes last, so that a call which waits for its tool's own cap holds up no other call of the message.
 async fn wait<'a>(road: &Road<'a>) -> Result<Place<'a>, ErrorKind> {
-    let tool = road.tool.definition().name().as_str();
-    if road.message.is_none()
-        && let Some(place) = road.session.slots().try_admit(tool)
-    {
-        return Ok(Place { _message: None, _session: place });
-    }
+    let begun = Instant::now();
     let places = async {
+        let session = road.session.slots().admit(name(road)).await;
         let message = match road.message {
             Some(places) => places.acquire().await.ok(),
             None => None,
         };
-        Place { _message: message, _session: road.session.slots().admit(tool).await }
+        Place { _session: session, _message: message, patience: QUEUE_TIMEOUT.saturating_sub(begun.elapsed()) }
     };
-    tokio::time::timeout(limits::QUEUE_TIMEOUT, places).await.map_err(|_| exhausted())
+    tokio::time::timeout(QUEUE_TIMEOUT, places).await.map_err(|_| exhausted())
 }
 
 fn exhausted() -> ErrorKind {
-    let value = u64::try_from(limits::QUEUE_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
-    ErrorKind::ResourceExhausted { limit: Limit::Queue, value }
+    ErrorKind::ResourceExhausted { limit: Limit::Queue, value: limits::QUEUE_MILLIS }
+}
+
+fn name<'a>(road: &'a Road<'_>) -> &'a str {
+    road.tool.definition().name().as_str()
 }

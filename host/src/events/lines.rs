@@ -73,10 +73,11 @@ impl Subscriber for JsonLines {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(queue) = &*queue else { return };
         // Half of the places are kept for the beginnings and ends of calls: no tool can push those out by talking.
-        let has_place = !event.event.is_chatter() || self.waiting.load(Ordering::Relaxed) < WAITING_LINES / 2;
-        if has_place && queue.try_send(event.clone()).is_ok() {
-            self.waiting.fetch_add(1, Ordering::Relaxed);
-        } else {
+        // Counted before it is sent, so that the writer never takes away what has not been added.
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let has_place = !event.event.is_chatter() || before < WAITING_LINES / 2;
+        if !has_place || queue.try_send(event.clone()).is_err() {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -86,8 +87,7 @@ impl Subscriber for JsonLines {
 fn write(lines: &Receiver<Envelope>, waiting: &AtomicUsize, mut destination: impl Write) -> io::Result<()> {
     let mut outcome = Ok(());
     for event in lines {
-        // The count may lag behind the queue for a moment, so it never goes below nothing.
-        let _ = waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_sub(1));
+        waiting.fetch_sub(1, Ordering::Relaxed);
         if outcome.is_ok() {
             outcome = destination.write_all(event.to_line().as_bytes());
         }

@@ -94,12 +94,21 @@ pub struct Report {
     pub stopped: Option<ErrorKind>,
 }
 
+/// How long a call may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// From the start of its run to its end.
+    pub run: Duration,
+    /// In queues that are still before it.
+    pub queue: Duration,
+}
+
 /// What one call sees.
 pub struct ToolContext {
     caller: Caller,
     workspace: Arc<Workspace>,
     cancel: CancellationToken,
-    time_limit: Duration,
+    times: Times,
     deadline: OnceLock<Clock>,
     sink: Arc<dyn Sink>,
     report: Mutex<Report>,
@@ -110,10 +119,10 @@ impl ToolContext {
         caller: Caller,
         workspace: Arc<Workspace>,
         cancel: CancellationToken,
-        time_limit: Duration,
+        times: Times,
         sink: Arc<dyn Sink>,
     ) -> Self {
-        Self { caller, workspace, cancel, time_limit, deadline: OnceLock::new(), sink, report: Mutex::default() }
+        Self { caller, workspace, cancel, times, deadline: OnceLock::new(), sink, report: Mutex::default() }
     }
 
     /// Who calls.
@@ -154,7 +163,11 @@ impl ToolContext {
     /// How much time the call was given in all.
     #[must_use]
     pub fn time_limit(&self) -> Duration {
-        self.time_limit
+        self.times.run
+    }
+
+    pub(crate) fn times(&self) -> Times {
+        self.times
     }
 
     /// When the call will be stopped. The clock starts when this is first asked: what a call waits for before that is not its own time.
@@ -167,7 +180,7 @@ impl ToolContext {
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.deadline.get().map_or(Duration::ZERO, |deadline| {
-            self.time_limit.saturating_sub(deadline.saturating_duration_since(Clock::now()))
+            self.times.run.saturating_sub(deadline.saturating_duration_since(Clock::now()))
         })
     }
 
@@ -195,7 +208,7 @@ impl ToolContext {
 
     /// The runtime's clock, so that time can be driven.
     fn clock(&self) -> Clock {
-        *self.deadline.get_or_init(|| Clock::now() + self.time_limit)
+        *self.deadline.get_or_init(|| Clock::now() + self.times.run)
     }
 
     pub(crate) fn take_report(&self) -> Report {

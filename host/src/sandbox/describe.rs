@@ -36,8 +36,9 @@ impl Sandbox {
 
     async fn ask(&self, pre: &PluginPre<State>) -> Result<Vec<wit::Definition>, PluginRefused> {
         let patient = CancellationToken::new();
-        let _slot =
-            slot(&self.runtime.loading, &patient).await.map_err(|ended| PluginRefused::Describe(reason(ended)))?;
+        let _slot = slot(&self.runtime.loading, &patient, limits::QUEUE_TIMEOUT)
+            .await
+            .map_err(|ended| PluginRefused::Describe(reason(ended)))?;
         let deadline = Instant::now() + limits::DESCRIBE_TIMEOUT;
         let state = State::new(
             frozen(),

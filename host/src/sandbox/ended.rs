@@ -34,7 +34,7 @@ pub(super) enum Ended {
 impl Ended {
     /// No sandbox became free.
     pub(super) fn queue() -> Self {
-        Self::Limit(Limit::Queue, u64::try_from(limits::QUEUE_TIMEOUT.as_millis()).unwrap_or(u64::MAX))
+        Self::Limit(Limit::Queue, limits::QUEUE_MILLIS)
     }
 
     /// The error of a call that ended like this.

@@ -12,15 +12,19 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 use wasmtime::{Store, StoreContextMut, UpdateDeadline};
 
-/// Waits for one of the process's sandboxes. The call's own clock does not run yet.
-pub(super) async fn slot<'a>(slots: &'a Semaphore, cancel: &CancellationToken) -> Result<SemaphorePermit<'a>, Ended> {
+/// Waits for one of the process's sandboxes, for as long as the call has patience left. The call's own clock does not run yet.
+pub(super) async fn slot<'a>(
+    slots: &'a Semaphore,
+    cancel: &CancellationToken,
+    patience: Duration,
+) -> Result<SemaphorePermit<'a>, Ended> {
     if let Ok(permit) = slots.try_acquire() {
         return Ok(permit);
     }
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(Ended::Cancelled),
-        permit = tokio::time::timeout(limits::QUEUE_TIMEOUT, slots.acquire()) => match permit {
+        permit = tokio::time::timeout(patience, slots.acquire()) => match permit {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(Ended::queue()),
         },

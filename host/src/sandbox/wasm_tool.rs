@@ -57,7 +57,7 @@ impl Tool for WasmTool {
 impl WasmTool {
     async fn run(&self, input: &ValidInput, context: &ToolContext) -> Result<Result<ToolOutput, ErrorKind>, Ended> {
         let runtime = &self.sandbox.runtime;
-        let _slot = slot(&runtime.slots, context.cancel()).await?;
+        let _slot = slot(&runtime.slots, context.cancel(), context.times().queue).await?;
         let guard = match self.guard(context) {
             Ok(guard) => guard,
             Err(kind) => return Ok(Err(kind)),

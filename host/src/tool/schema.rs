@@ -12,6 +12,7 @@ mod meter;
 mod outline;
 mod paths;
 mod pattern;
+pub mod unreviewed;
 mod violation;
 
 #[cfg(test)]
@@ -119,7 +120,7 @@ impl Schema {
         cost::check(&outline)?;
         let patterns = pattern::check(&outline)?;
         let plan = Plan::new(&outline)?;
-        let validator = compile(&value, dialect)?;
+        let validator = compile(&without_id(&value), dialect)?;
         Ok(Self(Arc::new(Compiled { value, validator, patterns, plan })))
     }
 
@@ -259,7 +260,7 @@ fn compile(value: &Value, dialect: Dialect) -> Result<Validator<Metered>, Schema
         .without_content_media_type_support("application/json")
         .without_content_encoding_support("base64")
         .offline()
-        .build(&without_id(value))
+        .build(value)
         .map_err(|error| malformed(&error, dialect))
 }
 

@@ -102,7 +102,7 @@ fn calls_outside_of_a_session_share_no_cap_but_those_of_one_message_do() {
 
 #[test]
 fn the_cap_of_a_tool_holds_for_the_calls_of_one_message_outside_of_a_session_too() {
-    let stage = Stage::new(&[DISPATCHER_GATE], |builder| builder.tool_concurrency("wait_for", 1).concurrency(3));
+    let stage = Stage::new(&[DISPATCHER_GATE], |builder| builder.tool_concurrency("wait_for", 1).concurrency(2));
     let session = stage.host.session().clone();
     block_on(async {
         let (host, own) = (stage.host.clone(), session.clone());

@@ -12,7 +12,7 @@ mod text;
 
 use super::confine::Kernel;
 use super::{Confinement, Patience, Setup, Shell};
-use crate::execution::{Caller, Outcome, Progress, Severity, Sink, Tool, ToolContext, ToolOutput, ValidInput};
+use crate::execution::{Caller, Outcome, Progress, Severity, Sink, Times, Tool, ToolContext, ToolOutput, ValidInput};
 use crate::tool::{CallId, Content, ErrorKind};
 use crate::workspace::Workspace;
 use serde_json::{Map, Value, json};
@@ -82,8 +82,8 @@ impl World {
             context: Value::Null,
             metadata: Map::new(),
         };
-        let limit = Duration::from_secs(600);
-        let context = ToolContext::new(caller, Arc::new(workspace), CancellationToken::new(), limit, heard.clone());
+        let times = Times { run: Duration::from_secs(600), queue: Duration::ZERO };
+        let context = ToolContext::new(caller, Arc::new(workspace), CancellationToken::new(), times, heard.clone());
         Self { outer, context, heard, shell: Shell::factory_of(setup)() }
     }
 
