@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its host has failed")]
 
+mod queues;
+
 use crate::confirm::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
 use crate::events::{Envelope, Subscriber};
 use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};

@@ -94,3 +94,36 @@ fn write(lines: &Receiver<Envelope>, waiting: &AtomicUsize, mut destination: imp
     }
     outcome.and_then(|()| destination.flush())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use super::*;
+    use crate::events::{Event, Subject};
+    use crate::execution::Severity;
+    use crate::tool::CallId;
+
+    #[test]
+    fn a_writer_that_keeps_pace_loses_nothing_however_many_lines_there_are() {
+        let lines = JsonLines::new(io::sink()).unwrap();
+        let subject = Subject {
+            call_id: CallId::new("c"),
+            session_id: None,
+            turn_id: None,
+            tool: "t".into(),
+            side_effects: None,
+        };
+        let event = Event::Log(subject, Severity::Info, "chatter".to_owned());
+        let event = Envelope { seq: 1, time: std::time::SystemTime::now(), event };
+        for _ in 0..10 * WAITING_LINES {
+            lines.receive(&event);
+            while lines.waiting.load(Ordering::Relaxed) > 8 {
+                std::thread::yield_now();
+            }
+        }
+        let waiting = lines.waiting.clone();
+        lines.finish(Duration::from_secs(60)).unwrap();
+        assert_eq!(waiting.load(Ordering::Relaxed), 0, "the count of what waits ends where it began");
+    }
+}

@@ -108,3 +108,19 @@ fn at_tick(store: StoreContextMut<'_, State>) -> wasmtime::Result<UpdateDeadline
     // A plain yield would be polled again at once; this one lets the runtime see to its timers first.
     Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_call_that_has_used_up_its_patience_elsewhere_takes_a_free_sandbox_and_waits_for_none() {
+        let (slots, nobody_cancels) = (Semaphore::new(1), CancellationToken::new());
+        let taken = slot(&slots, &nobody_cancels, Duration::ZERO).await.unwrap();
+        let ended = slot(&slots, &nobody_cancels, Duration::ZERO).await.unwrap_err();
+        assert!(matches!(ended, Ended::Limit(crate::tool::Limit::Queue, limits::QUEUE_MILLIS)), "{ended:?}");
+        drop(taken);
+    }
+}
