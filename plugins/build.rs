@@ -16,6 +16,9 @@ use guests::{Error, Request, Selection, script};
 /// The shipped plugins, in the order of their file names by bytes.
 const PLUGINS: [&str; 3] = ["calculate", "files", "search"];
 
+/// The plugin that the demonstration sets free: built and embedded as the others are, and listed among none of them.
+const HOSTILE: &str = "escape";
+
 /// What the packages of the plugins are called, before the plugin's own name.
 const PREFIX: &str = "palisade-plugin-";
 
@@ -28,7 +31,7 @@ fn embed(package: &Path, out: &Path) -> Result<(), Error> {
     // Sources win over built plugins, so that what packaging left behind in a checkout can never hide a change.
     let from_source = package.join(PLUGINS[0]).join("Cargo.toml").is_file();
     let files = if from_source { build(package, out)? } else { prebuilt(package)? };
-    for (name, file) in PLUGINS.iter().zip(&files) {
+    for (name, file) in names().zip(&files) {
         let copy = out.join(format!("{name}.wasm"));
         fs::copy(file, &copy).map_err(|source| Error::io("copy", file, source))?;
     }
@@ -39,9 +42,9 @@ fn embed(package: &Path, out: &Path) -> Result<(), Error> {
 fn build(package: &Path, out: &Path) -> Result<Vec<PathBuf>, Error> {
     let workspace = package.parent().unwrap_or(package);
     script::watch(&script::ingredients(workspace));
-    script::watch(&PLUGINS.map(|name| package.join(name)));
+    script::watch(&names().map(|name| package.join(name)).collect::<Vec<_>>());
     let target = script::target_directory(out, &env::var("TARGET").unwrap_or_default());
-    let packages = PLUGINS.map(|name| format!("{PREFIX}{name}"));
+    let packages: Vec<String> = names().map(|name| format!("{PREFIX}{name}")).collect();
     let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
     let guests = Selection::Packages(&packages);
     let built = guests::build(&Request { workspace, target: &target, guests })?;
@@ -50,20 +53,26 @@ fn build(package: &Path, out: &Path) -> Result<Vec<PathBuf>, Error> {
 
 fn prebuilt(package: &Path) -> Result<Vec<PathBuf>, Error> {
     let folder = package.join("prebuilt");
-    let files = PLUGINS.map(|name| folder.join(format!("{name}.wasm")));
-    if files.iter().all(|file| file.is_file()) { Ok(files.into()) } else { Err(Error::NoPlugins { folder }) }
+    let files: Vec<PathBuf> = names().map(|name| folder.join(format!("{name}.wasm"))).collect();
+    if files.iter().all(|file| file.is_file()) { Ok(files) } else { Err(Error::NoPlugins { folder }) }
+}
+
+/// Everything that is built, by name.
+fn names() -> impl Iterator<Item = &'static str> {
+    PLUGINS.into_iter().chain([HOSTILE])
 }
 
 /// The Rust source of the list: each plugin's bytes are taken from the directory this script writes to.
 fn listing() -> String {
     let entry = |name: &&str| {
         format!(
-            "    Plugin {{ file: \"{name}.wasm\", name: \"{name}\", \
-             bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.wasm\")) }},\n"
+            "Plugin {{ file: \"{name}.wasm\", name: \"{name}\", \
+             bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.wasm\")) }}"
         )
     };
-    let entries: String = PLUGINS.iter().map(entry).collect();
-    format!("static PLUGINS: [Plugin; {}] = [\n{entries}];\n", PLUGINS.len())
+    let entries: String = PLUGINS.iter().map(|name| format!("    {},\n", entry(name))).collect();
+    let hostile = entry(&HOSTILE);
+    format!("static PLUGINS: [Plugin; {}] = [\n{entries}];\nstatic HOSTILE: Plugin = {hostile};\n", PLUGINS.len())
 }
 
 fn directory(variable: &str) -> PathBuf {

@@ -4,6 +4,7 @@ mod args;
 mod call;
 mod completions;
 mod config;
+mod demo;
 mod dispatch;
 mod doctor;
 mod exit;
@@ -53,6 +54,7 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Policy(policy) => policy::run(&args.common, policy),
         Verb::Export(export) => export::run(&args.common, export),
         Verb::Config(config) => config::run(&args.common, config),
+        Verb::Demo(demo) => demo::run(demo),
         Verb::Doctor(doctor) => doctor::run(&args.common, doctor),
         Verb::Completions(completions) => completions::run(completions),
     }

@@ -21,6 +21,11 @@ pub fn all() -> &'static [Plugin] {
     &PLUGINS
 }
 
+/// The plugin that `palisade demo escape` sets free: it tries to get out. No host registers it by itself.
+pub fn hostile() -> &'static Plugin {
+    &HOSTILE
+}
+
 impl std::fmt::Debug for Plugin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Plugin").field("file", &self.file).field("bytes", &self.bytes.len()).finish_non_exhaustive()

@@ -78,7 +78,7 @@ impl Prebuilt {
         let directory = place.root.join("plugins/prebuilt");
         fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;
         let mut files = Vec::new();
-        for plugin in palisade_plugins::all() {
+        for plugin in palisade_plugins::all().iter().chain([palisade_plugins::hostile()]) {
             let file = directory.join(plugin.file);
             fs::write(&file, plugin.bytes).with_context(|| format!("writing {}", file.display()))?;
             files.push(file);

@@ -55,6 +55,8 @@ pub(super) enum Verb {
     Export(Export),
     /// Show the configuration that holds
     Config(Config),
+    /// Watch a hostile plugin fail
+    Demo(Demo),
     /// Check this machine: toolchain, target, cache, kernel, address space
     Doctor(Doctor),
     /// Print a completion script for your shell
@@ -174,6 +176,25 @@ pub(super) enum ConfigAction {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Demo {
+    #[command(subcommand)]
+    pub(super) action: DemoAction,
+}
+
+#[derive(Subcommand)]
+pub(super) enum DemoAction {
+    /// Let a hostile plugin try to get out, in a directory of its own: what it tried, how long it took, and what stopped it
+    Escape(Escape),
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Escape {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(ClapArgs)]

@@ -1,0 +1,99 @@
+//! `palisade demo escape`: a hostile plugin tries to get out, and everybody can watch the wall.
+
+mod attempts;
+mod stage;
+
+use super::args::{Demo, DemoAction, Escape};
+use super::exit::{Exit, Failure};
+use super::signals::Signals;
+use super::{output, style};
+use attempts::{ATTEMPTS, Attempt};
+use serde_json::{Value, json};
+use stage::Stage;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How one attempt ended.
+struct Seen {
+    attempt: &'static Attempt,
+    /// What stopped it, or what it got.
+    verdict: Result<String, String>,
+    took: Duration,
+}
+
+pub(super) fn run(args: &Demo) -> Result<Exit, Failure> {
+    let DemoAction::Escape(args) = &args.action;
+    let stage = Stage::new()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let signals = Signals::watch()?;
+    let begun = Instant::now();
+    let seen = runtime.block_on(all(&stage, &signals.told));
+    signals.work_is_done();
+    if signals.told.is_cancelled() {
+        return Ok(Exit::Interrupted);
+    }
+    show(args, &seen, begun.elapsed())?;
+    Ok(if seen.iter().all(Seen::is_held) { Exit::Ok } else { Exit::Internal })
+}
+
+async fn all(stage: &Stage, told: &CancellationToken) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    for attempt in ATTEMPTS {
+        if told.is_cancelled() {
+            break;
+        }
+        let (verdict, took) = stage.try_out(attempt, told).await;
+        seen.push(Seen { attempt, verdict, took });
+    }
+    seen
+}
+
+impl Seen {
+    fn is_held(&self) -> bool {
+        self.verdict.is_ok()
+    }
+
+    fn said(&self) -> &str {
+        self.verdict.as_ref().map_or_else(String::as_str, String::as_str)
+    }
+
+    fn row(&self) -> Vec<String> {
+        let word = if self.is_held() { "held" } else { "OUT" };
+        let took = format!("{:.1} ms", self.took.as_secs_f64() * 1e3);
+        vec![format!("  {word}"), self.attempt.tries.to_owned(), took, self.said().to_owned()]
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "attempt": self.attempt.name,
+            "tries": self.attempt.tries,
+            "held": self.is_held(),
+            "saw": self.said(),
+            "duration_ms": self.took.as_secs_f64() * 1e3,
+        })
+    }
+}
+
+fn show(args: &Escape, seen: &[Seen], took: Duration) -> Result<(), Failure> {
+    let held = seen.iter().filter(|seen| seen.is_held()).count();
+    if args.json {
+        let attempts: Vec<Value> = seen.iter().map(Seen::to_json).collect();
+        return output::json(&json!({"held": held == seen.len(), "attempts": attempts}));
+    }
+    let rows: Vec<Vec<String>> = seen.iter().map(Seen::row).collect();
+    let heading = style::heading("A hostile plugin tries to get out.");
+    output::text(&format!("{heading}\n\n{}\n{}\n", output::table(&rows), conclusion(held, seen.len(), took)))
+}
+
+fn conclusion(held: usize, all: usize, took: Duration) -> String {
+    let took = took.as_secs_f64();
+    if held == all {
+        return format!(
+            "{held} of {all} attempts held in {took:.1} s. After each, nothing outside of the workspace had changed, and the next call of another tool worked."
+        );
+    }
+    format!(
+        "{} of {all} attempts were NOT held. Please report this as SECURITY.md says, with the lines above.",
+        all - held
+    )
+}

@@ -1,0 +1,123 @@
+//! Where the show takes place: a workspace full of snares, and beside it what nobody may reach.
+
+use super::attempts::{Attempt, Calls};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::open;
+use crate::host::Host;
+use crate::policy::Policy;
+use crate::tool::{Call, SideEffects, ToolResult};
+use serde_json::json;
+use std::path::Path;
+use std::time::Duration;
+use std::{fs, io};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// What lies outside; no result may hold it.
+const SECRET: &str = "what-no-plugin-may-read";
+
+pub(super) struct Stage {
+    directory: TempDir,
+    host: Host,
+}
+
+impl Stage {
+    pub(super) fn new() -> Result<Self, Failure> {
+        let directory = tempfile::tempdir()?;
+        let workspace = directory.path().join("workspace");
+        prepare(directory.path(), &workspace)?;
+        let plugin = palisade_plugins::hostile();
+        let file = directory.path().join(plugin.file);
+        fs::write(&file, plugin.bytes)?;
+        let host = Host::builder()
+            .workspace(&workspace)
+            .plugin_file(file)
+            .policy(Policy::default().allowing(SideEffects::Write))
+            .cache(open::cache_mode())
+            .build()?;
+        match host.rejected() {
+            [] => Ok(Self { directory, host }),
+            [rejected, ..] => Err(Failure::new(Exit::Internal, &rejected.reason)),
+        }
+    }
+
+    /// Makes the attempt, and what an innocent tool does after it.
+    pub(super) async fn try_out(
+        &self,
+        attempt: &Attempt,
+        told: &CancellationToken,
+    ) -> (Result<String, String>, Duration) {
+        if attempt.calls == Calls::Twice {
+            self.call(attempt, told).await;
+        }
+        let result = self.call(attempt, told).await;
+        let verdict = self.outside_is_whole(&result).and_then(|()| attempt.judge(&result));
+        let next = self.host.call("calculate", json!({"expression": "6 * 7"}), json!({})).await;
+        let verdict = match next.output() {
+            Some(output) if output == "42" => verdict,
+            _ => Err("the next call of another tool failed".to_owned()),
+        };
+        (verdict, result.duration())
+    }
+
+    async fn call(&self, attempt: &Attempt, told: &CancellationToken) -> ToolResult {
+        let cancel = told.child_token();
+        let call = Call::new(attempt.tool, json!({"attempt": attempt.name})).with_cancellation(cancel.clone());
+        let call = match attempt.calls.time() {
+            Some(time) => call.with_timeout(time),
+            None => call,
+        };
+        let ended = self.host.dispatch(self.host.session(), call);
+        match attempt.calls.cancelled_after() {
+            None => ended.await,
+            Some(after) => {
+                let cancelled = async {
+                    tokio::time::sleep(after).await;
+                    cancel.cancel();
+                };
+                tokio::join!(ended, cancelled).0
+            }
+        }
+    }
+
+    /// Nothing outside was changed, and nothing of it is in the result.
+    fn outside_is_whole(&self, result: &ToolResult) -> Result<(), String> {
+        let outside = self.directory.path().join("outside");
+        let names: Vec<_> =
+            fs::read_dir(&outside).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+        let secret = fs::read_to_string(outside.join("secret")).unwrap_or_default();
+        if names != ["secret"] || secret != SECRET {
+            return Err("something outside of the workspace has changed".to_owned());
+        }
+        if result.to_json().to_string().contains(SECRET) {
+            return Err("it read a file outside of the workspace".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn prepare(directory: &Path, workspace: &Path) -> io::Result<()> {
+    let outside = directory.join("outside");
+    for folder in [&outside, &workspace.join("notes"), &workspace.join(".git/hooks")] {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(outside.join("secret"), SECRET)?;
+    fs::write(workspace.join("readme.txt"), "An ordinary file.\n")?;
+    snares(&outside, workspace)
+}
+
+#[cfg(unix)]
+fn snares(outside: &Path, workspace: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use std::os::unix::fs::symlink;
+    symlink(outside.join("secret"), workspace.join("link-to-secret"))?;
+    symlink("../outside", workspace.join("link-to-outside"))?;
+    mknodat(CWD, workspace.join("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+    Ok(())
+}
+
+/// Links and pipes need rights here that a user may not have; the attempts then find nothing.
+#[cfg(not(unix))]
+fn snares(_: &Path, _: &Path) -> io::Result<()> {
+    Ok(())
+}
