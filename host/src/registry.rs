@@ -26,6 +26,26 @@ pub enum Origin {
     },
 }
 
+impl Origin {
+    /// The plugin's name, where it is one.
+    #[must_use]
+    pub fn plugin(&self) -> Option<&str> {
+        match self {
+            Self::Native => None,
+            Self::Plugin { name, .. } => Some(name),
+        }
+    }
+
+    /// The SHA-256 of the plugin's bytes. Code of the program itself has none.
+    #[must_use]
+    pub fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::Native => None,
+            Self::Plugin { digest, .. } => Some(*digest),
+        }
+    }
+}
+
 /// A registered tool: its definition and the factory that makes an instance for each call.
 #[derive(Clone)]
 pub struct Registered {
