@@ -8,7 +8,6 @@ use super::signals::Signals;
 use super::{open, output};
 use crate::events::JsonLines;
 use crate::host::Host;
-use crate::policy::Policy;
 use crate::workspace::Workspace;
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
@@ -29,10 +28,7 @@ pub(super) struct Tools {
 impl Tools {
     pub(super) fn open(common: &Common, args: &Running) -> Result<Self, Failure> {
         let settings = open::settings(common)?;
-        let policy = args
-            .allow
-            .iter()
-            .fold(settings.policy(&common.workspace), |policy, class| Policy::allowing(policy, *class));
+        let policy = open::policy(common, &settings, &args.allow);
         let events = args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?;
         let mut builder = open::builder(common, &settings).policy(policy).confirmer(Arc::new(Terminal::default()));
         if let Some(lines) = &events {
