@@ -1,12 +1,8 @@
 //! The tools there are: an immutable snapshot, swapped whole, so that readers never wait and never see half a change.
 
-mod nearest;
-
-pub use nearest::nearest_names;
-
 use crate::execution::Factory;
 use crate::tool::formats::{Format, Strictness, export_all};
-use crate::tool::{Definition, Digest};
+use crate::tool::{Definition, Digest, nearest_names};
 use arc_swap::ArcSwap;
 use serde_json::Value;
 use std::collections::HashMap;

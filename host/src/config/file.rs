@@ -1,9 +1,8 @@
 //! `palisade.toml`, as written: parsed and checked, with nothing opened and nothing filled in.
 
 use crate::policy::Mode;
-use crate::registry::nearest_names;
 use crate::sandbox::limits;
-use crate::tool::{SideEffects, ToolName};
+use crate::tool::{SideEffects, ToolName, nearest_names};
 use crate::workspace::{LastLink, open_regular};
 use serde::Deserialize;
 use std::collections::BTreeMap;
