@@ -151,12 +151,18 @@ fn page_scan() -> Check {
 #[cfg(unix)]
 fn landlock(common: &Common) -> Check {
     let probe = Workspace::open(&common.workspace).map_err(|error| error.to_string());
-    let probe = probe.and_then(|ws| crate::native::shell::landlock(&Arc::new(ws)).map_err(|error| error.to_string()));
+    let probe = probe.and_then(|ws| crate::native::shell::landlock(&Arc::new(ws)).map_err(|error| reason(&error)));
     let (state, found) = match probe {
         Ok(abi) => (State::Good, format!("version {abi}")),
         Err(reason) => (State::Fair, reason),
     };
     Check { name: "landlock", state, found, advice: "`shell` is refused without it; boot with `lsm=landlock,…`" }
+}
+
+/// What the machine itself said: an error that no tool's caller may see keeps it within.
+#[cfg(unix)]
+fn reason(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 #[cfg(not(unix))]
