@@ -142,3 +142,106 @@ fn plugin(facts: &PluginFacts) -> Payload<'_> {
 fn millis(duration: Duration) -> Option<f64> {
     Some(duration.as_secs_f64() * 1e3)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::confirm::{ConfirmationRequest, Decision, RequestId};
+    use crate::events::{Completion, Failure, Subject};
+    use crate::execution::{Progress, Severity};
+    use crate::tool::{CallId, Digest, ErrorClass};
+    use std::time::SystemTime;
+
+    const HEAD: &str = r#""session_id":"s","turn_id":null,"tool_use_id":"c","tool_name":"t","side_effects":"write""#;
+    const NOBODY: &str = r#""session_id":null,"turn_id":null,"tool_use_id":null,"tool_name":null,"side_effects":null"#;
+    const TIME: Duration = Duration::from_micros(1_500);
+
+    fn subject() -> Subject {
+        Subject {
+            call_id: CallId::new("c"),
+            session_id: Some("s".into()),
+            turn_id: None,
+            tool: "t".into(),
+            side_effects: Some(SideEffects::Write),
+        }
+    }
+
+    fn request(digest: Option<Digest>) -> ConfirmationRequest {
+        ConfirmationRequest {
+            id: RequestId::new("cr"),
+            call_id: CallId::new("c"),
+            session_id: None,
+            turn_id: None,
+            tool: "t".into(),
+            side_effects: SideEffects::Write,
+            input_summary: "{}".into(),
+            projected_modifications: vec!["a".into(), "b".into()],
+            digest,
+            valid_for: TIME,
+            expires: SystemTime::UNIX_EPOCH + TIME,
+        }
+    }
+
+    fn failure(partial_output: Option<&str>) -> Failure {
+        let partial_output = partial_output.map(str::to_owned);
+        Failure { class: ErrorClass::Timeout, message: "late".into(), partial_output, duration: TIME }
+    }
+
+    fn step(total: Option<f64>, message: Option<&str>) -> Progress {
+        Progress { done: 1.0, total, message: message.map(str::to_owned) }
+    }
+
+    /// What a line says after what all lines say, for an event of a call.
+    #[track_caller]
+    fn says(event: Event, more: &str) {
+        line(event, HEAD, more);
+    }
+
+    #[track_caller]
+    fn line(event: Event, head: &str, more: &str) {
+        let name = event.name();
+        let written = Envelope { seq: 7, time: SystemTime::UNIX_EPOCH, event }.to_line();
+        let start = format!(r#"{{"v":1,"seq":7,"time":"1970-01-01T00:00:00.000000Z","event":"{name}",{head}"#);
+        assert_eq!(written, format!("{start}{more}}}\n"));
+    }
+
+    #[test]
+    fn what_an_event_of_a_call_says_has_its_keys_in_their_order() {
+        let completion = Completion { success: true, duration: TIME };
+        says(Event::Called(subject()), "");
+        says(Event::Completed(subject(), completion), r#","success":true,"duration_ms":1.5"#);
+        let failed = r#","error_class":"timeout","message":"late""#;
+        says(Event::Failed(subject(), failure(None)), &format!(r#"{failed},"duration_ms":1.5"#));
+        let more = format!(r#"{failed},"partial_output":"so far","duration_ms":1.5"#);
+        says(Event::Failed(subject(), failure(Some("so far"))), &more);
+        let more = r#","error_class":"validation_error","message":"no \"x\"""#;
+        says(Event::InputInvalid(subject(), "no \"x\"".into()), more);
+        says(Event::OutputDelta(subject(), "a\nb".into()), r#","partial_output":"a\nb""#);
+        says(Event::Progress(subject(), step(None, None)), r#","done":1.0"#);
+        let more = r#","done":1.0,"total":2.0,"message":"m""#;
+        says(Event::Progress(subject(), step(Some(2.0), Some("m"))), more);
+        says(Event::Log(subject(), Severity::Warn, "m".into()), r#","level":"warn","message":"m""#);
+    }
+
+    #[test]
+    fn what_a_question_says_has_its_keys_in_their_order() {
+        let asked = r#","request_id":"cr","input_summary":"{}","projected_modifications":["a","b"],"expires":"1970-01-01T00:00:00.001Z""#;
+        says(Event::ConfirmationRequested(subject(), request(None)), asked);
+        let digest = Digest::of(b"");
+        let more = format!(r#"{asked},"digest":"{digest}""#);
+        says(Event::ConfirmationRequested(subject(), request(Some(digest))), &more);
+        let resolved = Event::ConfirmationResolved(subject(), RequestId::new("cr"), Decision::TimedOut);
+        says(resolved, &format!(r#","request_id":"cr","decision":"{}""#, Decision::TimedOut.as_str()));
+    }
+
+    #[test]
+    fn what_an_event_of_a_plugin_says_has_its_keys_in_their_order() {
+        let digest = Digest::of(b"");
+        let facts = || PluginFacts { plugin: "p".into(), digest, tools: vec!["t".into()] };
+        let more = format!(r#","plugin":"p","digest":"{digest}","tools":["t"]"#);
+        line(Event::PluginLoaded(facts()), NOBODY, &more);
+        line(Event::PluginChanged(facts()), NOBODY, &more);
+        let rejected = Event::PluginRejected { file: "f".into(), reason: "r".into() };
+        line(rejected, NOBODY, r#","file":"f","reason":"r""#);
+    }
+}
