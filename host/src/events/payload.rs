@@ -1,84 +1,27 @@
 //! The form in which events leave the process: one JSON object, the same keys first in each.
 
-use super::{Envelope, Event, PluginFacts, VERSION};
+use super::{Envelope, Event, VERSION};
 use crate::tool::SideEffects;
-use serde::{Serialize, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::time::Duration;
-
-#[derive(Serialize)]
-struct Line<'a> {
-    v: u8,
-    seq: u64,
-    time: String,
-    event: &'static str,
-    session_id: Option<&'a str>,
-    turn_id: Option<&'a str>,
-    tool_use_id: Option<&'a str>,
-    tool_name: Option<&'a str>,
-    side_effects: Option<&'static str>,
-    #[serde(flatten)]
-    payload: Payload<'a>,
-}
-
-/// What only some events say.
-#[derive(Serialize, Default)]
-#[serde(default)]
-struct Payload<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    request_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    input_summary: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    projected_modifications: Option<&'a [String]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expires: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error_class: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    level: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    done: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    total: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    partial_output: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    success: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    duration_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plugin: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    digest: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<&'a [String]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-}
 
 /// One object: `v`, `seq`, `time`, `event`, `session_id`, `turn_id`, `tool_use_id`, `tool_name`, `side_effects`, and then what this event has to say.
 impl Serialize for Envelope {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let subject = self.event.subject();
-        let line = Line {
-            v: VERSION,
-            seq: self.seq,
-            time: humantime::format_rfc3339_micros(self.time).to_string(),
-            event: self.event.name(),
-            session_id: subject.and_then(|subject| subject.session_id.as_deref()),
-            turn_id: subject.and_then(|subject| subject.turn_id.as_deref()),
-            tool_use_id: subject.map(|subject| subject.call_id.as_str()),
-            tool_name: subject.map(|subject| &*subject.tool),
-            side_effects: subject.and_then(|subject| subject.side_effects).map(SideEffects::as_str),
-            payload: payload(&self.event),
-        };
-        line.serialize(serializer)
+        let mut line = serializer.serialize_map(None)?;
+        line.serialize_entry("v", &VERSION)?;
+        line.serialize_entry("seq", &self.seq)?;
+        line.serialize_entry("time", &humantime::format_rfc3339_micros(self.time).to_string())?;
+        line.serialize_entry("event", self.event.name())?;
+        line.serialize_entry("session_id", &subject.and_then(|subject| subject.session_id.as_deref()))?;
+        line.serialize_entry("turn_id", &subject.and_then(|subject| subject.turn_id.as_deref()))?;
+        line.serialize_entry("tool_use_id", &subject.map(|subject| subject.call_id.as_str()))?;
+        line.serialize_entry("tool_name", &subject.map(|subject| &*subject.tool))?;
+        let class = subject.and_then(|subject| subject.side_effects).map(SideEffects::as_str);
+        line.serialize_entry("side_effects", &class)?;
+        details(&self.event, &mut line)?;
+        line.end()
     }
 }
 
@@ -91,63 +34,71 @@ impl Envelope {
     }
 }
 
-fn payload(event: &Event) -> Payload<'_> {
-    let none = Payload::default();
+/// What only some events say. Readers may count on the order.
+fn details<M: SerializeMap>(event: &Event, line: &mut M) -> Result<(), M::Error> {
     match event {
-        Event::Called(_) => none,
+        Event::Called(_) => Ok(()),
         Event::Completed(_, done) => {
-            Payload { success: Some(done.success), duration_ms: millis(done.duration), ..none }
+            line.serialize_entry("success", &done.success)?;
+            line.serialize_entry("duration_ms", &millis(done.duration))
         }
-        Event::Failed(_, failure) => Payload {
-            error_class: Some(failure.class.as_str()),
-            message: Some(&failure.message),
-            partial_output: failure.partial_output.as_deref(),
-            duration_ms: millis(failure.duration),
-            ..none
-        },
+        Event::Failed(_, failure) => {
+            line.serialize_entry("error_class", failure.class.as_str())?;
+            line.serialize_entry("message", &failure.message)?;
+            given(line, "partial_output", failure.partial_output.as_ref())?;
+            line.serialize_entry("duration_ms", &millis(failure.duration))
+        }
         Event::InputInvalid(_, message) => {
-            Payload { error_class: Some("validation_error"), message: Some(message), ..none }
+            line.serialize_entry("error_class", "validation_error")?;
+            line.serialize_entry("message", message)
         }
-        Event::ConfirmationRequested(_, request) => Payload {
-            request_id: Some(request.id.as_str()),
-            input_summary: Some(&request.input_summary),
-            projected_modifications: Some(&request.projected_modifications),
-            digest: request.digest.map(|digest| digest.to_string()),
-            expires: Some(humantime::format_rfc3339_millis(request.expires).to_string()),
-            ..none
-        },
+        Event::ConfirmationRequested(_, request) => {
+            line.serialize_entry("request_id", request.id.as_str())?;
+            line.serialize_entry("input_summary", &request.input_summary)?;
+            line.serialize_entry("projected_modifications", &request.projected_modifications)?;
+            line.serialize_entry("expires", &humantime::format_rfc3339_millis(request.expires).to_string())?;
+            given(line, "digest", request.digest.map(|digest| digest.to_string()).as_ref())
+        }
         Event::ConfirmationResolved(_, id, decision) => {
-            Payload { request_id: Some(id.as_str()), decision: Some(decision.as_str()), ..none }
+            line.serialize_entry("request_id", id.as_str())?;
+            line.serialize_entry("decision", decision.as_str())
         }
-        Event::OutputDelta(_, text) => Payload { partial_output: Some(text), ..none },
+        Event::OutputDelta(_, text) => line.serialize_entry("partial_output", text),
         Event::Progress(_, step) => {
-            Payload { done: Some(step.done), total: step.total, message: step.message.as_deref(), ..none }
+            line.serialize_entry("done", &step.done)?;
+            given(line, "total", step.total.as_ref())?;
+            given(line, "message", step.message.as_ref())
         }
-        Event::Log(_, severity, message) => Payload { level: Some(severity.as_str()), message: Some(message), ..none },
-        Event::PluginLoaded(facts) | Event::PluginChanged(facts) => plugin(facts),
-        Event::PluginRejected { file, reason } => Payload { file: Some(file), reason: Some(reason), ..none },
+        Event::Log(_, severity, message) => {
+            line.serialize_entry("level", severity.as_str())?;
+            line.serialize_entry("message", message)
+        }
+        Event::PluginLoaded(facts) | Event::PluginChanged(facts) => {
+            line.serialize_entry("plugin", &*facts.plugin)?;
+            line.serialize_entry("digest", &facts.digest.to_string())?;
+            line.serialize_entry("tools", &facts.tools)
+        }
+        Event::PluginRejected { file, reason } => {
+            line.serialize_entry("file", file)?;
+            line.serialize_entry("reason", reason)
+        }
     }
 }
 
-fn plugin(facts: &PluginFacts) -> Payload<'_> {
-    Payload {
-        plugin: Some(&facts.plugin),
-        digest: Some(facts.digest.to_string()),
-        tools: Some(&facts.tools),
-        ..Payload::default()
-    }
+/// A key that is left out where there is nothing to say.
+fn given<M: SerializeMap, T: Serialize>(line: &mut M, key: &str, value: Option<&T>) -> Result<(), M::Error> {
+    value.map_or(Ok(()), |value| line.serialize_entry(key, value))
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "it fills a field that may be absent")]
-fn millis(duration: Duration) -> Option<f64> {
-    Some(duration.as_secs_f64() * 1e3)
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::confirm::{ConfirmationRequest, Decision, RequestId};
-    use crate::events::{Completion, Failure, Subject};
+    use crate::events::{Completion, Failure, PluginFacts, Subject};
     use crate::execution::{Progress, Severity};
     use crate::tool::{CallId, Digest, ErrorClass};
     use std::time::SystemTime;
