@@ -1,6 +1,7 @@
 //! What holds in the end, and where each value came from.
 
 use super::file::{self, ConfigError, FileConfig, Trusted};
+use super::time::call_time;
 use crate::dispatch::CONFIRMATION_TIMEOUT;
 use crate::policy::{Mode, Policy};
 use crate::sandbox::{Limits, limits};
@@ -139,8 +140,7 @@ impl Settings {
             .map(|text| file::memory(&text).map_err(|error| format!("PALISADE_MEMORY: {error}")))
             .transpose()?;
         self.memory.set(memory, || Origin::Environment("PALISADE_MEMORY"));
-        let timeout =
-            variable("PALISADE_TIMEOUT").map(|text| file::call_time("PALISADE_TIMEOUT", &text)).transpose()?;
+        let timeout = variable("PALISADE_TIMEOUT").map(|text| call_time("PALISADE_TIMEOUT", &text)).transpose()?;
         self.timeout.set(timeout.map(Some), || Origin::Environment("PALISADE_TIMEOUT"));
         Ok(())
     }

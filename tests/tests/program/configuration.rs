@@ -133,6 +133,7 @@ fn a_file_that_is_wrong_is_refused_with_the_place_and_the_nearest_key() {
         ("[confirm]\nwirte = \"deny\"", &["wirte", "did you mean `write`?"]),
         ("[limits\nmemory", &["line 1"]),
         ("[limits]\nmemory = 5", &["line 2", "memory"]),
+        ("[limits]\ntimeout = 60", &["line 2", "timeout = 60", "write \"60s\""]),
         ("[confirm]\nwrite = \"maybe\"", &["confirm.write", "auto, prompt, prompt_once and deny"]),
         ("[limits]\nmemory = \"1TiB\"", &["limits.memory", "512MiB"]),
     ] {
