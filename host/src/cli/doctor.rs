@@ -2,7 +2,7 @@
 
 use super::args::{Common, Doctor};
 use super::exit::{Exit, Failure};
-use super::{open, output};
+use super::{idle, open, output};
 use crate::host::CacheMode;
 use crate::sandbox::{Allocation, Cache, Sandbox};
 use crate::workspace::Workspace;
@@ -53,6 +53,10 @@ pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     } else {
         let rows: Vec<Vec<String>> = checks.iter().map(row).collect();
         output::text(&output::table(&rows))?;
+    }
+    // A configuration that is wrong is refused by every other verb, with its place.
+    if let Ok(settings) = open::settings(common) {
+        idle::show_after_loading(common, &settings);
     }
     Ok(if checks.iter().any(|check| check.state == State::Bad) { Exit::Internal } else { Exit::Ok })
 }

@@ -2,6 +2,7 @@
 
 use super::args::{Common, Running};
 use super::exit::{Exit, Failure};
+use super::idle::{self, Told};
 use super::live::{Detail, Watching};
 use super::prompt::Terminal;
 use super::signals::Signals;
@@ -38,7 +39,9 @@ impl Tools {
             let detail = if common.verbose { Detail::Verbose } else { Detail::Usual };
             builder = builder.subscriber(Arc::new(Watching::new(detail)));
         }
-        Ok(Self { host: builder.build()?, events })
+        let host = builder.build()?;
+        idle::show(&settings, host.registry(), Told::Slips);
+        Ok(Self { host, events })
     }
 
     /// Runs work on a runtime of its own. The token is cancelled by Ctrl-C, by a request to end, and when the terminal goes away.

@@ -145,6 +145,15 @@ impl Settings {
         Ok(())
     }
 
+    /// The keys that are about one tool: each with the tool's name, and where it stands.
+    pub fn of_tools(&self) -> impl Iterator<Item = (String, &str, &Origin)> {
+        let modes = self.tools.iter().map(|(tool, mode)| ("confirm.tools", tool, &mode.origin));
+        let counts = self.tool_concurrency.iter().map(|(tool, count)| ("limits.tool_concurrency", tool, &count.origin));
+        let times = self.tool_timeout.iter().map(|(tool, time)| ("limits.tool_timeout", tool, &time.origin));
+        let all = modes.chain(counts).chain(times);
+        all.map(|(table, tool, origin)| (format!("{table}.{tool}"), tool.as_str(), origin))
+    }
+
     /// The limits that hold.
     #[must_use]
     pub fn limits(&self) -> Limits {
