@@ -3,10 +3,11 @@
 use super::args::{Common, Doctor};
 use super::exit::{Exit, Failure};
 use super::{idle, open, output};
-use crate::host::CacheMode;
+use crate::host::{CacheMode, default_cache, open_cache};
 use crate::sandbox::{Allocation, Cache, Sandbox};
 use crate::workspace::Workspace;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ impl State {
 pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     let checks = [
         engine(),
-        cache(),
+        cache(common),
         workspace(common),
         path_resolution(),
         page_scan(),
@@ -80,22 +81,26 @@ fn engine() -> Check {
     Check { name: "engine", state, found, advice: "give the process more address space (`ulimit -v unlimited`)" }
 }
 
-fn cache() -> Check {
+fn cache(common: &Common) -> Check {
     let (state, found) = match open::cache_mode() {
         CacheMode::Off => (State::Fair, "off: every start compiles".to_owned()),
-        CacheMode::Directory(directory) => opened(&directory),
-        CacheMode::Default => match crate::host::default_cache() {
-            Some(directory) => opened(&directory),
+        CacheMode::Directory(directory) => opened(&directory, common),
+        CacheMode::Default => match default_cache() {
+            Some(directory) => opened(&directory, common),
             None => (State::Fair, "no cache directory: every start compiles".to_owned()),
         },
     };
     Check { name: "cache", state, found, advice: "set PALISADE_CACHE to a directory that only you can reach" }
 }
 
-fn opened(directory: &std::path::Path) -> (State, String) {
-    match Cache::open(directory) {
+fn opened(directory: &Path, common: &Common) -> (State, String) {
+    let opened = match Workspace::open(&common.workspace) {
+        Ok(workspace) => open_cache(directory, &workspace).map_err(|error| error.to_string()),
+        Err(_) => Cache::open(directory).map_err(|error| error.to_string()),
+    };
+    match opened {
         Ok(_) => (State::Good, directory.display().to_string()),
-        Err(error) => (State::Fair, error.to_string()),
+        Err(error) => (State::Fair, error),
     }
 }
 
@@ -205,7 +210,7 @@ fn toolchain() -> Check {
 fn target() -> Check {
     let libdir = first_line(rustc().args(["--print", "target-libdir", "--target", "wasm32-wasip2"]));
     let (state, found) = match libdir {
-        Some(directory) if std::path::Path::new(&directory).is_dir() => (State::Good, "wasm32-wasip2".to_owned()),
+        Some(directory) if Path::new(&directory).is_dir() => (State::Good, "wasm32-wasip2".to_owned()),
         _ => (State::Fair, "no wasm32-wasip2".to_owned()),
     };
     Check {
