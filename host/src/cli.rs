@@ -9,6 +9,7 @@ mod dispatch;
 mod doctor;
 mod exit;
 mod export;
+mod idle;
 mod input;
 mod inspect;
 mod list;

@@ -2,7 +2,8 @@
 
 mod file;
 mod resolve;
+mod time;
 
-pub(crate) use file::call_time;
 pub use file::{ConfigError, FileConfig, Trusted};
 pub use resolve::{Origin, Settings, Value};
+pub(crate) use time::call_time;

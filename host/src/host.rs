@@ -1,9 +1,10 @@
 //! The facade: everything that a program needs to load plugins and call their tools.
 
 mod builder;
+mod cache;
 
-pub(crate) use builder::default_cache;
 pub use builder::{BuildError, CacheMode, HostBuilder};
+pub(crate) use cache::{default_cache, open_cache};
 
 use crate::dispatch::{Dispatcher, Foreseen, Transcript};
 use crate::events::{EventStream, Events};

@@ -1,12 +1,8 @@
 //! The tools there are: an immutable snapshot, swapped whole, so that readers never wait and never see half a change.
 
-mod nearest;
-
-pub use nearest::nearest_names;
-
 use crate::execution::Factory;
 use crate::tool::formats::{Format, Strictness, export_all};
-use crate::tool::{Definition, Digest};
+use crate::tool::{Definition, Digest, nearest_names};
 use arc_swap::ArcSwap;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -24,6 +20,26 @@ pub enum Origin {
         /// The SHA-256 of its bytes.
         digest: Digest,
     },
+}
+
+impl Origin {
+    /// The plugin's name, where it is one.
+    #[must_use]
+    pub fn plugin(&self) -> Option<&str> {
+        match self {
+            Self::Native => None,
+            Self::Plugin { name, .. } => Some(name),
+        }
+    }
+
+    /// The SHA-256 of the plugin's bytes. Code of the program itself has none.
+    #[must_use]
+    pub fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::Native => None,
+            Self::Plugin { digest, .. } => Some(*digest),
+        }
+    }
 }
 
 /// A registered tool: its definition and the factory that makes an instance for each call.

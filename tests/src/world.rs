@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -16,6 +17,9 @@ pub struct World {
 
 /// What the canary's files say. No result may ever hold it.
 pub const SECRET: &str = "canary-that-no-tool-may-read";
+
+/// What no file takes to appear, however slow the machine is.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Everything below a directory: path, kind and contents of each entry.
 pub type Snapshot = BTreeMap<PathBuf, String>;
@@ -102,6 +106,23 @@ impl World {
     #[must_use]
     pub fn read(&self, path: &str) -> Option<String> {
         fs::read(self.root().join(path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Waits until something in another process has made a file of the workspace, and reads it.
+    ///
+    /// # Panics
+    ///
+    /// Where it is not there after a minute.
+    #[track_caller]
+    pub fn wait_for(&self, path: &str) -> String {
+        let start = Instant::now();
+        loop {
+            if let Some(text) = self.read(path) {
+                return text;
+            }
+            assert!(start.elapsed() < PATIENCE, "`{path}` never comes");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// The workspace as it is now.

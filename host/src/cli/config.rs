@@ -2,7 +2,7 @@
 
 use super::args::{Common, Config, ConfigAction};
 use super::exit::{Exit, Failure};
-use super::{open, output};
+use super::{idle, open, output};
 use crate::config::{Settings, Value};
 use serde_json::json;
 
@@ -19,6 +19,7 @@ pub(super) fn run(common: &Common, args: &Config) -> Result<Exit, Failure> {
             rows.into_iter().map(|[key, value, origin]| vec![key, value, format!("# {origin}")]).collect();
         output::text(&output::table(&table))?;
     }
+    idle::show_after_loading(common, &settings);
     Ok(Exit::Ok)
 }
 

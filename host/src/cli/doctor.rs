@@ -2,11 +2,12 @@
 
 use super::args::{Common, Doctor};
 use super::exit::{Exit, Failure};
-use super::{open, output};
-use crate::host::CacheMode;
+use super::{idle, open, output};
+use crate::host::{CacheMode, default_cache, open_cache};
 use crate::sandbox::{Allocation, Cache, Sandbox};
 use crate::workspace::Workspace;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ impl State {
 pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     let checks = [
         engine(),
-        cache(),
+        cache(common),
         workspace(common),
         path_resolution(),
         page_scan(),
@@ -53,6 +54,10 @@ pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     } else {
         let rows: Vec<Vec<String>> = checks.iter().map(row).collect();
         output::text(&output::table(&rows))?;
+    }
+    // A configuration that is wrong is refused by every other verb, with its place.
+    if let Ok(settings) = open::settings(common) {
+        idle::show_after_loading(common, &settings);
     }
     Ok(if checks.iter().any(|check| check.state == State::Bad) { Exit::Internal } else { Exit::Ok })
 }
@@ -76,22 +81,26 @@ fn engine() -> Check {
     Check { name: "engine", state, found, advice: "give the process more address space (`ulimit -v unlimited`)" }
 }
 
-fn cache() -> Check {
+fn cache(common: &Common) -> Check {
     let (state, found) = match open::cache_mode() {
         CacheMode::Off => (State::Fair, "off: every start compiles".to_owned()),
-        CacheMode::Directory(directory) => opened(&directory),
-        CacheMode::Default => match crate::host::default_cache() {
-            Some(directory) => opened(&directory),
+        CacheMode::Directory(directory) => opened(&directory, common),
+        CacheMode::Default => match default_cache() {
+            Some(directory) => opened(&directory, common),
             None => (State::Fair, "no cache directory: every start compiles".to_owned()),
         },
     };
     Check { name: "cache", state, found, advice: "set PALISADE_CACHE to a directory that only you can reach" }
 }
 
-fn opened(directory: &std::path::Path) -> (State, String) {
-    match Cache::open(directory) {
+fn opened(directory: &Path, common: &Common) -> (State, String) {
+    let opened = match Workspace::open(&common.workspace) {
+        Ok(workspace) => open_cache(directory, &workspace).map_err(|error| error.to_string()),
+        Err(_) => Cache::open(directory).map_err(|error| error.to_string()),
+    };
+    match opened {
         Ok(_) => (State::Good, directory.display().to_string()),
-        Err(error) => (State::Fair, error.to_string()),
+        Err(error) => (State::Fair, error),
     }
 }
 
@@ -151,12 +160,18 @@ fn page_scan() -> Check {
 #[cfg(unix)]
 fn landlock(common: &Common) -> Check {
     let probe = Workspace::open(&common.workspace).map_err(|error| error.to_string());
-    let probe = probe.and_then(|ws| crate::native::shell::landlock(&Arc::new(ws)).map_err(|error| error.to_string()));
+    let probe = probe.and_then(|ws| crate::native::shell::landlock(&Arc::new(ws)).map_err(|error| reason(&error)));
     let (state, found) = match probe {
         Ok(abi) => (State::Good, format!("version {abi}")),
         Err(reason) => (State::Fair, reason),
     };
     Check { name: "landlock", state, found, advice: "`shell` is refused without it; boot with `lsm=landlock,…`" }
+}
+
+/// What the machine itself said: an error that no tool's caller may see keeps it within.
+#[cfg(unix)]
+fn reason(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 #[cfg(not(unix))]
@@ -195,7 +210,7 @@ fn toolchain() -> Check {
 fn target() -> Check {
     let libdir = first_line(rustc().args(["--print", "target-libdir", "--target", "wasm32-wasip2"]));
     let (state, found) = match libdir {
-        Some(directory) if std::path::Path::new(&directory).is_dir() => (State::Good, "wasm32-wasip2".to_owned()),
+        Some(directory) if Path::new(&directory).is_dir() => (State::Good, "wasm32-wasip2".to_owned()),
         _ => (State::Fair, "no wasm32-wasip2".to_owned()),
     };
     Check {

@@ -5,7 +5,7 @@ use super::exit::{Exit, Failure};
 use super::{list, open, output, style};
 use crate::host::{Host, HostBuilder};
 use crate::plugins::{Plugin, Shipped};
-use crate::registry::{Origin, Registered};
+use crate::registry::Registered;
 use crate::tool::text::visible;
 use crate::tool::{Definition, SideEffects};
 use serde_json::{Value, json};
@@ -24,10 +24,7 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
     }
     let host = open::builder(common, &settings).build()?;
     let tool = host.registry().get(&args.subject).map_err(|missing| not_found(&missing))?;
-    let plugin = host
-        .plugins()
-        .iter()
-        .find(|plugin| matches!(tool.origin(), Origin::Plugin { name, .. } if **name == *plugin.name()));
+    let plugin = host.plugins().iter().find(|plugin| tool.origin().plugin() == Some(plugin.name()));
     if args.json {
         output::json(&tool_json(&tool, plugin))?;
     } else {

@@ -4,7 +4,7 @@ use super::args::{Common, List};
 use super::exit::{Exit, Failure};
 use super::{open, output, style};
 use crate::host::Host;
-use crate::registry::{Origin, Registered};
+use crate::registry::Registered;
 use crate::tool::text::visible;
 use serde_json::{Value, json};
 
@@ -27,17 +27,13 @@ fn as_json(host: &Host) -> Value {
 
 pub(super) fn entry(tool: &Registered) -> Value {
     let definition = tool.definition();
-    let (plugin, digest) = match tool.origin() {
-        Origin::Plugin { name, digest } => (Some(name.to_string()), Some(digest.to_string())),
-        Origin::Native => (None, None),
-    };
     json!({
         "name": definition.name().as_str(),
         "description": definition.description(),
         "parameters": definition.parameters(),
         "side_effects": definition.side_effects().as_str(),
-        "plugin": plugin,
-        "digest": digest,
+        "plugin": tool.origin().plugin(),
+        "digest": tool.origin().digest().map(|digest| digest.to_string()),
     })
 }
 
@@ -58,14 +54,10 @@ fn as_table(host: &Host) -> String {
 
 fn row(tool: &Registered) -> Vec<String> {
     let definition = tool.definition();
-    let plugin = match tool.origin() {
-        Origin::Plugin { name, .. } => name.to_string(),
-        Origin::Native => "native".to_owned(),
-    };
     vec![
         definition.name().to_string(),
         definition.side_effects().to_string(),
-        plugin,
+        tool.origin().plugin().unwrap_or("native").to_owned(),
         first_sentence(definition.description()),
     ]
 }

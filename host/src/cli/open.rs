@@ -8,6 +8,8 @@ use crate::config::{Origin, Settings};
 use crate::host::{CacheMode, Host, HostBuilder};
 use crate::native::Confinement;
 use crate::plugins::{Rejected, Shipped};
+use crate::policy::Policy;
+use crate::tool::SideEffects;
 use std::path::PathBuf;
 
 /// The name of the configuration in a workspace.
@@ -64,6 +66,11 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         settings.tool_concurrency.iter().fold(base, |host, (tool, calls)| host.tool_concurrency(tool, calls.value));
     let base = settings.tool_timeout.iter().fold(base, |host, (tool, time)| host.tool_timeout(tool, time.value));
     settings.directories.value.iter().fold(base, HostBuilder::plugins).observe_loading(loading)
+}
+
+/// The policy of the configuration, with what `--allow` adds to it.
+pub(super) fn policy(common: &Common, settings: &Settings, allow: &[SideEffects]) -> Policy {
+    allow.iter().fold(settings.policy(&common.workspace), |policy, class| policy.allowing(*class))
 }
 
 /// `PALISADE_CACHE` names another directory for compiled code, or `off`.

@@ -4,7 +4,7 @@ use super::args::{Common, Explain, Policy as Args, PolicyAction};
 use super::exit::{Exit, Failure};
 use super::{input, open, output};
 use crate::config::{Origin, Settings};
-use crate::policy::{Decision, Mode, Policy, Rule};
+use crate::policy::{Decision, Mode, Rule};
 use crate::tool::json::JsonBounds;
 use crate::tool::text::{elided, visible};
 use crate::tool::{Call, Definition, ToolError};
@@ -14,8 +14,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let PolicyAction::Explain(args) = &args.action;
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
     let settings = open::settings(common)?;
-    let policy =
-        args.allow.iter().fold(settings.policy(&common.workspace), |policy, class| Policy::allowing(policy, *class));
+    let policy = open::policy(common, &settings, &args.allow);
     let host = open::builder(common, &settings).policy(policy).build()?;
     let call = Call::new(&args.tool, text);
     let id = call.id().clone();

@@ -2,13 +2,13 @@
 
 use super::args::{Common, Running};
 use super::exit::{Exit, Failure};
+use super::idle::{self, Told};
 use super::live::{Detail, Watching};
 use super::prompt::Terminal;
 use super::signals::Signals;
 use super::{open, output};
 use crate::events::JsonLines;
 use crate::host::Host;
-use crate::policy::Policy;
 use crate::workspace::Workspace;
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
@@ -29,10 +29,7 @@ pub(super) struct Tools {
 impl Tools {
     pub(super) fn open(common: &Common, args: &Running) -> Result<Self, Failure> {
         let settings = open::settings(common)?;
-        let policy = args
-            .allow
-            .iter()
-            .fold(settings.policy(&common.workspace), |policy, class| Policy::allowing(policy, *class));
+        let policy = open::policy(common, &settings, &args.allow);
         let events = args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?;
         let mut builder = open::builder(common, &settings).policy(policy).confirmer(Arc::new(Terminal::default()));
         if let Some(lines) = &events {
@@ -42,7 +39,9 @@ impl Tools {
             let detail = if common.verbose { Detail::Verbose } else { Detail::Usual };
             builder = builder.subscriber(Arc::new(Watching::new(detail)));
         }
-        Ok(Self { host: builder.build()?, events })
+        let host = builder.build()?;
+        idle::show(&settings, host.registry(), Told::Slips);
+        Ok(Self { host, events })
     }
 
     /// Runs work on a runtime of its own. The token is cancelled by Ctrl-C, by a request to end, and when the terminal goes away.

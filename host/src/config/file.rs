@@ -1,9 +1,9 @@
 //! `palisade.toml`, as written: parsed and checked, with nothing opened and nothing filled in.
 
+use super::time::{Written, call_time, duration};
 use crate::policy::Mode;
-use crate::registry::nearest_names;
 use crate::sandbox::limits;
-use crate::tool::{SideEffects, ToolName};
+use crate::tool::{SideEffects, ToolName, nearest_names};
 use crate::workspace::{LastLink, open_regular};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -102,7 +102,7 @@ struct RawConfirm {
     write: Option<String>,
     execute: Option<String>,
     network: Option<String>,
-    timeout: Option<String>,
+    timeout: Option<Written>,
     tools: BTreeMap<String, String>,
 }
 
@@ -121,10 +121,10 @@ struct RawTrusted {
 #[serde(deny_unknown_fields, default)]
 struct RawLimits {
     memory: Option<String>,
-    timeout: Option<String>,
+    timeout: Option<Written>,
     concurrency: Option<u32>,
     tool_concurrency: BTreeMap<String, u32>,
-    tool_timeout: BTreeMap<String, String>,
+    tool_timeout: BTreeMap<String, Written>,
 }
 
 #[derive(Deserialize, Default)]
@@ -169,15 +169,17 @@ impl FileConfig {
                 [&confirm.none, &confirm.read, &confirm.write, &confirm.execute, &confirm.network],
             )?,
             tools: confirm.tools.iter().map(|(tool, mode)| tool_mode(tool, mode)).collect::<Result<_, _>>()?,
-            confirm_timeout: confirm.timeout.as_deref().map(|text| duration("confirm.timeout", text)).transpose()?,
+            confirm_timeout: confirm.timeout.as_ref().map(|time| duration("confirm.timeout", &time.0)).transpose()?,
             trusted: raw.trusted.iter().map(trusted).collect::<Result<_, _>>()?,
             memory: raw.limits.memory.as_deref().map(memory).transpose()?,
-            timeout: raw.limits.timeout.as_deref().map(|text| call_time("limits.timeout", text)).transpose()?,
+            timeout: raw.limits.timeout.as_ref().map(|time| call_time("limits.timeout", &time.0)).transpose()?,
             concurrency: raw.limits.concurrency.map(|count| concurrency("limits.concurrency", count)).transpose()?,
             tool_concurrency: per_tool("limits.tool_concurrency", &raw.limits.tool_concurrency, |key, count| {
                 concurrency(key, *count)
             })?,
-            tool_timeout: per_tool("limits.tool_timeout", &raw.limits.tool_timeout, |key, text| call_time(key, text))?,
+            tool_timeout: per_tool("limits.tool_timeout", &raw.limits.tool_timeout, |key, time| {
+                call_time(key, &time.0)
+            })?,
             shell_unconfined: raw.shell.unconfined,
             directories: raw.plugins.directories.iter().map(|text| expand(text)).collect(),
             builtin: raw.plugins.builtin,
@@ -228,23 +230,6 @@ fn trusted(raw: &RawTrusted) -> Result<Trusted, String> {
         Ok(Trusted { workspace, overrides })
     } else {
         Err(format!("`trusted.workspace` is `{}`; write the whole path, from `/` or `~/` on", raw.workspace))
-    }
-}
-
-/// Parses a duration such as `30s`, `5m` or `500ms`.
-pub(crate) fn duration(key: &str, text: &str) -> Result<Duration, String> {
-    let parsed = humantime::parse_duration(text)
-        .map_err(|error| format!("`{key}` is not a duration: {error}; write it like 30s, 5m or 500ms"))?;
-    if parsed.is_zero() { Err(format!("`{key}` is zero; give at least 1ms")) } else { Ok(parsed) }
-}
-
-/// Parses the time of a call, which has a maximum.
-pub(crate) fn call_time(key: &str, text: &str) -> Result<Duration, String> {
-    let parsed = duration(key, text)?;
-    if parsed > limits::MAX_TIMEOUT {
-        Err(format!("`{key}` is longer than 600s, the most that a call may take"))
-    } else {
-        Ok(parsed)
     }
 }
 
@@ -341,6 +326,11 @@ mod tests {
             ("[limits]\ntimeout = \"11m\"", "600s"),
             ("[limits]\ntimeout = \"0s\"", "at least 1ms"),
             ("[limits]\ntimeout = \"-1s\"", "like 30s"),
+            ("[limits]\ntimeout = 60", "write \"60s\""),
+            ("[limits]\ntimeout = -60", "write \"30s\""),
+            ("[limits]\ntimeout = 1.5", "write \"30s\""),
+            ("[limits.tool_timeout]\nshell = 5", "write \"5s\""),
+            ("[confirm]\ntimeout = 300", "write \"300s\""),
             ("[limits]\nconcurrency = 0", "1 to 256"),
             ("[limits.tool_concurrency]\nshell = 0", "`limits.tool_concurrency.shell` is 0; 1 to 256"),
             ("[limits.tool_timeout]\nshell = \"1h\"", "600s"),

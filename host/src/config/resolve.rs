@@ -1,6 +1,7 @@
 //! What holds in the end, and where each value came from.
 
 use super::file::{self, ConfigError, FileConfig, Trusted};
+use super::time::call_time;
 use crate::dispatch::CONFIRMATION_TIMEOUT;
 use crate::policy::{Mode, Policy};
 use crate::sandbox::{Limits, limits};
@@ -139,10 +140,18 @@ impl Settings {
             .map(|text| file::memory(&text).map_err(|error| format!("PALISADE_MEMORY: {error}")))
             .transpose()?;
         self.memory.set(memory, || Origin::Environment("PALISADE_MEMORY"));
-        let timeout =
-            variable("PALISADE_TIMEOUT").map(|text| file::call_time("PALISADE_TIMEOUT", &text)).transpose()?;
+        let timeout = variable("PALISADE_TIMEOUT").map(|text| call_time("PALISADE_TIMEOUT", &text)).transpose()?;
         self.timeout.set(timeout.map(Some), || Origin::Environment("PALISADE_TIMEOUT"));
         Ok(())
+    }
+
+    /// The keys that are about one tool: each with the tool's name, and where it stands.
+    pub fn of_tools(&self) -> impl Iterator<Item = (String, &str, &Origin)> {
+        let modes = self.tools.iter().map(|(tool, mode)| ("confirm.tools", tool, &mode.origin));
+        let counts = self.tool_concurrency.iter().map(|(tool, count)| ("limits.tool_concurrency", tool, &count.origin));
+        let times = self.tool_timeout.iter().map(|(tool, time)| ("limits.tool_timeout", tool, &time.origin));
+        let all = modes.chain(counts).chain(times);
+        all.map(|(table, tool, origin)| (format!("{table}.{tool}"), tool.as_str(), origin))
     }
 
     /// The limits that hold.

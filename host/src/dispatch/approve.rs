@@ -4,7 +4,7 @@ use super::{Road, question, refused};
 use crate::confirm::Answer;
 use crate::execution::ValidInput;
 use crate::policy::Mode;
-use crate::registry::{Origin, Registered};
+use crate::registry::Registered;
 use crate::session::Allowance;
 use crate::tool::{Definition, Digest, ErrorKind, PermissionReason};
 use std::sync::Arc;
@@ -73,10 +73,8 @@ async fn confirmed(road: &Road<'_>, mode: Mode, input: &ValidInput) -> Result<Op
 /// A native tool has no bytes to go by: what it says of itself stands for them.
 fn allowance(tool: &Registered) -> Allowance {
     let definition = tool.definition();
-    let digest = match tool.origin() {
-        Origin::Plugin { digest, .. } => *digest,
-        Origin::Native => Digest::of(definition.to_json().to_string().as_bytes()),
-    };
+    let own_words = || Digest::of(definition.to_json().to_string().as_bytes());
+    let digest = tool.origin().digest().unwrap_or_else(own_words);
     Allowance { digest, tool: definition.name().as_str().into(), class: definition.side_effects() }
 }
 

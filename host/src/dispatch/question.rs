@@ -5,7 +5,7 @@ use super::{Road, refused};
 use crate::confirm::{Answer, ConfirmationRequest, Decision, NobodyToAsk, RequestId};
 use crate::events::{CallSink, Event};
 use crate::execution::{BoxFuture, ValidInput};
-use crate::registry::{Origin, Registered};
+use crate::registry::Registered;
 use crate::session::Allowance;
 use crate::tool::{Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects};
 use std::future::poll_fn;
@@ -106,10 +106,7 @@ fn request(road: &Road<'_>, input: &ValidInput, stands: Duration) -> Result<Conf
         side_effects: definition.side_effects(),
         input_summary: summary(definition, input),
         projected_modifications: projected(definition, input),
-        digest: match road.tool.origin() {
-            Origin::Plugin { digest, .. } => Some(*digest),
-            Origin::Native => None,
-        },
+        digest: road.tool.origin().digest(),
         valid_for: stands,
         expires: SystemTime::now() + stands,
     })

@@ -2,7 +2,7 @@
 
 use crate::events::{CallSink, Completion, Event, Failure, Subject};
 use crate::tool::result::joined;
-use crate::tool::{ErrorClass, ErrorKind, ExecutionKind, ToolError, ToolResult};
+use crate::tool::{ErrorClass, ToolResult};
 use std::sync::Arc;
 
 /// Owes the call its terminal event. Dropped unpaid, it says that the call was cancelled: its caller has gone.
@@ -48,16 +48,14 @@ fn event(subject: Subject, result: &ToolResult) -> Event {
     let duration = result.duration();
     match result.error() {
         None => Event::Completed(subject, Completion { success: true, duration }),
-        Some(error) if is_unsuccessful(error) => Event::Completed(subject, Completion { success: false, duration }),
+        // The tool ran to its end and reports a failure itself: that is a completion.
+        Some(error) if error.kind().is_in_the_tools_words() => {
+            Event::Completed(subject, Completion { success: false, duration })
+        }
         Some(error) if error.class() == ErrorClass::ValidationError => Event::InputInvalid(subject, error.message()),
         Some(error) => {
             let partial_output = Some(joined(result.content()).into_owned()).filter(|text| !text.is_empty());
             Event::Failed(subject, Failure { class: error.class(), message: error.message(), partial_output, duration })
         }
     }
-}
-
-/// The tool ran to its end and reports a failure itself: that is a completion.
-fn is_unsuccessful(error: &ToolError) -> bool {
-    matches!(error.kind(), ErrorKind::Execution { kind: ExecutionKind::Unsuccessful, .. })
 }

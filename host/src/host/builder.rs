@@ -1,6 +1,6 @@
 //! Configuring a host.
 
-use super::Host;
+use super::{Host, cache};
 use crate::confirm::{Confirmer, NoConfirmer};
 use crate::dispatch::{CONFIRMATION_TIMEOUT, Dispatcher};
 use crate::events::{Event, Events, PluginFacts, Subscriber};
@@ -9,11 +9,11 @@ use crate::native::{Confinement, Shell};
 use crate::plugins::{self, LoadError, LoadObserver, Loaded, Plugin, Shipped, Sources};
 use crate::policy::Policy;
 use crate::registry::Registry;
-use crate::sandbox::{Cache, CacheError, EngineError, Limits, Sandbox, limits};
+use crate::sandbox::{CacheError, EngineError, Limits, Sandbox, limits};
 use crate::session::{CONCURRENCY, Session, SessionBuilder};
 use crate::workspace::{Workspace, WorkspaceError};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -195,7 +195,7 @@ impl HostBuilder {
     pub fn build(self) -> Result<Host, BuildError> {
         check(&self.limits)?;
         let workspace = Arc::new(Workspace::open(&self.workspace.unwrap_or_else(|| PathBuf::from(".")))?);
-        let sandbox = Sandbox::new(open_cache(self.cache, &workspace)?)?;
+        let sandbox = Sandbox::new(cache::open(self.cache, &workspace)?)?;
         let registry = Registry::new();
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
         let native = native(self.sources.shipped, self.shell.unwrap_or(Confinement::Landlock), self.native);
@@ -276,55 +276,5 @@ fn check(given: &Limits) -> Result<(), BuildError> {
             Err(BuildError::Limit { name: "timeout", accepted: "1ms to 600s are accepted" })
         }
         _ => Ok(()),
-    }
-}
-
-/// The default directory is a convenience: where it cannot be had, every start compiles, and the log says so.
-///
-/// A cache inside the workspace is not used: a tool could read its key, and compiled code is run as it is.
-fn open_cache(mode: CacheMode, workspace: &Workspace) -> Result<Cache, BuildError> {
-    match mode {
-        CacheMode::Off => Ok(Cache::off()),
-        CacheMode::Directory(directory) => outside(Cache::open(&directory)?, workspace),
-        CacheMode::Default => Ok(default_cache().map_or_else(Cache::off, |directory| {
-            let cache = Cache::open(&directory).map_err(BuildError::from).and_then(|cache| outside(cache, workspace));
-            cache.unwrap_or_else(|error| {
-                tracing::warn!("every start compiles: {error}");
-                Cache::off()
-            })
-        })),
-    }
-}
-
-fn outside(cache: Cache, workspace: &Workspace) -> Result<Cache, BuildError> {
-    match cache.dir().map(Path::canonicalize) {
-        Some(Ok(real)) if real.starts_with(workspace.root()) => Err(BuildError::CacheInWorkspace { cache: real }),
-        _ => Ok(cache),
-    }
-}
-
-/// Where compiled code is kept unless somebody says otherwise.
-pub(crate) fn default_cache() -> Option<PathBuf> {
-    use etcetera::BaseStrategy as _;
-    let base = etcetera::choose_base_strategy().ok()?.cache_dir();
-    base.is_absolute().then(|| base.join("palisade").join("compiled"))
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
-    use super::*;
-
-    #[test]
-    fn a_cache_that_tools_could_reach_is_refused() {
-        let outer = tempfile::tempdir().unwrap();
-        let (inside, beside) = (outer.path().join("ws/cache"), outer.path().join("cache"));
-        std::fs::create_dir(outer.path().join("ws")).unwrap();
-        let build = |cache: &Path| {
-            let mode = CacheMode::Directory(cache.to_owned());
-            Host::builder().workspace(outer.path().join("ws")).shipped(Shipped::LeftOut).cache(mode).build().map(drop)
-        };
-        assert!(matches!(build(&inside), Err(BuildError::CacheInWorkspace { .. })));
-        assert!(build(&beside).is_ok());
     }
 }

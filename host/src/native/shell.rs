@@ -46,7 +46,7 @@ pub fn landlock(workspace: &Arc<Workspace>) -> Result<u32, ErrorKind> {
         drop(home);
         confined
     });
-    let confined = probe.join().map_err(|_| command::internal("the thread that looked for Landlock ended"))??;
+    let confined = probe.join().map_err(|_| ErrorKind::internal("the thread that looked for Landlock ended"))??;
     Ok(confined.abi().unwrap_or_default())
 }
 

@@ -1,11 +1,22 @@
 //! Text that others wrote, made fit to be shown or checked for what hides in it.
 
-/// Whether a character could hide or reorder text for a reader: controls other than tab and newline, bidirectional marks, soft hyphens, annotations, tags, and
-/// zero-width characters.
+/// Whether a character could hide or reorder text for a reader: controls other than tab and newline, marks that turn the direction, separators of lines,
+/// annotations, and whatever shows as nothing.
 #[must_use]
 pub fn is_deceptive(c: char) -> bool {
     (c.is_control() && c != '\t' && c != '\n')
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{fff9}'..='\u{fffb}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{e0000}'..='\u{e007f}')
+        || is_invisible(c)
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}')
+}
+
+/// Unicode's `Default_Ignorable_Code_Point`, which fonts show as nothing (direction marks, joiners, tags, variation selectors, Hangul fillers), and the one
+/// letter that is blank by itself: the Braille pattern without dots.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Escapes what [`is_deceptive`], so that the text shows on a terminal as what it is.
@@ -51,6 +62,23 @@ mod tests {
     #[test]
     fn what_could_deceive_a_reader_is_shown_as_an_escape() {
         assert_eq!(visible("a\u{1b}[2Jb\u{202e}c\nd"), "a\\u{1b}[2Jb\\u{202e}c\nd");
+    }
+
+    #[test]
+    fn what_shows_as_nothing_is_shown_as_an_escape() {
+        let blank = [
+            "\u{ad}\u{34f}\u{115f}\u{1160}\u{17b4}\u{180b}\u{200b}\u{206a}\u{2800}\u{3164}",
+            "\u{fe0f}\u{feff}\u{ffa0}\u{fff0}\u{1bca0}\u{1d173}\u{e0041}\u{e0100}",
+        ];
+        for c in blank.concat().chars() {
+            assert_eq!(visible(&format!("a{c}b")), format!("a{}b", c.escape_unicode()));
+        }
+    }
+
+    #[test]
+    fn what_can_be_seen_is_left_alone() {
+        let text = "\tgrün 한글 ﾊﾝ ⠃⠗ 漢字 עברית ไทย 🦀\n";
+        assert_eq!(visible(text), text);
     }
 
     #[test]

@@ -133,6 +133,7 @@ fn a_file_that_is_wrong_is_refused_with_the_place_and_the_nearest_key() {
         ("[confirm]\nwirte = \"deny\"", &["wirte", "did you mean `write`?"]),
         ("[limits\nmemory", &["line 1"]),
         ("[limits]\nmemory = 5", &["line 2", "memory"]),
+        ("[limits]\ntimeout = 60", &["line 2", "timeout = 60", "write \"60s\""]),
         ("[confirm]\nwrite = \"maybe\"", &["confirm.write", "auto, prompt, prompt_once and deny"]),
         ("[limits]\nmemory = \"1TiB\"", &["limits.memory", "512MiB"]),
     ] {
@@ -144,6 +145,41 @@ fn a_file_that_is_wrong_is_refused_with_the_place_and_the_nearest_key() {
         world.file("palisade.toml", text);
         program(&world, &["list"]).run().left_with(2).complains(said).complains(&["palisade.toml"]);
     }
+}
+
+#[test]
+fn a_rule_for_a_tool_that_is_not_there_is_told_with_the_nearest_name() {
+    let world = World::new();
+    let file = user_file(
+        &world,
+        "[confirm.tools]\nraed_file = \"deny\"\nshell = \"deny\"\n[limits.tool_timeout]\nqqqq = \"5s\"",
+    );
+    let slip = format!(
+        "`confirm.tools.raed_file` ({}) holds for no tool that is loaded; did you mean `read_file`?\n",
+        file.display()
+    );
+    let other = format!(
+        "`limits.tool_timeout.qqqq` ({}) holds for no tool that is loaded; `palisade list` shows",
+        file.display()
+    );
+    for words in [&["config", "show"][..], &["config", "show", "--json"], &["doctor"]] {
+        let ran = program(&world, words).run().left_with(0);
+        ran.complains(&[&slip, &other]);
+        assert_eq!(ran.stderr.lines().count(), 2, "{ran:?}");
+    }
+    let ran = program(&world, &["call", "list_dir"]).run().left_with(0);
+    assert_eq!(ran.stderr, slip, "what is near no tool is no news with every call");
+}
+
+#[test]
+fn rules_for_tools_that_are_there_are_no_news_and_load_nothing_that_is_not_there() {
+    let world = World::new();
+    user_file(&world, "[confirm.tools]\nread_file = \"auto\"\nshell = \"deny\"");
+    for words in [&["config", "show"][..], &["doctor"], &["call", "list_dir"]] {
+        assert_eq!(program(&world, words).run().left_with(0).stderr, "", "{words:?}");
+    }
+    user_file(&world, "[confirm.tools]\nraed_file = \"auto\"\n[plugins]\ndirectories = [\"/nowhere\"]");
+    assert_eq!(program(&world, &["config", "show"]).run().left_with(0).stderr, "", "what is wrong is told by `call`");
 }
 
 #[test]

@@ -83,15 +83,10 @@ fn a_request_to_end_and_a_terminal_that_goes_end_a_command_in_order() {
         let input = serde_json::json!({"command": "echo $$ > pid; mv pid begun; exec sleep 1000"}).to_string();
         let words = ["call", "shell", &input, "--allow", "execute", "--json", "--events", events.to_str().unwrap()];
         let child = crate::program(&world, &words).stdout(Stdio::piped()).start();
-        let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while world.read("begun").is_none() {
-            assert!(std::time::Instant::now() < patience, "the command never begins");
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        let command = world.wait_for("begun").trim().parse().ok().and_then(Pid::from_raw).unwrap();
         kill_process(Pid::from_child(&child), signal).expect("it can be asked to end");
         let result = finish(child).left_with(130).json();
         assert_eq!(result["error"]["class"], "cancelled", "{signal:?}");
-        let command = world.read("begun").unwrap().trim().parse().ok().and_then(Pid::from_raw).unwrap();
         assert!(rustix::process::test_kill_process(command).is_err(), "the command has ended");
         let text = std::fs::read_to_string(&events).unwrap();
         assert!(text.lines().last().is_some_and(|line| line.contains("\"tool.failed\"")), "{text}");

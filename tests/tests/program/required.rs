@@ -73,11 +73,7 @@ fn shell_cancellation_via_sigterm_sigkill() {
         .to_string();
     let words = ["call", "shell", &input, "--allow", "execute", "--json"];
     let child = program(&world, &words).stdout(std::process::Stdio::piped()).start();
-    let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while world.read("begun").is_none() {
-        assert!(std::time::Instant::now() < patience, "the command never begins");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    world.wait_for("begun");
     let begun = std::time::Instant::now();
     crate::interrupt::interrupt(&child);
     let result = finish(child).left_with(130).json();

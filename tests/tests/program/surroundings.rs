@@ -54,6 +54,33 @@ fn the_doctor_runs_no_compiler_that_a_workspace_brings() {
     assert!(!ran.stdout.contains("evil") && world.read("ran").is_none(), "{}", ran.stdout);
 }
 
+/// Nobody can make a directory in `/proc`, which is there and looks like a place for temporary files.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_the_system_refuses_to_a_command_is_in_the_log_and_its_paths_are_not_in_the_result() {
+    let world = World::new();
+    let words = ["call", "shell", r#"{"command": "true"}"#, "--allow", "execute", "--json"];
+    let ran = program(&world, &words).env("TMPDIR", "/proc").run().left_with(5);
+    let error = &ran.json()["error"];
+    assert_eq!((&error["class"], &error["detail"]["kind"]), (&"execution_error".into(), &"internal".into()), "{ran:?}");
+    assert!(!ran.stdout.contains("/proc") && !ran.stdout.contains("palisade-shell"), "{}", ran.stdout);
+    ran.complains(&["/proc/palisade-shell-"]);
+    let doctor = program(&world, &["doctor"]).env("TMPDIR", "/proc").run();
+    assert!(doctor.stdout.contains("/proc/palisade-shell-"), "whoever runs it may know: {}", doctor.stdout);
+}
+
+#[test]
+fn a_cache_in_the_workspace_is_refused_by_every_verb_before_its_key_is_written_there() {
+    let world = World::new();
+    let cache = world.root().join("cache");
+    for (words, code) in [(&["list"][..], 2), (&["call", "list_dir"], 2), (&["doctor"], 0)] {
+        let ran = program(&world, words).env("PALISADE_CACHE", cache.as_os_str()).run().left_with(code);
+        let said = if code == 0 { &ran.stdout } else { &ran.stderr };
+        assert!(said.contains("lies inside the workspace"), "{ran:?}");
+        assert!(world.inside().is_empty(), "{words:?}: {:?}", world.inside());
+    }
+}
+
 #[test]
 fn the_key_of_a_cache_that_was_cut_short_is_made_anew() {
     let world = World::new();

@@ -4,7 +4,7 @@ use super::process::{self, Order};
 use super::watch::{self, Why};
 use super::{Setup, report};
 use crate::execution::{ToolContext, ToolOutput};
-use crate::tool::{ErrorKind, ExecutionKind};
+use crate::tool::ErrorKind;
 use std::future::Future;
 use std::sync::Arc;
 use tokio::process::ChildStdout;
@@ -22,16 +22,12 @@ pub(super) async fn run(
         confinement: setup.confinement,
         kernel: setup.kernel,
     };
-    let mut started = process::start(order)?.await.map_err(|_| internal("the thread that starts commands ended"))??;
-    let stdout = ChildStdout::from_std(started.take_output()?).map_err(|error| internal(&error.to_string()))?;
+    let lost = |_| ErrorKind::internal("the thread that starts commands ended");
+    let mut started = process::start(order)?.await.map_err(lost)??;
+    let stdout = ChildStdout::from_std(started.take_output()?)?;
     let confined = started.confined;
     let sink = Arc::clone(context.sink());
     let ending = watch::follow(started, stdout, stop, &*sink, setup.patience).await;
     context.set_report(report::usage(&ending));
     Ok(report::output(command, &ending, confined))
-}
-
-/// An error that is no fault of the command.
-pub(super) fn internal(message: &str) -> ErrorKind {
-    ErrorKind::execution(ExecutionKind::Internal, format!("the command could not be run: {message}"))
 }

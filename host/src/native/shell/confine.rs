@@ -3,8 +3,6 @@
 #[cfg(target_os = "linux")]
 mod rules;
 
-#[cfg(target_os = "linux")]
-use super::command::internal;
 use crate::tool::{ErrorKind, PermissionReason};
 use crate::workspace::Workspace;
 use serde_json::{Map, Value, json};
@@ -68,7 +66,8 @@ pub(super) fn this_thread(workspace: &Workspace, home: &Path, kernel: Kernel) ->
 
 #[cfg(target_os = "linux")]
 fn in_force(workspace: &Workspace, home: &Path) -> Result<u32, ErrorKind> {
-    rules::restrict(workspace, home).map_err(|error| internal(&format!("it cannot be confined: {error}")))
+    rules::restrict(workspace, home)
+        .map_err(|error| ErrorKind::internal(format!("a command cannot be confined: {error}")))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -1,6 +1,5 @@
 //! The processes of one command: started in a group of their own, and never signalled once the group's number could be another's.
 
-use super::command::internal;
 use super::confine::{self, Confined, Kernel};
 use super::{Confinement, surroundings};
 use crate::tool::{ErrorKind, ExecutionKind};
@@ -49,7 +48,7 @@ pub(super) struct Started {
 impl Started {
     /// The reading end of what the command writes; once.
     pub(super) fn take_output(&mut self) -> Result<ChildStdout, ErrorKind> {
-        self.output.take().ok_or_else(|| internal("its output was taken twice"))
+        self.output.take().ok_or_else(|| ErrorKind::internal("the output of a command was taken twice"))
     }
 }
 
@@ -93,11 +92,7 @@ pub(super) fn start(order: Order) -> Result<oneshot::Receiver<Result<Started, Er
         // Nobody waits any more: then nobody wants to know.
         Err(error) => drop(sender.send(Err(error))),
     };
-    thread::Builder::new()
-        .name("palisade-shell".to_owned())
-        .stack_size(STACK)
-        .spawn(attend)
-        .map_err(|error| internal(&error.to_string()))?;
+    thread::Builder::new().name("palisade-shell".to_owned()).stack_size(STACK).spawn(attend)?;
     Ok(receiver)
 }
 
@@ -109,18 +104,18 @@ struct Launched {
     home: TempDir,
 }
 
+/// What the system refuses here is no fault of the command, and may name paths of the host: it goes to the log only.
 fn launch(order: &Order) -> Result<Launched, ErrorKind> {
-    let fail = |error: std::io::Error| internal(&error.to_string());
-    let home = surroundings::home(order.workspace.root()).map_err(fail)?;
+    let home = surroundings::home(order.workspace.root())?;
     // One pipe for both streams: what is read has the order in which it was written.
-    let (reader, writer) = std::io::pipe().map_err(fail)?;
+    let (reader, writer) = std::io::pipe()?;
     let mut command = surroundings::shell(&order.command, order.confinement)?;
     command
         .current_dir(surroundings::directory(&order.workspace))
         .env_clear()
         .envs(surroundings::environment(home.path()))
         .stdin(Stdio::null())
-        .stdout(writer.try_clone().map_err(fail)?)
+        .stdout(writer.try_clone()?)
         .stderr(writer)
         .process_group(0);
     let (child, confined) = spawn(&mut command, order, &home)?;
@@ -141,8 +136,8 @@ fn spawn(command: &mut Command, order: &Order, home: &TempDir) -> Result<(Child,
             Ok((started(command)?, confined))
         };
         let thread = thread::Builder::new().name("palisade-confined".to_owned()).stack_size(STACK);
-        let thread = thread.spawn_scoped(scope, confined).map_err(|error| internal(&error.to_string()))?;
-        thread.join().unwrap_or_else(|_| Err(internal("the thread that confines it panicked")))
+        let thread = thread.spawn_scoped(scope, confined)?;
+        thread.join().unwrap_or_else(|_| Err(ErrorKind::internal("the thread that confines it panicked")))
     })
 }
 

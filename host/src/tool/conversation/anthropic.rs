@@ -10,14 +10,7 @@ mod tests;
 
 /// Reads a message, a block, or a list of them.
 pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
-    match value {
-        Value::Array(list) => {
-            found.understand_list(list);
-            list.iter().try_for_each(|element| read(element, found))
-        }
-        Value::Object(object) => message_or_block(object, found),
-        _ => Ok(()),
-    }
+    found.each_object(value, message_or_block)
 }
 
 /// A result has `content` as well, and its own type.

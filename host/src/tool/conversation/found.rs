@@ -34,6 +34,9 @@ pub(super) struct Found {
     understood: bool,
 }
 
+/// Reads an object of a provider's.
+type Reader = fn(&Map<String, Value>, &mut Found) -> Result<(), ReplyError>;
+
 /// A call as it stands in the reply.
 #[derive(Debug)]
 struct Asked {
@@ -63,9 +66,18 @@ impl Found {
         self.understood = true;
     }
 
-    /// Notes a list: an empty one, or one of objects, is a reply that asks for nothing unknown.
-    pub(super) fn understand_list(&mut self, list: &[Value]) {
-        self.understood |= list.is_empty() || list.iter().any(Value::is_object);
+    /// Reads an object, or those of a list in its order; lists in lists are no deeper than [`REPLY`](super::REPLY) allows.
+    ///
+    /// An empty list, or one of objects, is a reply that asks for nothing unknown.
+    pub(super) fn each_object(&mut self, value: &Value, read: Reader) -> Result<(), ReplyError> {
+        match value {
+            Value::Array(list) => {
+                self.understood |= list.is_empty() || list.iter().any(Value::is_object);
+                list.iter().try_for_each(|element| self.each_object(element, read))
+            }
+            Value::Object(object) => read(object, self),
+            _ => Ok(()),
+        }
     }
 
     /// Takes an object for a call.
@@ -136,6 +148,12 @@ impl Found {
 /// An object's `type`.
 pub(super) fn kind(object: &Map<String, Value>) -> Option<&str> {
     object.get("type").and_then(Value::as_str)
+}
+
+/// The first of several choices, which is the one that counts, or null where the list is empty.
+pub(super) fn first_of<'v>(object: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
+    let list = object.get(key)?.as_array()?;
+    Some(list.first().unwrap_or(&Value::Null))
 }
 
 /// Whether a message is the model's. Others may quote calls, and ask for none.

@@ -2,7 +2,7 @@
 
 use super::ReplyError;
 use super::answer::{Answer, Part, base64};
-use super::found::{Found, is_models};
+use super::found::{Found, first_of, is_models};
 use serde_json::{Map, Value, json};
 
 #[cfg(test)]
@@ -13,20 +13,11 @@ const OTHERS: [&str; 6] = ["text", "thought", "inlineData", "promptFeedback", "u
 
 /// Reads a body, a content, a part, a call, or a list of them. A list of bodies is what a stream without events gives.
 pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
-    match value {
-        Value::Array(list) => {
-            found.understand_list(list);
-            list.iter().try_for_each(|element| read(element, found))
-        }
-        Value::Object(object) => body(object, found),
-        _ => Ok(()),
-    }
+    found.each_object(value, body)
 }
 
 fn body(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
-    let candidates = object.get("candidates").and_then(Value::as_array);
-    let candidate = candidates.map(|candidates| candidates.first().unwrap_or(&Value::Null));
-    match candidate.or_else(|| object.get("content").filter(|content| content.is_object())) {
+    match first_of(object, "candidates").or_else(|| object.get("content").filter(|content| content.is_object())) {
         Some(within) => {
             found.understand();
             read(within, found)

@@ -2,7 +2,7 @@
 
 use super::ReplyError;
 use super::answer::Answer;
-use super::found::{Form, Found, is_models};
+use super::found::{Form, Found, first_of, is_models};
 use serde_json::{Map, Value, json};
 
 #[cfg(test)]
@@ -10,20 +10,11 @@ mod tests;
 
 /// Reads a body, a message, a call, or a list of them.
 pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
-    match value {
-        Value::Array(list) => {
-            found.understand_list(list);
-            list.iter().try_for_each(|element| read(element, found))
-        }
-        Value::Object(object) => body(object, found),
-        _ => Ok(()),
-    }
+    found.each_object(value, body)
 }
 
 fn body(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
-    let choices = object.get("choices").and_then(Value::as_array);
-    let choice = choices.map(|choices| choices.first().unwrap_or(&Value::Null));
-    match choice.or_else(|| object.get("message").filter(|message| message.is_object())) {
+    match first_of(object, "choices").or_else(|| object.get("message").filter(|message| message.is_object())) {
         Some(within) => {
             found.understand();
             read(within, found)

@@ -1,10 +1,8 @@
 //! The providers whose replies are read, by the names that the export formats have.
 
+use crate::tool::nearest_names;
 use std::fmt;
 use std::str::FromStr;
-
-/// Below this a name is not like another one.
-const ALIKE: f64 = 0.75;
 
 /// An interface of a model provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,10 +72,8 @@ impl FromStr for Provider {
 }
 
 fn nearest(name: &str) -> Option<Provider> {
-    let wanted = name.to_lowercase();
-    let scored = Provider::ALL.map(|provider| (strsim::jaro_winkler(&wanted, provider.as_str()), provider));
-    let best = scored.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
-    best.filter(|(score, _)| *score >= ALIKE).map(|(_, provider)| provider)
+    let names = nearest_names(name, Provider::ALL.into_iter().map(Provider::as_str));
+    names.first().and_then(|name| Provider::ALL.into_iter().find(|provider| provider.as_str() == name))
 }
 
 fn suggestion(nearest: Option<Provider>) -> String {

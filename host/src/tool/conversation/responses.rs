@@ -10,14 +10,7 @@ mod tests;
 
 /// Reads a body, an item, or a list of them.
 pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
-    match value {
-        Value::Array(list) => {
-            found.understand_list(list);
-            list.iter().try_for_each(|element| read(element, found))
-        }
-        Value::Object(object) => body(object, found),
-        _ => Ok(()),
-    }
+    found.each_object(value, body)
 }
 
 /// `output` is a body's list of items, and the answer in an item that has a type.

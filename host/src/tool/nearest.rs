@@ -10,9 +10,12 @@ const ALIKE: f64 = 0.8;
 /// Up to three of `names` that are near `name`, the nearest first.
 #[must_use]
 pub fn nearest_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let wanted = cut(name, 64).to_ascii_lowercase().replace(['-', '.', ' '], "_");
+    // Which sign parts the words of a name is no difference between two names.
+    let plain = |text: &str| text.to_ascii_lowercase().replace(['-', '.', ' '], "_");
+    let wanted = plain(cut(name, 64));
+    let likeness = |known: &str| strsim::jaro_winkler(&wanted, &plain(known));
     let mut scored: Vec<(f64, &str)> =
-        names.map(|known| (strsim::jaro_winkler(&wanted, known), known)).filter(|(score, _)| *score >= ALIKE).collect();
+        names.map(|known| (likeness(known), known)).filter(|(score, _)| *score >= ALIKE).collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored.into_iter().take(PROPOSALS).map(|(_, known)| known.to_owned()).collect()
 }
@@ -26,6 +29,15 @@ mod tests {
         let names = ["read_file", "write_file", "calculate", "list_dir"];
         for slip in ["raed_file", "readfile", "read-file", "READ_FILE", "read_fil"] {
             assert_eq!(nearest_names(slip, names.into_iter()).first().map(String::as_str), Some("read_file"), "{slip}");
+        }
+    }
+
+    #[test]
+    fn the_sign_that_parts_words_makes_no_name_another() {
+        let names = ["openai", "openai-responses", "anthropic"];
+        for slip in ["OpenAI_Responses", "openai responses", "openai-respones"] {
+            let nearest = nearest_names(slip, names.into_iter());
+            assert_eq!(nearest.first().map(String::as_str), Some("openai-responses"), "{slip}");
         }
     }
 

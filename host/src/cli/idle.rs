@@ -1,0 +1,40 @@
+//! Rules of the configuration that hold for no tool: a slip in a name would leave the tool that was meant without its rule, and nobody would notice.
+
+use super::args::Common;
+use super::{open, output};
+use crate::config::Settings;
+use crate::registry::Registry;
+use crate::tool::nearest_names;
+
+/// Which of these rules are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// All.
+    All,
+    /// Those whose name is near a tool's. Others are most likely about a plugin that is loaded elsewhere, and no news with every call.
+    Slips,
+}
+
+/// Says on standard error which rules hold for none of these tools.
+pub(super) fn show(settings: &Settings, registry: &Registry, told: Told) {
+    let tools = registry.tool_names();
+    for (key, tool, origin) in settings.of_tools().filter(|(_, tool, _)| !registry.has(tool)) {
+        let nearest = nearest_names(tool, tools.iter().map(String::as_str)).into_iter().next();
+        let hint = match nearest {
+            Some(name) => format!("did you mean `{name}`?"),
+            None if told == Told::Slips => continue,
+            None => "`palisade list` shows the tools there are".to_owned(),
+        };
+        output::note(&format!("`{key}` ({origin}) holds for no tool that is loaded; {hint}"));
+    }
+}
+
+/// As [`show`], of all rules, for a verb that needs no tools otherwise. What keeps them from being loaded is for the verbs that call them to tell.
+pub(super) fn show_after_loading(common: &Common, settings: &Settings) {
+    if settings.of_tools().next().is_none() {
+        return;
+    }
+    if let Ok(host) = open::builder(common, settings).build() {
+        show(settings, host.registry(), Told::All);
+    }
+}

@@ -1,0 +1,37 @@
+//! Times, as written in a file, a variable or a flag.
+
+use crate::sandbox::limits;
+use serde::de::{Deserialize, Deserializer, Error};
+use std::time::Duration;
+
+/// The text of a time in a file, not yet parsed. A bare number is refused here, where its place in the file is known.
+pub(super) struct Written(pub(super) String);
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let like = match toml::Value::deserialize(deserializer)? {
+            toml::Value::String(text) => return Ok(Self(text)),
+            // Whoever leaves the unit out most likely thinks in seconds.
+            toml::Value::Integer(seconds) if seconds > 0 => format!("{seconds}s"),
+            _ => "30s".to_owned(),
+        };
+        Err(D::Error::custom(format!("a time is a text with its unit; write \"{like}\"")))
+    }
+}
+
+/// Parses a duration such as `30s`, `5m` or `500ms`.
+pub(crate) fn duration(key: &str, text: &str) -> Result<Duration, String> {
+    let parsed = humantime::parse_duration(text)
+        .map_err(|error| format!("`{key}` is not a duration: {error}; write it like 30s, 5m or 500ms"))?;
+    if parsed.is_zero() { Err(format!("`{key}` is zero; give at least 1ms")) } else { Ok(parsed) }
+}
+
+/// Parses the time of a call, which has a maximum.
+pub(crate) fn call_time(key: &str, text: &str) -> Result<Duration, String> {
+    let parsed = duration(key, text)?;
+    if parsed > limits::MAX_TIMEOUT {
+        Err(format!("`{key}` is longer than 600s, the most that a call may take"))
+    } else {
+        Ok(parsed)
+    }
+}

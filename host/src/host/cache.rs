@@ -1,0 +1,79 @@
+//! Where compiled code is kept, and where not: a tool that reads the key of a cache could write code that is then run as it is.
+
+use super::{BuildError, CacheMode};
+use crate::sandbox::Cache;
+use crate::workspace::Workspace;
+use std::path::{Path, PathBuf};
+
+/// The default directory is a convenience: where it cannot be had, every start compiles, and the log says so.
+pub(super) fn open(mode: CacheMode, workspace: &Workspace) -> Result<Cache, BuildError> {
+    match mode {
+        CacheMode::Off => Ok(Cache::off()),
+        CacheMode::Directory(directory) => open_cache(&directory, workspace),
+        CacheMode::Default => Ok(default_cache().map_or_else(Cache::off, |directory| {
+            open_cache(&directory, workspace).unwrap_or_else(|error| {
+                tracing::warn!("every start compiles: {error}");
+                Cache::off()
+            })
+        })),
+    }
+}
+
+/// Opens a cache that lies outside of the workspace.
+///
+/// Looked at before, since a key that has been written there is known there, and after, when all of the path is there to be resolved.
+pub(crate) fn open_cache(directory: &Path, workspace: &Workspace) -> Result<Cache, BuildError> {
+    let existing = directory.ancestors().find_map(|path| within(path).canonicalize().ok());
+    let inside = |real: &PathBuf| real.starts_with(workspace.root());
+    if existing.as_ref().is_some_and(inside) {
+        return Err(BuildError::CacheInWorkspace { cache: directory.to_owned() });
+    }
+    let cache = Cache::open(directory)?;
+    match directory.canonicalize() {
+        Ok(real) if inside(&real) => Err(BuildError::CacheInWorkspace { cache: real }),
+        _ => Ok(cache),
+    }
+}
+
+/// The last ancestor of a relative path is empty, and stands for the current directory.
+fn within(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
+/// Where compiled code is kept unless somebody says otherwise.
+pub(crate) fn default_cache() -> Option<PathBuf> {
+    use etcetera::BaseStrategy as _;
+    let base = etcetera::choose_base_strategy().ok()?.cache_dir();
+    base.is_absolute().then(|| base.join("palisade").join("compiled"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
+    use super::*;
+    use crate::host::Host;
+    use crate::plugins::Shipped;
+    use std::fs;
+
+    #[test]
+    fn a_cache_that_tools_could_reach_is_refused_before_anything_is_written_there() {
+        let outer = tempfile::tempdir().unwrap();
+        let at = |path: &str| outer.path().join(path);
+        fs::create_dir_all(at("ws/there")).unwrap();
+        let build = |cache: PathBuf| {
+            let host = Host::builder().workspace(at("ws")).shipped(Shipped::LeftOut);
+            host.cache(CacheMode::Directory(cache)).build().map(drop)
+        };
+        for inside in ["ws", "ws/there", "ws/cache", "ws/new/cache", "ws/../ws/cache", "ws/new/../../cache"] {
+            assert!(matches!(build(at(inside)), Err(BuildError::CacheInWorkspace { .. })), "{inside}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(at("ws"), at("link")).unwrap();
+            assert!(matches!(build(at("link/cache")), Err(BuildError::CacheInWorkspace { .. })));
+        }
+        let left: Vec<_> = fs::read_dir(at("ws")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!((left, fs::read_dir(at("ws/there")).unwrap().count()), (vec!["there".into()], 0));
+        assert!(build(at("beside/cache")).is_ok() && at("beside/cache/key").exists());
+    }
+}
