@@ -5,6 +5,8 @@
 mod call;
 #[path = "program/configuration.rs"]
 mod configuration;
+#[path = "program/demo.rs"]
+mod demo;
 #[path = "program/dispatch.rs"]
 mod dispatch;
 #[path = "program/environment.rs"]

@@ -1,14 +1,12 @@
 //! `palisade demo escape`, as somebody runs it who wants to see the wall.
 
-use super::program;
-use palisade_tests::world::World;
-use serde_json::Value;
+use crate::program;
+use palisade_tests::World;
 
 #[test]
 fn the_wall_holds_and_the_program_says_what_stopped_each_attempt() {
     let world = World::new();
-    let ran = program(&world, &["demo", "escape", "--json"]).run().left_with(0);
-    let shown: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let shown = program(&world, &["demo", "escape", "--json"]).run().left_with(0).json();
     let attempts = shown["attempts"].as_array().unwrap();
     assert!(attempts.len() >= 20 && shown["held"] == true, "{shown:#}");
     assert!(attempts.iter().all(|attempt| attempt["held"] == true && attempt["saw"] != ""), "{shown:#}");
