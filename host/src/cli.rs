@@ -2,6 +2,7 @@
 
 mod args;
 mod call;
+mod compile_child;
 mod completions;
 mod config;
 mod dispatch;
@@ -55,6 +56,7 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Config(config) => config::run(&args.common, config),
         Verb::Doctor(doctor) => doctor::run(&args.common, doctor),
         Verb::Completions(completions) => completions::run(completions),
+        Verb::CompileChild(child) => compile_child::run(child),
     }
 }
 
