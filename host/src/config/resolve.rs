@@ -318,7 +318,7 @@ mod tests {
             ("[[trusted]]\nworkspace = \"/x\"", "trusted"),
             ("[limits]\nmemory = \"512MiB\"", "limits.memory"),
             ("[limits]\ntimeout = \"600s\"", "limits.timeout"),
-            ("[limits]\ncompile_time = \"61s\"", "limits.compile_time"),
+            ("[limits]\ncompile_time = \"181s\"", "limits.compile_time"),
             ("[limits]\ncompile_memory = \"3GiB\"", "limits.compile_memory"),
             ("[plugins]\ndirectories = [\"evil\"]", "plugins.directories"),
             ("[limits.tool_concurrency]\nshell = 9", "limits.tool_concurrency.shell"),

@@ -128,6 +128,10 @@ fn ended(status: Option<ExitStatus>, complaint: &str, compiler: &ChildCompiler) 
         // What Rust says before it aborts.
         _ if complaint.contains("memory allocation of") => CompileError::Memory { max: limits.memory },
         Some(Some(number)) => CompileError::crashed(&format!("it was ended by signal {number}")),
+        // The shell that closes descriptors did not find the program, or may not run it.
+        _ if matches!(status.and_then(|status| status.code()), Some(126 | 127)) => {
+            CompileError::Start(shown(complaint))
+        }
         _ => CompileError::crashed(complaint.lines().next().unwrap_or("it ended without an answer")),
     }
 }

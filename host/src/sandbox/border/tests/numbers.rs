@@ -124,27 +124,26 @@ fn a_record_has_a_thousand_fields_and_no_more() {
     assert_eq!(too_many(Cap::TypeWidth, &record(cap::TYPE_WIDTH + 1)), 1001);
 }
 
+/// So many types of lists, each of the one before.
 fn lists(levels: u64) -> String {
-    let types: String = (1..levels).map(|level| format!("(type (list {}))", level - 1)).collect();
-    format!("(component (type (list u8)) {types})")
+    (1..levels).fold("(type (list u8))".to_owned(), |types, level| types + &format!("(type (list {}))", level - 1))
 }
 
 #[test]
 fn types_nest_to_the_cap_and_no_deeper() {
-    assert_eq!(text(&lists(cap::TYPE_NESTING)), Ok(()));
-    assert_eq!(too_many(Cap::TypeNesting, &lists(cap::TYPE_NESTING + 1)), 65);
+    let nested = |levels: u64| format!("(component {})", lists(levels));
+    assert_eq!(text(&nested(cap::TYPE_NESTING)), Ok(()));
+    assert_eq!(too_many(Cap::TypeNesting, &nested(cap::TYPE_NESTING + 1)), 65);
 }
 
 #[test]
 fn types_do_not_nest_deeper_by_way_of_a_component_inside() {
-    let inner =
-        format!("(component $root (type $t (list u8)) {}", "(component (alias outer $root $t (type)) (type (list 0)))");
-    assert_eq!(text(&format!("{inner})")), Ok(()));
-    let deep = lists(cap::TYPE_NESTING);
-    let deep = deep.trim_start_matches("(component").trim_end_matches(')');
-    let last = cap::TYPE_NESTING - 1;
-    let through = format!("(component $root {deep}) (component (alias outer $root {last} (type)) (type (list 0))))");
-    assert_eq!(too_many(Cap::TypeNesting, &through), 65);
+    let through = |levels: u64| {
+        let (types, last) = (lists(levels), levels - 1);
+        format!("(component $root {types} (component (alias outer $root {last} (type)) (type (list 0))))")
+    };
+    assert_eq!(text(&through(cap::TYPE_NESTING - 1)), Ok(()));
+    assert_eq!(too_many(Cap::TypeNesting, &through(cap::TYPE_NESTING)), 65);
 }
 
 fn function(nops: usize) -> String {
