@@ -39,8 +39,11 @@ pub fn answer_compilation(order: &[String], input: &mut dyn Read, output: &mut d
     let order = Order::parse(order).ok_or(ChildError::NotForYou)?;
     confine(order).map_err(ChildError::Limits)?;
     let mut bytes = Vec::new();
-    input.take(limits::COMPONENT + 1).read_to_end(&mut bytes)?;
-    let (kind, answer) = compile(order, &bytes);
+    let (kind, answer) = match input.take(limits::COMPONENT + 1).read_to_end(&mut bytes) {
+        Ok(_) => compile(order, &bytes),
+        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => (NO_MEMORY, Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
     output.write_all(&[kind])?;
     output.write_all(&(answer.len() as u64).to_le_bytes())?;
     output.write_all(&answer)?;
