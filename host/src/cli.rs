@@ -2,6 +2,7 @@
 
 mod args;
 mod call;
+mod compile_child;
 mod completions;
 mod config;
 mod demo;
@@ -58,6 +59,7 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Demo(demo) => demo::run(demo),
         Verb::Doctor(doctor) => doctor::run(&args.common, doctor),
         Verb::Completions(completions) => completions::run(completions),
+        Verb::CompileChild(child) => compile_child::run(child),
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod context;
 pub mod factory;
+pub(crate) mod inherited;
 
 pub use context::{Caller, Progress, Report, Severity, Silent, Sink, Times, ToolContext};
 pub use factory::{Factory, has_distinct_instances};

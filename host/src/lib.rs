@@ -47,7 +47,7 @@ pub use native::{Confinement, Shell};
 pub use plugins::Shipped;
 pub use policy::{Mode, Policy};
 pub use registry::{DuplicateTool, Registry, ToolNotFound};
-pub use sandbox::Limits;
+pub use sandbox::{ChildCompiler, CompileLimits, Compiler, Limits, answer_compilation};
 pub use serde_json::json;
 pub use session::{Advertised, Session, SessionBuilder};
 pub use tokio_util::sync::CancellationToken;

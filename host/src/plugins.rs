@@ -199,7 +199,7 @@ fn take<'a>(next: &AtomicUsize, candidates: &'a [Candidate]) -> Option<(usize, &
 fn prepare(candidate: &Candidate, sandbox: &Sandbox) -> Outcome {
     let work = || -> Outcome {
         let bytes = candidate.bytes()?;
-        sandbox.prepare(&bytes).map_err(|refused: PluginRefused| refused.to_string())
+        sandbox.prepare(&bytes, candidate.trust()).map_err(|refused: PluginRefused| refused.to_string())
     };
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err("the compiler failed on it; the log has the details".to_owned()))

@@ -3,7 +3,9 @@
 //! Only this module and what is below it name wasmtime.
 
 mod bindings;
+mod border;
 mod cache;
+mod compile;
 mod convert;
 mod describe;
 mod ended;
@@ -19,11 +21,13 @@ mod stdio;
 mod talk;
 mod wasm_tool;
 
+pub use border::{BorderRefused, Cap, Feature, Foreign};
 pub use cache::{Cache, CacheError};
+pub use compile::{ChildCompiler, ChildError, CompileError, CompileLimits, Compiler, answer_compilation};
 pub use engine::{Allocation, EngineError};
 pub use imports::Import;
 pub use limits::Limits;
-pub use prepare::{Freshness, PluginRefused, Prepared};
+pub use prepare::{Freshness, PluginRefused, Prepared, Trust};
 
 use engine::Runtime;
 use std::sync::Arc;
@@ -33,6 +37,7 @@ use std::sync::Arc;
 pub struct Sandbox {
     runtime: Arc<Runtime>,
     cache: Cache,
+    compiler: Compiler,
 }
 
 impl Sandbox {
@@ -42,7 +47,13 @@ impl Sandbox {
     ///
     /// [`EngineError`] where this machine cannot run one at all.
     pub fn new(cache: Cache) -> Result<Self, EngineError> {
-        Ok(Self { runtime: Runtime::shared()?, cache })
+        Ok(Self { runtime: Runtime::shared()?, cache, compiler: Compiler::default() })
+    }
+
+    /// With plugins compiled like this, where they come from files and the cache does not have them.
+    #[must_use]
+    pub fn with_compiler(self, compiler: Compiler) -> Self {
+        Self { compiler, ..self }
     }
 
     /// How memory for guests is allocated on this machine.

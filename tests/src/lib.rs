@@ -1,5 +1,6 @@
 //! What the suites share: guests, workspaces with a canary beside them, and one way to run a case through the library and through the program.
 
+pub mod bomb;
 pub mod case;
 pub mod events;
 pub mod guest;

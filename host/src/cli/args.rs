@@ -61,6 +61,15 @@ pub(super) enum Verb {
     Doctor(Doctor),
     /// Print a completion script for your shell
     Completions(Completions),
+    /// Compile a plugin for the process that started this one
+    #[command(hide = true)]
+    CompileChild(CompileChild),
+}
+
+#[derive(ClapArgs)]
+pub(super) struct CompileChild {
+    /// What that process says; nobody else can know
+    pub(super) order: Vec<String>,
 }
 
 #[derive(ClapArgs)]

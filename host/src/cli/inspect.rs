@@ -19,7 +19,8 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
             .workspace(&common.workspace)
             .shipped(Shipped::LeftOut)
             .limits(settings.limits())
-            .cache(open::cache_mode());
+            .cache(open::cache_mode())
+            .compiler(open::compiler(&settings));
         return file(builder, args);
     }
     let host = open::builder(common, &settings).build()?;

@@ -9,6 +9,7 @@ use crate::host::{CacheMode, Host, HostBuilder};
 use crate::native::Confinement;
 use crate::plugins::{Rejected, Shipped};
 use crate::policy::Policy;
+use crate::sandbox::{ChildCompiler, Compiler};
 use crate::tool::SideEffects;
 use std::path::PathBuf;
 
@@ -60,7 +61,8 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .confirmation_timeout(settings.confirm_timeout.value)
         .concurrency(settings.concurrency.value)
         .shell(if settings.shell_unconfined.value { Confinement::Unconfined } else { Confinement::Landlock })
-        .cache(cache_mode());
+        .cache(cache_mode())
+        .compiler(compiler(settings));
     let loading = Loading::observer();
     let base =
         settings.tool_concurrency.iter().fold(base, |host, (tool, calls)| host.tool_concurrency(tool, calls.value));
@@ -71,6 +73,19 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
 /// The policy of the configuration, with what `--allow` adds to it.
 pub(super) fn policy(common: &Common, settings: &Settings, allow: &[SideEffects]) -> Policy {
     allow.iter().fold(settings.policy(&common.workspace), |policy, class| policy.allowing(*class))
+}
+
+/// This program compiles plugins in a child of itself. On Linux by what the kernel holds, since the file may be replaced while it runs.
+pub(super) fn compiler(settings: &Settings) -> Compiler {
+    let held = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
+    let this = if held.exists() { Ok(held) } else { std::env::current_exe() };
+    match this {
+        Ok(program) => Compiler::Child(ChildCompiler::palisade(program).limits(settings.compile_limits())),
+        Err(error) => {
+            tracing::warn!("plugins are compiled without limits, since this program does not find itself: {error}");
+            Compiler::InProcess
+        }
+    }
 }
 
 /// `PALISADE_CACHE` names another directory for compiled code, or `off`.

@@ -2,12 +2,13 @@
 
 use super::time::{Written, call_time, duration};
 use crate::policy::Mode;
-use crate::sandbox::limits;
+use crate::sandbox::{CompileLimits, limits};
 use crate::tool::{SideEffects, ToolName, nearest_names};
 use crate::workspace::{LastLink, open_regular};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -29,6 +30,10 @@ pub struct FileConfig {
     pub memory: Option<u64>,
     /// Time of a call.
     pub timeout: Option<Duration>,
+    /// Time to compile one plugin.
+    pub compile_time: Option<Duration>,
+    /// Address space to compile one plugin in, in bytes.
+    pub compile_memory: Option<u64>,
     /// Calls of a session that run at once.
     pub concurrency: Option<u32>,
     /// Calls of one tool that a session runs at once.
@@ -122,6 +127,8 @@ struct RawTrusted {
 struct RawLimits {
     memory: Option<String>,
     timeout: Option<Written>,
+    compile_time: Option<Written>,
+    compile_memory: Option<String>,
     concurrency: Option<u32>,
     tool_concurrency: BTreeMap<String, u32>,
     tool_timeout: BTreeMap<String, Written>,
@@ -173,6 +180,8 @@ impl FileConfig {
             trusted: raw.trusted.iter().map(trusted).collect::<Result<_, _>>()?,
             memory: raw.limits.memory.as_deref().map(memory).transpose()?,
             timeout: raw.limits.timeout.as_ref().map(|time| call_time("limits.timeout", &time.0)).transpose()?,
+            compile_time: raw.limits.compile_time.as_ref().map(|time| compile_time(&time.0)).transpose()?,
+            compile_memory: raw.limits.compile_memory.as_deref().map(compile_memory).transpose()?,
             concurrency: raw.limits.concurrency.map(|count| concurrency("limits.concurrency", count)).transpose()?,
             tool_concurrency: per_tool("limits.tool_concurrency", &raw.limits.tool_concurrency, |key, count| {
                 concurrency(key, *count)
@@ -233,17 +242,33 @@ fn trusted(raw: &RawTrusted) -> Result<Trusted, String> {
     }
 }
 
+/// Parses the time that a compilation may take.
+fn compile_time(text: &str) -> Result<Duration, String> {
+    let parsed = duration("limits.compile_time", text)?;
+    if parsed <= CompileLimits::MAX_TIME {
+        Ok(parsed)
+    } else {
+        Err(format!("`limits.compile_time` is {text}; at most 1h is accepted"))
+    }
+}
+
 /// Parses the memory of a call.
 pub(crate) fn memory(text: &str) -> Result<u64, String> {
+    size("limits.memory", text, (1 << 20)..=limits::MAX_MEMORY, "1MiB to 512MiB")
+}
+
+/// Parses the address space of a compilation.
+fn compile_memory(text: &str) -> Result<u64, String> {
+    let range = CompileLimits::MIN_MEMORY..=CompileLimits::MAX_MEMORY;
+    size("limits.compile_memory", text, range, "256MiB to 64GiB")
+}
+
+fn size(key: &str, text: &str, range: RangeInclusive<u64>, accepted: &str) -> Result<u64, String> {
     let size = text
         .parse::<bytesize::ByteSize>()
-        .map_err(|_| format!("`limits.memory` is not a size: `{text}`; write it like 128MiB"))?
+        .map_err(|_| format!("`{key}` is not a size: `{text}`; write it like 128MiB"))?
         .as_u64();
-    if (1 << 20..=limits::MAX_MEMORY).contains(&size) {
-        Ok(size)
-    } else {
-        Err(format!("`limits.memory` is {text}; 1MiB to 512MiB are accepted"))
-    }
+    if range.contains(&size) { Ok(size) } else { Err(format!("`{key}` is {text}; {accepted} are accepted")) }
 }
 
 /// A table with one value for each tool.
@@ -332,6 +357,8 @@ mod tests {
             ("[limits.tool_timeout]\nshell = 5", "write \"5s\""),
             ("[confirm]\ntimeout = 300", "write \"300s\""),
             ("[limits]\nconcurrency = 0", "1 to 256"),
+            ("[limits]\ncompile_time = \"2h\"", "at most 1h"),
+            ("[limits]\ncompile_memory = \"1MiB\"", "256MiB to 64GiB"),
             ("[limits.tool_concurrency]\nshell = 0", "`limits.tool_concurrency.shell` is 0; 1 to 256"),
             ("[limits.tool_timeout]\nshell = \"1h\"", "600s"),
             ("[limits.tool_timeout]\nShell = \"1m\"", "`shell`"),

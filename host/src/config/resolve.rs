@@ -4,7 +4,7 @@ use super::file::{self, ConfigError, FileConfig, Trusted};
 use super::time::call_time;
 use crate::dispatch::CONFIRMATION_TIMEOUT;
 use crate::policy::{Mode, Policy};
-use crate::sandbox::{Limits, limits};
+use crate::sandbox::{CompileLimits, Limits, limits};
 use crate::session::CONCURRENCY;
 use crate::tool::SideEffects;
 use crate::workspace::LastLink;
@@ -70,6 +70,10 @@ pub struct Settings {
     pub memory: Value<u64>,
     /// Time of a call; the default depends on the class.
     pub timeout: Value<Option<Duration>>,
+    /// Time to compile one plugin.
+    pub compile_time: Value<Duration>,
+    /// Address space to compile one plugin in, in bytes.
+    pub compile_memory: Value<u64>,
     /// Directories of plugins.
     pub directories: Value<Vec<PathBuf>>,
     /// Whether the shipped plugins are loaded.
@@ -96,6 +100,8 @@ impl Default for Settings {
             tools: BTreeMap::new(),
             memory: Value::default(limits::MEMORY),
             timeout: Value::default(None),
+            compile_time: Value::default(CompileLimits::TIME),
+            compile_memory: Value::default(CompileLimits::MEMORY),
             directories: Value::default(Vec::new()),
             builtin: Value::default(true),
             confirm_timeout: Value::default(CONFIRMATION_TIMEOUT),
@@ -160,6 +166,12 @@ impl Settings {
         Limits { memory: self.memory.value, timeout: self.timeout.value }
     }
 
+    /// What the compilation of one plugin may take.
+    #[must_use]
+    pub fn compile_limits(&self) -> CompileLimits {
+        CompileLimits { time: self.compile_time.value, memory: self.compile_memory.value }
+    }
+
     /// The policy that holds in a workspace.
     #[must_use]
     pub fn policy(&self, workspace: &Path) -> Policy {
@@ -188,6 +200,8 @@ impl Settings {
         self.tools.extend(config.tools.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
         self.memory.set(config.memory, origin);
         self.timeout.set(config.timeout.map(Some), origin);
+        self.compile_time.set(config.compile_time, origin);
+        self.compile_memory.set(config.compile_memory, origin);
         self.tool_concurrency
             .extend(config.tool_concurrency.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
         self.tool_timeout
@@ -220,6 +234,12 @@ impl Settings {
         let time = self.timeout.value.unwrap_or(limits::TIMEOUT);
         if project.timeout.is_some_and(|timeout| timeout > time) {
             return loosens("limits.timeout".to_owned());
+        }
+        if project.compile_time.is_some_and(|time| time > self.compile_time.value) {
+            return loosens("limits.compile_time".to_owned());
+        }
+        if project.compile_memory.is_some_and(|memory| memory > self.compile_memory.value) {
+            return loosens("limits.compile_memory".to_owned());
         }
         if project.confirm_timeout.is_some_and(|timeout| timeout > self.confirm_timeout.value) {
             return loosens("confirm.timeout".to_owned());
@@ -307,6 +327,8 @@ mod tests {
             ("[[trusted]]\nworkspace = \"/x\"", "trusted"),
             ("[limits]\nmemory = \"512MiB\"", "limits.memory"),
             ("[limits]\ntimeout = \"600s\"", "limits.timeout"),
+            ("[limits]\ncompile_time = \"181s\"", "limits.compile_time"),
+            ("[limits]\ncompile_memory = \"3GiB\"", "limits.compile_memory"),
             ("[plugins]\ndirectories = [\"evil\"]", "plugins.directories"),
             ("[limits.tool_concurrency]\nshell = 9", "limits.tool_concurrency.shell"),
             ("[limits.tool_timeout]\nshell = \"90s\"", "limits.tool_timeout.shell"),

@@ -9,7 +9,6 @@ use crate::native::{Confinement, Shell};
 use crate::plugins::{self, LoadError, LoadObserver, Loaded, Plugin, Shipped, Sources};
 use crate::policy::Policy;
 use crate::registry::Registry;
-use crate::sandbox::{CacheError, EngineError, Limits, Sandbox, limits};
 use crate::session::{CONCURRENCY, Session, SessionBuilder};
 use crate::workspace::{Workspace, WorkspaceError};
 use std::collections::BTreeMap;
@@ -35,7 +34,7 @@ pub enum CacheMode {
 /// - the shipped plugins are loaded, and no others;
 /// - tools of class none and read run, all others are refused, since nobody can be asked;
 /// - a call gets 60 s (600 s for class execute and network) and 128 MiB;
-/// - compiled code is kept in the user's cache directory.
+/// - plugins are compiled in this process, and their code is kept in the user's cache directory.
 #[derive(Default)]
 pub struct HostBuilder {
     workspace: Option<PathBuf>,
@@ -49,6 +48,7 @@ pub struct HostBuilder {
     subscribers: Vec<Arc<dyn Subscriber>>,
     observer: Option<LoadObserver>,
     cache: CacheMode,
+    compiler: Compiler,
     confirmation_timeout: Option<Duration>,
 }
 
@@ -186,6 +186,13 @@ impl HostBuilder {
         self
     }
 
+    /// Who compiles plugins from files that the cache does not have. Default: this process, which is the weaker way; see [`Compiler`].
+    #[must_use]
+    pub fn compiler(mut self, compiler: Compiler) -> Self {
+        self.compiler = compiler;
+        self
+    }
+
     /// Opens the workspace and loads the plugins. Blocks while plugins compile, on every core.
     ///
     /// # Errors
@@ -195,7 +202,7 @@ impl HostBuilder {
     pub fn build(self) -> Result<Host, BuildError> {
         check(&self.limits)?;
         let workspace = Arc::new(Workspace::open(&self.workspace.unwrap_or_else(|| PathBuf::from(".")))?);
-        let sandbox = Sandbox::new(cache::open(self.cache, &workspace)?)?;
+        let sandbox = Sandbox::new(cache::open(self.cache, &workspace)?)?.with_compiler(self.compiler);
         let registry = Registry::new();
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
         let native = native(self.sources.shipped, self.shell.unwrap_or(Confinement::Landlock), self.native);

@@ -1,7 +1,7 @@
 //! Finding plugins: shipped ones first, then directories in the order given, their files by the bytes of their names.
 
 use super::{Shipped, Sources};
-use crate::sandbox::limits;
+use crate::sandbox::{Trust, limits};
 use crate::tool::text::elided;
 use crate::workspace::{LastLink, open_regular};
 use std::borrow::Cow;
@@ -40,6 +40,14 @@ impl Candidate {
         match self {
             Self::Shipped(plugin) => format!("shipped:{}", plugin.file),
             Self::File(path) => elided(&path.to_string_lossy(), 512),
+        }
+    }
+
+    /// Whose word there is for its bytes.
+    pub(super) fn trust(&self) -> Trust {
+        match self {
+            Self::Shipped(_) => Trust::Embedded,
+            Self::File(_) => Trust::Nobody,
         }
     }
 

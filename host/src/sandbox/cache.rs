@@ -74,20 +74,19 @@ impl Cache {
     }
 
     /// Keeps the compiled form of a component. A cache that cannot be written costs time, not the call: it is only logged.
-    pub(super) fn store(&self, engine: &Engine, digest: Digest, component: &Component) {
+    pub(super) fn store(&self, engine: &Engine, digest: Digest, code: &[u8]) {
         let Some(opened) = &self.0 else { return };
-        if let Err(error) = opened.store(&entry_name(engine, digest), component) {
+        if let Err(error) = opened.store(&entry_name(engine, digest), code) {
             tracing::warn!("compiled code was not cached in {}: {error}", opened.dir.display());
         }
     }
 }
 
 impl Opened {
-    fn store(&self, name: &str, component: &Component) -> io::Result<()> {
-        let code = component.serialize().map_err(io::Error::other)?;
+    fn store(&self, name: &str, code: &[u8]) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
-        file.write_all(&self.mac(name, &code).finalize().into_bytes())?;
-        file.write_all(&code)?;
+        file.write_all(&self.mac(name, code).finalize().into_bytes())?;
+        file.write_all(code)?;
         file.persist(self.dir.join(name))?;
         Ok(())
     }
@@ -102,11 +101,12 @@ impl Opened {
     }
 }
 
-/// Loads compiled code.
+/// Loads compiled code: out of the cache, once its authentication code is checked, or as a child of this process made it just now.
 #[allow(unsafe_code, reason = "deserialising is how compiled code is loaded; see the comment below")]
-fn deserialize(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes carry a code made with a key that only this user can read, over the output of `Component::serialize` under a name that holds this
-    // engine's configuration and the component's digest. wasmtime checks its own version and configuration again.
+pub(super) fn deserialize(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the bytes are what wasmtime serialised for an engine of this configuration. Either they carry a code made with a key that only this user can
+    // read, under a name that holds this engine's configuration and the component's digest; or they came through a pipe that only a child of this process
+    // held, which runs the program that its user named for this. wasmtime checks its own version and configuration again.
     unsafe { Component::deserialize(engine, code) }
 }
 

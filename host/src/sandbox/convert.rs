@@ -7,6 +7,7 @@ use super::prepare::PluginRefused;
 use super::state::State;
 use crate::execution::{Outcome, ToolOutput};
 use crate::tool::json::{JsonBounds, parse_bounded, parse_object};
+use crate::tool::schema::hidden_in;
 use crate::tool::text::{cut, elided, visible};
 use crate::tool::{
     Body, Content, Definition, DefinitionError, ErrorKind, ExecutionKind, Limit, PermissionReason, Schema, SideEffects,
@@ -43,6 +44,9 @@ pub(super) fn definition(raw: &exported::Definition) -> Result<Definition, Plugi
         definition = definition.with_timeout(Duration::from_millis(ms.into())).map_err(refused)?;
     }
     let metadata = object(&raw.metadata).map_err(|reason| PluginRefused::Metadata { tool: tool.clone(), reason })?;
+    if let Some((at, character)) = hidden_in(&metadata) {
+        return Err(PluginRefused::HiddenMetadata { tool, at: elided(&at, 128), character: character.into() });
+    }
     let idempotence = if raw.idempotent { Idempotence::Idempotent } else { Idempotence::NotIdempotent };
     Ok(definition.with_idempotence(idempotence).with_metadata(metadata))
 }

@@ -114,8 +114,25 @@ fn pooled() -> Config {
         .table_keep_resident(64 << 10)
         .async_stack_keep_resident(64 << 10)
         .pagemap_scan(Enabled::Auto);
+    let mut config = pooled_code();
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config
+}
+
+/// What compiled code has to know of the pool: how much of the address space belongs to one memory.
+fn pooled_code() -> Config {
     let mut config = base();
-    config.memory_reservation(limits::MAX_MEMORY).allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config.memory_reservation(limits::MAX_MEMORY);
+    config
+}
+
+/// An engine that makes the code of one with this allocation, on one thread and without reserving any memory for guests.
+pub(super) fn for_compilation(allocation: Allocation) -> Config {
+    let mut config = match allocation {
+        Allocation::Pooled => pooled_code(),
+        Allocation::OnDemand => on_demand(),
+    };
+    config.parallel_compilation(false);
     config
 }
 
@@ -170,5 +187,28 @@ fn tick(engine: &EngineWeak, running: &AtomicUsize, asleep: &AtomicBool) {
             asleep.store(false, Ordering::SeqCst);
             idle = 0;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot make an engine has failed")]
+    use super::*;
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+    /// Engines of one number load each other's code.
+    fn number(config: &Config) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        Engine::new(config).unwrap().precompile_compatibility_hash().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    #[test]
+    fn a_child_makes_the_code_that_this_process_would() {
+        assert_eq!(number(&for_compilation(Allocation::OnDemand)), number(&on_demand()));
+        let runtime = Runtime::shared().unwrap();
+        let mut hasher = DefaultHasher::new();
+        runtime.engine.precompile_compatibility_hash().hash(&mut hasher);
+        assert_eq!(number(&for_compilation(runtime.allocation)), hasher.finish());
     }
 }

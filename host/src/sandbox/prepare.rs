@@ -1,13 +1,14 @@
 //! From bytes to a plugin that can be called: the border that every plugin has to pass.
 
+use super::Sandbox;
 use super::bindings::PluginPre;
+use super::border::{self, BorderRefused};
+use super::compile::{self, CompileError, Compiled, Compiler};
 use super::imports::{self, Import};
 use super::state::State;
-use super::{Sandbox, limits};
 use crate::tool::text::{cut, visible};
 use crate::tool::{Definition, DefinitionError, Digest};
 use std::sync::Arc;
-use wasmparser::{Encoding, Parser, Payload};
 use wasmtime::component::Component;
 
 /// A plugin that is compiled, linked and described.
@@ -28,24 +29,25 @@ pub enum Freshness {
     Cached,
 }
 
+/// Whose word there is for the bytes of a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// They are part of this program: whoever could change them could change it.
+    Embedded,
+    /// Nobody's.
+    Nobody,
+}
+
 /// Why a plugin is refused.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum PluginRefused {
-    /// It is not a component at all.
-    #[error("{0}")]
-    NotAComponent(&'static str),
-    /// It is too large.
-    #[error("it is {size} bytes large; at most {max} are accepted")]
-    TooLarge {
-        /// Its size, in bytes.
-        size: u64,
-        /// The limit, in bytes.
-        max: u64,
-    },
-    /// It does not compile.
-    #[error("it does not compile: {0}")]
-    Compile(String),
+    /// It does not pass the border: no component, or more than a compiler should be asked for.
+    #[error(transparent)]
+    Border(#[from] BorderRefused),
+    /// It does not compile, or not within the limits.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
     /// It imports what nothing answers.
     #[error("it imports `{import}`: {reason}")]
     Import {
@@ -82,6 +84,18 @@ pub enum PluginRefused {
         /// What is wrong.
         reason: String,
     },
+    /// The metadata of one of its tools hide something from a reader.
+    #[error(
+        "its tool `{tool}` is refused: its metadata hold the hidden character U+{character:04X} at `{at}`; only visible characters are accepted"
+    )]
+    HiddenMetadata {
+        /// The tool.
+        tool: String,
+        /// Where it stands, as a JSON pointer.
+        at: String,
+        /// The character's number.
+        character: u32,
+    },
     /// The schemas of its tools are too large together.
     #[error("the schemas of its tools are too large; {bytes} bytes of JSON are accepted in all")]
     Schemas {
@@ -107,10 +121,10 @@ impl Sandbox {
     /// # Errors
     ///
     /// [`PluginRefused`] with the reason; nothing of the plugin is kept then.
-    pub fn prepare(&self, bytes: &[u8]) -> Result<Arc<Prepared>, PluginRefused> {
-        check_header(bytes)?;
+    pub fn prepare(&self, bytes: &[u8], trust: Trust) -> Result<Arc<Prepared>, PluginRefused> {
+        border::check(bytes)?;
         let digest = Digest::of(bytes);
-        let (component, freshness) = self.compile(bytes, digest)?;
+        let (component, freshness) = self.compile(bytes, digest, trust)?;
         let engine = &self.runtime.engine;
         let imports = imports::check(engine, &component).map_err(|unanswered| PluginRefused::Import {
             import: shown(&unanswered.name),
@@ -122,14 +136,16 @@ impl Sandbox {
         Ok(Arc::new(Prepared { pre, digest, imports, definitions, freshness }))
     }
 
-    fn compile(&self, bytes: &[u8], digest: Digest) -> Result<(Component, Freshness), PluginRefused> {
+    fn compile(&self, bytes: &[u8], digest: Digest, trust: Trust) -> Result<(Component, Freshness), PluginRefused> {
         let engine = &self.runtime.engine;
         if let Some(component) = self.cache.load(engine, digest) {
             return Ok((component, Freshness::Cached));
         }
-        // `from_binary`, not `new`: the latter would accept text as well.
-        let component = Component::from_binary(engine, bytes).map_err(|error| PluginRefused::Compile(brief(&error)))?;
-        self.cache.store(engine, digest, &component);
+        let Compiled { component, code } = match (&self.compiler, trust) {
+            (Compiler::Child(child), Trust::Nobody) => compile::in_child(&self.runtime, child, bytes)?,
+            _ => compile::in_process(&self.runtime, bytes)?,
+        };
+        self.cache.store(engine, digest, &code);
         Ok((component, Freshness::Compiled))
     }
 }
@@ -157,27 +173,6 @@ impl Prepared {
     #[must_use]
     pub fn freshness(&self) -> Freshness {
         self.freshness
-    }
-}
-
-/// Tells components from everything else that people put into a directory, before any of it is parsed further.
-fn check_header(bytes: &[u8]) -> Result<(), PluginRefused> {
-    let size = bytes.len() as u64;
-    if size > limits::COMPONENT {
-        return Err(PluginRefused::TooLarge { size, max: limits::COMPONENT });
-    }
-    let refused = |what| Err(PluginRefused::NotAComponent(what));
-    match Parser::new(0).parse(bytes, true) {
-        _ if bytes.is_empty() => refused("it is empty"),
-        _ if bytes.starts_with(b"\x7fELF") => {
-            refused("it is compiled native code, which is never loaded; give the .wasm that it was made from")
-        }
-        _ if bytes.trim_ascii_start().starts_with(b"(") => refused("it is WebAssembly text; give the binary form"),
-        Ok(wasmparser::Chunk::Parsed { payload: Payload::Version { encoding: Encoding::Component, .. }, .. }) => Ok(()),
-        Ok(wasmparser::Chunk::Parsed { payload: Payload::Version { encoding: Encoding::Module, .. }, .. }) => refused(
-            "it is a core module, not a component; build for wasm32-wasip2, or wrap it with `wasm-tools component new`",
-        ),
-        _ => refused("it is not WebAssembly"),
     }
 }
 

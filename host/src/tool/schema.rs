@@ -7,6 +7,7 @@
 mod cost;
 mod error;
 mod explain;
+mod hidden;
 mod keyword;
 mod meter;
 mod outline;
@@ -26,6 +27,8 @@ use serde_json::{Map, Value};
 
 pub(in crate::tool) use keyword::{Shape, holds};
 pub(in crate::tool) use outline::{join, percent_decode};
+
+pub(crate) use hidden::in_object as hidden_in;
 
 pub use error::SchemaError;
 pub use keyword::Dialect;
@@ -117,6 +120,7 @@ impl Schema {
         let dialect =
             Dialect::of(value.get("$schema")).ok_or_else(|| SchemaError::Dialect { pointer: "/$schema".to_owned() })?;
         let outline = Outline::read(&value, dialect)?;
+        hidden::refuse(&value)?;
         cost::check(&outline)?;
         let patterns = pattern::check(&outline)?;
         let plan = Plan::new(&outline)?;

@@ -80,13 +80,47 @@ fn an_import_of_a_bare_function_is_refused() {
 }
 
 #[test]
-fn a_component_that_carries_a_component_is_refused_or_bounded() {
-    let nested = "(component".repeat(200) + &")".repeat(200);
-    let reason = refused(&wat_or_empty(&nested));
-    assert!(reason.starts_with("it "), "{reason}");
+fn components_nested_beyond_the_cap_are_refused_and_those_within_are_read() {
+    let nested = |levels: usize| "(component ".repeat(levels) + &")".repeat(levels);
+    says(&refused(&binary(&nested(17))), &["17 levels of components", "at most 16"]);
+    says(&refused(&binary(&nested(16))), &["palisade:tool@0.1.0"]);
 }
 
-/// The text may be too deep for the assembler itself, which is as good a refusal.
-fn wat_or_empty(text: &str) -> Vec<u8> {
-    std::panic::catch_unwind(|| binary(text)).unwrap_or_default()
+#[test]
+fn instances_that_multiply_are_refused_by_their_number_at_once() {
+    let level = |n: usize| {
+        let inner = n - 1;
+        format!(
+            "(component $c{n} (alias outer $root $c{inner} (component $i)) (instance (instantiate $i)) (instance (instantiate $i)))"
+        )
+    };
+    let levels: String = (1..=30).map(level).collect();
+    let bomb = format!(
+        "(component $root (component $c0 (core module $m) (core instance (instantiate $m))) {levels} (instance (instantiate $c30)))"
+    );
+    let start = std::time::Instant::now();
+    says(&refused(&binary(&bomb)), &["3221225471 instances", "at most 128"]);
+    assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_feature_that_is_off_is_refused_by_name_and_its_twin_is_a_plugin() {
+    let with = |memory: &str| raw().importing(&format!("(core module $extra (memory {memory}))")).build();
+    says(&refused(&with("i64 1")), &["memory64", "switched off"]);
+    says(&refused(&with("1 1 shared")), &["threads", "switched off"]);
+    assert_eq!(load(&with_file(&with("1"))).tools, ["raw", "good", "better"]);
+}
+
+/// The type of an instance within the type of an instance, so many levels deep, in three bytes each.
+fn types_within(levels: usize) -> Vec<u8> {
+    let contents = [vec![1], [0x42, 1, 1].repeat(levels), vec![0x42, 0]].concat();
+    let size = (0..4).map(|n| (contents.len() >> (7 * n)) as u8 & 0x7f | if n < 3 { 0x80 } else { 0 });
+    [b"\0asm\x0d\0\x01\0\x07".to_vec(), size.collect(), contents].concat()
+}
+
+/// Read by recursion, this ends the whole process.
+#[test]
+fn types_nested_without_end_cost_their_own_plugin_only() {
+    says(&refused(&types_within(200_000)), &["levels of types", "at most 64"]);
+    says(&refused(&types_within(10)), &["palisade:tool@0.1.0"]);
 }

@@ -127,3 +127,72 @@ fn patterns_are_bounded_over_all_tools_of_a_plugin() {
     says(&refused(&Wat::with_tools(tools.clone()).build()), &["too many patterns", "512"]);
     super::load(&super::with_file(&Wat::with_tools(tools[..5].to_vec()).build()));
 }
+
+/// A schema whose property says this of itself.
+fn described(description: &str) -> Told {
+    let schema =
+        serde_json::json!({"type": "object", "properties": {"path": {"type": "string", "description": description}}});
+    Told::new("raw").with_input(schema.to_string())
+}
+
+#[test]
+fn a_schema_that_hides_something_is_refused_with_the_place() {
+    for hidden in ["Reads.\u{202e}", "Reads.\u{e0041}\u{e0042}", "Reads.\u{1b}[2J", "Reads.\r"] {
+        says(
+            &refused_for(described(hidden)),
+            &["`raw`", "the input schema is refused", "/properties/path/description", "U+"],
+        );
+    }
+    let constant =
+        Told::new("raw").with_input("{\"type\": \"object\", \"properties\": {\"a\": {\"enum\": [\"x\u{200b}\"]}}}");
+    says(&refused_for(constant), &["`raw`", "/properties/a/enum/0", "U+200B"]);
+    let output = Told { output: Some("{\"$comment\": \"\u{2066}\"}".to_owned()), ..Told::new("raw") };
+    says(&refused_for(output), &["the output schema is refused", "/$comment", "U+2066"]);
+}
+
+#[test]
+fn a_schema_in_any_language_with_line_endings_as_values_is_accepted() {
+    let schema = r#"{"type": "object", "properties": {"ending": {"enum": ["\n", "\r\n"], "description": "Zeilenende, 改行\n\tنهاية السطر"}}}"#;
+    let loaded = super::load(&super::with_file(&Wat::new(Told::new("raw").with_input(schema)).build()));
+    assert_eq!(loaded.tools, ["raw", "good", "better"]);
+}
+
+#[test]
+fn metadata_that_hide_something_are_refused_with_the_place() {
+    let hidden = Told { metadata: "{\"notes\": [\"a\", \"b\u{202e}\"]}".to_owned(), ..Told::new("raw") };
+    says(&refused_for(hidden), &["`raw`", "metadata", "U+202E", "/notes/1"]);
+    let plain = Told { metadata: r#"{"notes": ["a", "b\r\n"]}"#.to_owned(), ..Told::new("raw") };
+    let loaded = super::load(&super::with_file(&Wat::new(plain).build()));
+    assert_eq!(loaded.tools, ["raw", "good", "better"]);
+}
+
+/// A schema whose references, written out, come to so many subschemas: each level refers to the next one twice.
+fn doubling(levels: usize) -> String {
+    let level = |n: usize| {
+        format!(
+            r##""d{n}": {{"properties": {{"a": {{"$ref": "#/$defs/d{0}"}}, "b": {{"$ref": "#/$defs/d{0}"}}}}}}"##,
+            n + 1
+        )
+    };
+    let levels_below: Vec<String> = (0..levels).map(level).collect();
+    format!(
+        r##"{{"type": "object", "$ref": "#/$defs/d0", "$defs": {{{}, "d{levels}": {{"type": "string"}}}}}}"##,
+        levels_below.join(",")
+    )
+}
+
+#[test]
+fn a_schema_that_doubles_with_every_level_is_refused_and_one_with_few_is_not() {
+    says(&refused_for(Told::new("raw").with_input(doubling(30))), &["`raw`", "the input schema is refused", "at most"]);
+    let loaded = super::load(&super::with_file(&Wat::new(Told::new("raw").with_input(doubling(5))).build()));
+    assert_eq!(loaded.tools, ["raw", "good", "better"]);
+}
+
+#[test]
+fn as_many_costly_schemas_as_a_plugin_may_have_do_not_hold_up_the_others() {
+    let tools: Vec<Told> = (0..256).map(|n| Told::new(&format!("tool{n}")).with_input(doubling(9))).collect();
+    let start = std::time::Instant::now();
+    let loaded = super::load(&super::with_file(&Wat::with_tools(tools).build()));
+    assert!(loaded.tools.ends_with(&["good".to_owned(), "better".to_owned()]), "{:?}", loaded.rejected);
+    assert!(start.elapsed() < std::time::Duration::from_secs(30), "{:?}", start.elapsed());
+}

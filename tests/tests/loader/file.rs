@@ -28,6 +28,16 @@ fn a_core_module_is_refused_with_what_to_build() {
 }
 
 #[test]
+fn a_packed_file_is_refused_with_what_to_do() {
+    says(&refused(b"\x1f\x8b\x08\0\0\0\0\0"), &["gzip", "unpack it"]);
+}
+
+#[test]
+fn a_file_of_zeros_is_refused() {
+    says(&refused(&[0; 64 << 10]), &["nothing but zeros"]);
+}
+
+#[test]
 fn native_code_is_refused() {
     says(&refused(b"\x7fELF\x02\x01\x01"), &["native code", "never loaded"]);
 }
@@ -45,7 +55,7 @@ fn a_component_that_is_cut_anywhere_is_refused() {
 fn a_component_with_rubbish_behind_it_is_refused() {
     let mut whole = fs::read(LOADER_GOOD.file()).unwrap();
     whole.extend_from_slice(b"rubbish");
-    says(&refused(&whole), &["it does not compile"]);
+    says(&refused(&whole), &["it is not a valid component"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a command finds around it: a directory, an environment, a private home, and no descriptors of the host.
 
 use super::Confinement;
+use crate::execution::inherited;
 use crate::tool::{ErrorKind, PermissionReason};
 use crate::workspace::Workspace;
 use std::ffi::OsString;
@@ -61,16 +62,15 @@ pub(super) fn directory(workspace: &Workspace) -> PathBuf {
 
 /// The shell with its command, and before it another shell that closes what the host would pass on by mistake, where there is anything.
 ///
-/// Rust opens no descriptor that a child inherits. But the program that started the host may have left some open in it, and a directory among them would be a
-/// door through any confinement. Only the child can close them without touching the host's own.
+/// A directory among them would be a door through any confinement.
 pub(super) fn shell(command: &str, confinement: Confinement) -> Result<Command, ErrorKind> {
-    let open = inherited();
+    let open = inherited::inherited();
     let Some(highest) = open.iter().max() else {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(command);
         return Ok(shell);
     };
-    let closes: String = open.iter().map(|descriptor| format!(" {descriptor}>&-")).collect();
+    let closes = inherited::closes(&open);
     let mut shell = Command::new(closer(*highest, confinement)?);
     shell.arg("-c").arg(format!("exec{closes}; exec /bin/sh -c \"$1\"")).arg("sh").arg(command);
     Ok(shell)
@@ -89,32 +89,6 @@ fn closer(highest: u32, confinement: Confinement) -> Result<&'static str, ErrorK
         return Err(ErrorKind::PermissionDenied { reason: PermissionReason::Sandbox, message });
     }
     Ok("/bin/sh")
-}
-
-/// The descriptors above standard error that a child would inherit.
-#[cfg(target_os = "linux")]
-fn inherited() -> Vec<u32> {
-    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return unknown() };
-    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter(|&descriptor| descriptor > 2 && is_inherited(descriptor)).collect()
-}
-
-/// Whether the flags that the kernel shows for a descriptor lack the one that closes it in a child. One that is gone is not inherited.
-#[cfg(target_os = "linux")]
-fn is_inherited(descriptor: u32) -> bool {
-    let shown = std::fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}")).unwrap_or_default();
-    let flags = shown.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
-    flags.is_some_and(|flags| flags & rustix::fs::OFlags::CLOEXEC.bits() == 0)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn inherited() -> Vec<u32> {
-    unknown()
-}
-
-/// Where nobody can say, those are closed that any shell can close.
-fn unknown() -> Vec<u32> {
-    (3..=9).collect()
 }
 
 #[cfg(test)]

@@ -88,6 +88,17 @@ pub enum SchemaError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A text that hides something from a reader.
+    #[error(
+        "the text at `{}` holds the hidden character U+{character:04X}; only visible characters are accepted, and in a pattern an escape",
+        crate::tool::text::elided(pointer, 128)
+    )]
+    Hidden {
+        /// Where it stands.
+        pointer: String,
+        /// The character's number.
+        character: u32,
+    },
     /// `"format": "workspace-path"` where the host cannot say for sure which values it marks.
     #[error(
         "`\"format\": \"workspace-path\"` at `{pointer}` is reached through `{keyword}`; it counts under `properties`, `items` and local \

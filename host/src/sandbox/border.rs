@@ -1,0 +1,193 @@
+//! The border: what the bytes of a plugin must be before a compiler sees any of them. One pass, linear in their size, that expands nothing.
+
+mod cap;
+mod feature;
+mod header;
+mod instances;
+mod module;
+mod refused;
+#[cfg(test)]
+mod tests;
+mod types;
+
+pub use cap::Cap;
+pub use feature::Feature;
+pub use header::Foreign;
+pub use refused::BorderRefused;
+
+use cap::Tally;
+use instances::Instances;
+use types::Scopes;
+use wasmparser::{
+    BinaryReader, ComponentAlias, ComponentExternalKind, ComponentOuterAliasKind, ComponentTypeRef,
+    ComponentTypeSectionReader, Encoding, Parser, Payload, TypeBounds,
+};
+
+/// Checks the bytes of a plugin.
+///
+/// What passes is a component in binary form, of bounded size, nesting and counts, that uses no feature which is off, and whose instances number no more than
+/// a call can hold. Whether it is valid is for the engine to say; what it may import is checked after that.
+pub(super) fn check(bytes: &[u8]) -> Result<(), BorderRefused> {
+    header::check(bytes)?;
+    let mut walk = Walk { bytes, tally: Tally::default(), scopes: Scopes::default(), open: Vec::new() };
+    Parser::new(0).parse_all(bytes).try_for_each(|payload| walk.take(&payload?))
+}
+
+/// What is being walked through, outermost first.
+enum Open {
+    Component(Instances),
+    /// A core module, in which no other definition can lie.
+    Module,
+}
+
+struct Walk<'a> {
+    bytes: &'a [u8],
+    tally: Tally,
+    scopes: Scopes,
+    open: Vec<Open>,
+}
+
+impl Walk<'_> {
+    fn take(&mut self, payload: &Payload<'_>) -> Result<(), BorderRefused> {
+        match payload {
+            Payload::Version { encoding, .. } => self.enter(*encoding),
+            Payload::End(_) => self.leave(),
+            Payload::CustomSection(section) => self.tally.add(Cap::CustomSections, section.data().len()),
+            Payload::UnknownSection { id, range, .. } => {
+                Err(BorderRefused::UnknownSection { id: *id, at: range.start })
+            }
+            payload => match self.open.last() {
+                Some(Open::Module) => module::take(payload, &mut self.tally),
+                _ => self.part(payload),
+            },
+        }
+    }
+
+    fn enter(&mut self, encoding: Encoding) -> Result<(), BorderRefused> {
+        if encoding == Encoding::Module {
+            self.open.push(Open::Module);
+            return self.tally.add(Cap::Modules, 1usize);
+        }
+        self.open.push(Open::Component(Instances::default()));
+        self.scopes.enter();
+        Cap::Nesting.holds(self.open.len())?;
+        self.tally.add(Cap::Components, 1usize)
+    }
+
+    fn leave(&mut self) -> Result<(), BorderRefused> {
+        let Some(Open::Component(done)) = self.open.pop() else { return Ok(()) };
+        self.scopes.leave();
+        match self.open.last_mut() {
+            Some(Open::Component(around)) => {
+                around.defined(&done);
+                Ok(())
+            }
+            _ => done.check(),
+        }
+    }
+
+    /// A section of a component.
+    fn part(&mut self, payload: &Payload<'_>) -> Result<(), BorderRefused> {
+        match payload {
+            Payload::ComponentTypeSection(section) => self.types(section),
+            Payload::CoreTypeSection(section) => {
+                self.tally.add(Cap::Types, section.count())?;
+                section.clone().into_iter().try_for_each(|found| module::declared(&found?, &mut self.tally))
+            }
+            Payload::ComponentImportSection(section) => {
+                self.tally.add(Cap::Imports, section.count())?;
+                section.clone().into_iter().try_for_each(|import| self.named(import?.ty))
+            }
+            Payload::ComponentExportSection(section) => {
+                self.tally.add(Cap::Exports, section.count())?;
+                section.clone().into_iter().try_for_each(|export| {
+                    let export = export?;
+                    self.exported(export.kind, export.index)
+                })
+            }
+            Payload::ComponentAliasSection(section) => {
+                self.tally.add(Cap::Aliases, section.count())?;
+                section.clone().into_iter().try_for_each(|alias| self.alias(&alias?))
+            }
+            Payload::ComponentCanonicalSection(section) => {
+                self.tally.add(Cap::Functions, section.count())?;
+                self.instances()?.spend(section.count());
+                section.clone().into_iter().try_for_each(|function| feature::canonical(&function?))
+            }
+            Payload::InstanceSection(section) => section.clone().into_iter().try_for_each(|instance| {
+                self.instances()?.core(&instance?);
+                Ok(())
+            }),
+            Payload::ComponentInstanceSection(section) => {
+                section.clone().into_iter().try_for_each(|instance| self.instances()?.component(&instance?))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The instances of the component that is being walked through.
+    fn instances(&mut self) -> Result<&mut Instances, BorderRefused> {
+        match self.open.last_mut() {
+            Some(Open::Component(instances)) => Ok(instances),
+            _ => Err(BorderRefused::malformed(0, "a section stands outside of any component")),
+        }
+    }
+
+    fn types(&mut self, section: &ComponentTypeSectionReader<'_>) -> Result<(), BorderRefused> {
+        let (start, end) = (section.original_position(), section.range().end);
+        let bytes =
+            self.bytes.get(start..end).ok_or_else(|| BorderRefused::malformed(start, "a section has no end"))?;
+        types::scan(BinaryReader::new(bytes, start), section.count(), &mut self.scopes, &mut self.tally)
+    }
+
+    /// An import takes a place in the index space of its kind.
+    fn named(&mut self, ty: ComponentTypeRef) -> Result<(), BorderRefused> {
+        self.instances()?.spend(1);
+        match ty {
+            ComponentTypeRef::Component(_) => self.instances()?.foreign(),
+            ComponentTypeRef::Type(TypeBounds::Eq(index)) => self.scopes.again(0, index),
+            ComponentTypeRef::Type(TypeBounds::SubResource) => self.scopes.opaque(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn exported(&mut self, kind: ComponentExternalKind, index: u32) -> Result<(), BorderRefused> {
+        self.instances()?.spend(1);
+        match kind {
+            ComponentExternalKind::Component => self.instances()?.again(index),
+            ComponentExternalKind::Type => self.scopes.again(0, index),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn alias(&mut self, alias: &ComponentAlias<'_>) -> Result<(), BorderRefused> {
+        self.instances()?.spend(1);
+        match *alias {
+            ComponentAlias::InstanceExport { kind: ComponentExternalKind::Component, .. } => {
+                self.instances()?.foreign()
+            }
+            ComponentAlias::InstanceExport { kind: ComponentExternalKind::Type, .. } => self.scopes.opaque(),
+            ComponentAlias::Outer { kind: ComponentOuterAliasKind::Type, count, index } => {
+                self.scopes.again(count, index)
+            }
+            ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
+                self.outer(count, index)?
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A component of the one that lies so many levels further out.
+    fn outer(&mut self, count: u32, index: u32) -> Result<(), BorderRefused> {
+        let around = self.open.iter().rev().nth(count as usize);
+        let found = match around {
+            Some(Open::Component(around)) => around.get(index),
+            _ => None,
+        };
+        self.instances()?.push(found);
+        Ok(())
+    }
+}

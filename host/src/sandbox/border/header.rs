@@ -1,0 +1,71 @@
+//! Telling components from everything else that people put into a directory.
+
+use super::BorderRefused;
+use crate::sandbox::limits;
+use wasmparser::Parser;
+
+/// The first bytes of WebAssembly, of whatever kind and version.
+const MAGIC: &[u8] = b"\0asm";
+/// How formats begin in which people pack or compile plugins.
+const OTHERS: &[(&[u8], Foreign)] = &[
+    (b"\x7fELF", Foreign::NativeCode),
+    (b"\xcf\xfa\xed\xfe", Foreign::NativeCode),
+    (b"MZ", Foreign::NativeCode),
+    (b"\x1f\x8b", Foreign::Packed("gzip")),
+    (b"\x28\xb5\x2f\xfd", Foreign::Packed("zstd")),
+    (b"\xfd7zXZ\0", Foreign::Packed("xz")),
+    (b"PK\x03\x04", Foreign::Packed("zip")),
+];
+
+/// What a file is that is no component in binary form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Foreign {
+    /// Nothing.
+    #[error("it is empty")]
+    Empty,
+    /// Nothing but zeros, as after a crash of the machine.
+    #[error("it holds nothing but zeros, as a file does that was not written to its end; copy it again")]
+    Zeros,
+    /// Code of some machine, which includes what wasmtime compiled before.
+    #[error("it is compiled native code, which is never loaded; give the .wasm that it was made from")]
+    NativeCode,
+    /// An archive or a compressed file.
+    #[error("it is packed ({0}); unpack it first")]
+    Packed(&'static str),
+    /// Text.
+    #[error("it is WebAssembly text; give the binary form")]
+    Text,
+    /// A core module.
+    #[error(
+        "it is a core module, not a component; build for wasm32-wasip2, or wrap it with `wasm-tools component new`"
+    )]
+    Module,
+    /// WebAssembly of a version that never became a standard, or of the future.
+    #[error("it is WebAssembly in a version that is not supported; build it with tools for WASI 0.2")]
+    Version,
+    /// Anything else.
+    #[error("it is not WebAssembly")]
+    Other,
+}
+
+pub(super) fn check(bytes: &[u8]) -> Result<(), BorderRefused> {
+    let size = bytes.len() as u64;
+    if size > limits::COMPONENT {
+        return Err(BorderRefused::TooLarge { size, max: limits::COMPONENT });
+    }
+    foreign(bytes).map_or(Ok(()), |what| Err(what.into()))
+}
+
+fn foreign(bytes: &[u8]) -> Option<Foreign> {
+    let text = bytes.trim_ascii_start();
+    match bytes {
+        [] => Some(Foreign::Empty),
+        _ if Parser::is_component(bytes) => None,
+        _ if Parser::is_core_wasm(bytes) => Some(Foreign::Module),
+        _ if bytes.starts_with(MAGIC) && bytes.len() >= 8 => Some(Foreign::Version),
+        _ if text.starts_with(b"(") || text.starts_with(b";;") => Some(Foreign::Text),
+        _ if bytes.iter().all(|byte| *byte == 0) => Some(Foreign::Zeros),
+        _ => Some(OTHERS.iter().find(|(start, _)| bytes.starts_with(start)).map_or(Foreign::Other, |(_, what)| *what)),
+    }
+}

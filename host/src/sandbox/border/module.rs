@@ -1,0 +1,98 @@
+//! The sections of a core module: counted, and searched for features that are off. Of a function only its locals are looked at.
+
+use super::cap::Tally;
+use super::{BorderRefused, Cap, Feature, feature};
+use wasmparser::{
+    CompositeInnerType, CoreType, FunctionBody, ModuleTypeDeclaration, Payload, RecGroup, SubType, TypeRef,
+};
+
+pub(super) fn take(payload: &Payload<'_>, tally: &mut Tally) -> Result<(), BorderRefused> {
+    match payload {
+        Payload::TypeSection(section) => {
+            tally.add(Cap::Types, section.count())?;
+            section.clone().into_iter().try_for_each(|group| self::group(&group?, tally))
+        }
+        Payload::ImportSection(section) => {
+            tally.add(Cap::Imports, section.count())?;
+            section.clone().into_imports().try_for_each(|import| external(import?.ty))
+        }
+        Payload::FunctionSection(section) => tally.add(Cap::Functions, section.count()),
+        Payload::ExportSection(section) => tally.add(Cap::Exports, section.count()),
+        Payload::TableSection(section) => {
+            tally.add(Cap::Globals, section.count())?;
+            section.clone().into_iter().try_for_each(|table| feature::table(&table?.ty))
+        }
+        Payload::MemorySection(section) => {
+            tally.add(Cap::Globals, section.count())?;
+            section.clone().into_iter().try_for_each(|memory| feature::memory(&memory?))
+        }
+        Payload::GlobalSection(section) => {
+            tally.add(Cap::Globals, section.count())?;
+            section.clone().into_iter().try_for_each(|global| external(TypeRef::Global(global?.ty)))
+        }
+        Payload::TagSection(_) => Err(BorderRefused::Feature(Feature::Exceptions)),
+        Payload::ElementSection(section) => tally.add(Cap::Segments, section.count()),
+        Payload::DataSection(section) => tally.add(Cap::Segments, section.count()),
+        Payload::CodeSectionEntry(body) => self::body(body),
+        _ => Ok(()),
+    }
+}
+
+/// A core type that a component declares.
+pub(super) fn declared(ty: &CoreType<'_>, tally: &mut Tally) -> Result<(), BorderRefused> {
+    match ty {
+        CoreType::Rec(group) => self::group(group, tally),
+        CoreType::Module(declarations) => {
+            tally.add(Cap::Types, declarations.len())?;
+            declarations.iter().try_for_each(|declaration| match declaration {
+                ModuleTypeDeclaration::Type(group) => self::group(group, tally),
+                ModuleTypeDeclaration::Import(import) => external(import.ty),
+                ModuleTypeDeclaration::Export { ty, .. } => external(*ty),
+                ModuleTypeDeclaration::OuterAlias { .. } => Ok(()),
+            })
+        }
+    }
+}
+
+fn group(group: &RecGroup, tally: &mut Tally) -> Result<(), BorderRefused> {
+    if group.is_explicit_rec_group() {
+        return Err(BorderRefused::Feature(Feature::Gc));
+    }
+    tally.add(Cap::Types, group.types().len())?;
+    group.types().try_for_each(function)
+}
+
+/// Only plain functions are types without garbage collection.
+fn function(ty: &SubType) -> Result<(), BorderRefused> {
+    let off = |feature| Err(BorderRefused::Feature(feature));
+    match &ty.composite_type.inner {
+        _ if ty.composite_type.shared => off(Feature::Threads),
+        _ if !ty.is_final || ty.supertype_idx.is_some() => off(Feature::Gc),
+        CompositeInnerType::Func(ty) => ty.params().iter().chain(ty.results()).copied().try_for_each(feature::value),
+        CompositeInnerType::Array(_) | CompositeInnerType::Struct(_) => off(Feature::Gc),
+        CompositeInnerType::Cont(_) => off(Feature::StackSwitching),
+    }
+}
+
+fn external(ty: TypeRef) -> Result<(), BorderRefused> {
+    match ty {
+        TypeRef::Memory(ty) => feature::memory(&ty),
+        TypeRef::Table(ty) => feature::table(&ty),
+        TypeRef::Global(ty) if ty.shared => Err(BorderRefused::Feature(Feature::Threads)),
+        TypeRef::Global(ty) => feature::value(ty.content_type),
+        TypeRef::Tag(_) => Err(BorderRefused::Feature(Feature::Exceptions)),
+        _ => Ok(()),
+    }
+}
+
+fn body(body: &FunctionBody<'_>) -> Result<(), BorderRefused> {
+    Cap::Function.holds(body.range().len())?;
+    let mut locals = 0u64;
+    for declared in body.get_locals_reader()? {
+        let (count, ty) = declared?;
+        feature::value(ty)?;
+        locals = locals.saturating_add(count.into());
+        Cap::Locals.holds(locals)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! What passes the border, and what does not.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod features;
+mod hostile;
+mod numbers;
+
+use super::{BorderRefused, Cap, check};
+use palisade_tests::wat::binary;
+
+/// A component in text, at the border.
+fn text(component: &str) -> Result<(), BorderRefused> {
+    check(&binary(component))
+}
+
+/// How many of something a component was refused for.
+#[track_caller]
+fn too_many(cap: Cap, component: &str) -> u64 {
+    match text(component) {
+        Err(BorderRefused::Cap { cap: refused, found }) if refused == cap => found,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_shipped_plugins_pass() {
+    for plugin in palisade_plugins::all() {
+        check(plugin.bytes).unwrap_or_else(|refused| panic!("{}: {refused}", plugin.name));
+    }
+}
+
+#[test]
+fn a_refusal_says_what_and_how_many_and_the_cap() {
+    let refused = BorderRefused::Cap { cap: Cap::Nesting, found: 17 };
+    assert_eq!(refused.to_string(), "it has 17 levels of components inside each other; at most 16 are accepted");
+}

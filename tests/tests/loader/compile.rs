@@ -1,0 +1,260 @@
+//! Compilation in a child: within its limits, without anything to reach, and gone when it is over.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use palisade::sandbox::Freshness;
+use palisade::{
+    CacheMode, CancellationToken, ChildCompiler, CompileLimits, Compiler, Host, HostBuilder, Shipped, json,
+};
+use palisade_tests::bomb::{cheap_to_compile, costly_to_compile, large_to_compile};
+use palisade_tests::case::block_on;
+use palisade_tests::guest::LOADER_GOOD;
+use palisade_tests::program::executable;
+use palisade_tests::wat::Told;
+use palisade_tests::{Program, Wat, World};
+
+use super::says;
+
+fn child() -> ChildCompiler {
+    ChildCompiler::palisade(executable())
+}
+
+/// A host of the world's plugins, with a cache of its own.
+fn builder(world: &World, compiler: ChildCompiler) -> HostBuilder {
+    let base = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    base.cache(CacheMode::Directory(cache(world))).compiler(Compiler::Child(compiler))
+}
+
+fn cache(world: &World) -> PathBuf {
+    world.outer().join("cache")
+}
+
+fn put(world: &World, name: &str, bytes: &[u8]) {
+    fs::write(world.plugins().join(format!("{name}.wasm")), bytes).unwrap();
+}
+
+/// How many plugins the cache holds.
+fn cached(world: &World) -> usize {
+    let entries = fs::read_dir(cache(world)).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
+    entries.iter().filter(|entry| entry.path().extension().is_some_and(|extension| extension == "code")).count()
+}
+
+/// Whether a process has this word on its command line.
+fn runs(word: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|process| fs::read(process.path().join("cmdline")).ok())
+        .any(|line| line.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes()))
+}
+
+/// Address space that no other test asks for, by which a child is recognised.
+fn marked(number: u64) -> CompileLimits {
+    CompileLimits { memory: CompileLimits::MEMORY + number, ..CompileLimits::default() }
+}
+
+#[test]
+fn a_child_compiles_what_this_process_would() {
+    let world = World::new();
+    fs::copy(LOADER_GOOD.file(), world.plugins().join("good.wasm")).unwrap();
+    put(&world, "small", &cheap_to_compile("small"));
+    let host = builder(&world, child()).build().unwrap();
+    assert_eq!(host.registry().tool_names(), ["good", "better", "small"], "{:?}", host.rejected());
+    assert!(host.plugins().iter().all(|plugin| plugin.freshness() == Freshness::Compiled));
+    let result = block_on(host.call("small", json!({}), json!({})));
+    assert_eq!(result.output().as_deref(), Some("done"));
+}
+
+#[test]
+fn no_child_is_started_for_what_the_cache_holds() {
+    let world = World::new();
+    put(&world, "small", &cheap_to_compile("small"));
+    assert_eq!(builder(&world, child()).build().unwrap().plugins().len(), 1);
+    let nowhere = ChildCompiler::palisade("/no/such/program");
+    let host = builder(&world, nowhere.clone()).build().unwrap();
+    assert_eq!(host.plugins()[0].freshness(), Freshness::Cached);
+    put(&world, "small", &cheap_to_compile("other"));
+    let host = builder(&world, nowhere).build().unwrap();
+    says(&host.rejected()[0].reason, &["the compiler could not be started"]);
+}
+
+#[test]
+fn no_child_is_started_for_what_comes_with_the_host() {
+    let world = World::new();
+    let nowhere = builder(&world, ChildCompiler::palisade("/no/such/program")).shipped(Shipped::Included);
+    assert_eq!(nowhere.build().unwrap().rejected(), []);
+}
+
+#[test]
+fn a_costly_plugin_is_killed_at_its_time_while_others_answer() {
+    let (world, busy) = (World::new(), World::new());
+    put(&world, "a-bomb", &costly_to_compile("bomb"));
+    put(&world, "b-small", &cheap_to_compile("small"));
+    put(&busy, "other", &Wat::new(Told::new("other")).build());
+    let limits = CompileLimits { time: Duration::from_secs(2), ..marked(1) };
+    let answering = builder(&busy, child()).build().unwrap();
+    let done = AtomicBool::new(false);
+    let (host, answers) = std::thread::scope(|scope| {
+        let answers = scope.spawn(|| {
+            let mut answers = 0;
+            while !done.load(Ordering::SeqCst) {
+                let result = block_on(answering.call("other", json!({}), json!({})));
+                assert_eq!(result.output().as_deref(), Some("done"));
+                answers += 1;
+            }
+            answers
+        });
+        let start = Instant::now();
+        let host = builder(&world, child().limits(limits)).build();
+        done.store(true, Ordering::SeqCst);
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+        (host.unwrap(), answers.join().unwrap())
+    });
+    says(&host.rejected()[0].reason, &["compilation took more than 2s", "`limits.compile_time`", "palisade.toml"]);
+    assert_eq!(host.registry().tool_names(), ["small"], "the other plugin of the directory is there");
+    assert!(answers > 10, "{answers} calls were answered meanwhile");
+    assert_eq!(cached(&world), 1, "nothing of the bomb is kept");
+    assert!(!runs(&limits.memory.to_string()), "a child is left");
+}
+
+#[test]
+fn a_plugin_that_takes_too_much_memory_is_refused_and_loads_where_it_gets_more() {
+    let world = World::new();
+    put(&world, "large", &large_to_compile("large", 40 << 20));
+    let limits = CompileLimits { memory: 100 << 20, ..CompileLimits::default() };
+    let host = builder(&world, child().limits(limits)).build().unwrap();
+    says(&host.rejected()[0].reason, &["compilation took more than 100 MiB", "`limits.compile_memory`"]);
+    assert_eq!(cached(&world), 0);
+    let host = builder(&world, child()).build().unwrap();
+    assert_eq!(host.registry().tool_names(), ["large"], "{:?}", host.rejected());
+}
+
+#[test]
+fn a_cancelled_compilation_is_killed_and_leaves_nothing() {
+    let world = World::new();
+    put(&world, "bomb", &costly_to_compile("bomb"));
+    put(&world, "next", &costly_to_compile("next"));
+    let (limits, token) = (marked(3), CancellationToken::new());
+    let compiler = child().limits(limits).cancelled_by(token.clone());
+    let host = std::thread::scope(|scope| {
+        let host = scope.spawn(|| builder(&world, compiler).build().unwrap());
+        wait_until(|| runs(&limits.memory.to_string()), "no child was ever started");
+        token.cancel();
+        host.join().unwrap()
+    });
+    assert_eq!(host.rejected().len(), 2);
+    for rejected in host.rejected() {
+        says(&rejected.reason, &["loading was cancelled"]);
+    }
+    assert_eq!(cached(&world), 0);
+    assert!(!runs(&limits.memory.to_string()), "a child is left");
+}
+
+/// A shell that plays the compiler.
+fn played_by(script: &str) -> ChildCompiler {
+    ChildCompiler::program("/bin/sh", ["-c", script])
+        .limits(CompileLimits { time: Duration::from_secs(5), ..marked(4) })
+}
+
+#[track_caller]
+fn reason_with(script: &str) -> String {
+    let world = World::new();
+    put(&world, "small", &cheap_to_compile("small"));
+    let host = builder(&world, played_by(script)).build().unwrap();
+    assert_eq!(cached(&world), 0);
+    host.rejected()[0].reason.clone()
+}
+
+#[test]
+fn whatever_a_child_answers_is_bounded_and_judged() {
+    says(&reason_with("cat > /dev/null"), &["the compiler failed on it", "without an answer"]);
+    says(&reason_with("exit 3"), &["the compiler failed on it"]);
+    says(&reason_with("echo 'it broke\u{202e}' >&2; kill -9 $$"), &["ended by signal 9"]);
+    says(&reason_with("cat > /dev/null; echo hello"), &["the compiler failed on it"]);
+    says(&reason_with("printf '\\0\\3\\0\\0\\0\\0\\0\\0\\0abc'"), &["it does not compile"]);
+    says(&reason_with("printf '\\1\\4\\0\\0\\0\\0\\0\\0\\0b\\033d\\n'"), &["it does not compile: b\\u{1b}d"]);
+    says(&reason_with("printf '\\2\\0\\0\\0\\0\\0\\0\\0\\0'"), &["more than 2048 MiB"]);
+    says(&reason_with("printf '\\7\\0\\0\\0\\0\\0\\0\\0\\0'"), &["makes no sense"]);
+    says(&reason_with("cat /dev/zero"), &["more than 256 MiB of code"]);
+    says(&reason_with("exec sleep 1000"), &["compilation took more than 5s"]);
+    says(&reason_with("exec cat /dev/zero >&2"), &["the compiler failed on it"]);
+}
+
+#[test]
+fn a_child_gets_no_environment_and_no_descriptor_of_the_host() {
+    let world = World::new();
+    put(&world, "small", &cheap_to_compile("small"));
+    let (seen, open) = (world.outer().join("seen"), fs::File::open(LOADER_GOOD.file()).unwrap());
+    // Whoever starts the host may have left something open in it that children inherit.
+    rustix::io::fcntl_setfd(&open, rustix::io::FdFlags::empty()).unwrap();
+    let script = format!("cat > /dev/null; {{ pwd; env; ls -l /proc/$$/fd; }} > {}", seen.display());
+    builder(&world, played_by(&script)).build().unwrap();
+    let seen = fs::read_to_string(seen).unwrap();
+    assert!(seen.starts_with("/\n"), "{seen}");
+    for name in ["HOME=", "CARGO", "USER=", "RUST"] {
+        assert!(!seen.contains(name), "{seen}");
+    }
+    assert!(!seen.contains("good.wasm"), "{seen}");
+}
+
+#[test]
+fn the_program_kills_a_costly_plugin_and_lists_the_others() {
+    let world = World::new();
+    put(&world, "a-bomb", &costly_to_compile("bomb"));
+    put(&world, "b-small", &cheap_to_compile("small"));
+    configure(&world, "[limits]\ncompile_time = \"2s\"\ncompile_memory = \"2000000005B\"");
+    let ran = listing(&world).run().left_with(0);
+    let listed = ran.json();
+    assert_eq!(listed["tools"][0]["name"], "small");
+    says(
+        listed["rejected"][0]["reason"].as_str().unwrap(),
+        &["compilation took more than 2s", "`limits.compile_time`"],
+    );
+    assert_eq!(cached(&world), 1);
+    assert!(!runs("2000000005"), "a child is left");
+}
+
+#[test]
+fn no_child_outlives_a_program_that_is_killed() {
+    let world = World::new();
+    put(&world, "bomb", &costly_to_compile("bomb"));
+    configure(&world, "[limits]\ncompile_memory = \"2000000006B\"");
+    let mut program = listing(&world).start();
+    wait_until(|| runs("2000000006"), "no child was ever started");
+    program.kill().unwrap();
+    program.wait().unwrap();
+    wait_until(|| !runs("2000000006"), "a child is left");
+}
+
+#[track_caller]
+fn wait_until(holds: impl Fn() -> bool, otherwise: &str) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{otherwise}");
+        std::thread::yield_now();
+    }
+}
+
+fn configure(world: &World, text: &str) {
+    let directory = world.home().join(".config/palisade");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("palisade.toml"), text).unwrap();
+}
+
+fn listing(world: &World) -> Program<'_> {
+    let program = Program::new(world).env("PALISADE_CACHE", cache(world));
+    program.args(["--no-builtin", "list", "--json", "--plugins"]).args([world.plugins()])
+}
+
+#[test]
+fn nobody_but_a_host_compiles_with_the_hidden_verb() {
+    let world = World::new();
+    Program::new(&world).args(["compile-child"]).run().left_with(2).complains(&["for palisade itself"]);
+    // What is no component is not compiled, as text would be.
+    let order = ["compile-child", "pooled", "5", "2000000007"];
+    let ran = Program::new(&world).args(order).stdin("(component)").run().left_with(0);
+    assert!(ran.stdout.contains("not a component in binary form"), "{}", ran.stdout);
+    assert!(!Program::new(&world).args(["--help"]).run().left_with(0).stdout.contains("compile-child"));
+}
