@@ -2,9 +2,12 @@
 
 pub mod context;
 pub mod factory;
+mod waiting;
 
 pub use context::{Caller, Progress, Report, Severity, Silent, Sink, ToolContext};
 pub use factory::{Factory, has_distinct_instances};
+pub use waiting::{WAITING_CALLS, WAITING_CALLS_OF_ONE};
+pub(crate) use waiting::wait;
 
 use crate::tool::{Content, Definition, ErrorKind, ExecutionKind};
 use serde_json::{Map, Value};

@@ -12,6 +12,7 @@ mod guard;
 mod imports;
 mod limiter;
 pub mod limits;
+mod machine;
 mod prepare;
 mod run;
 mod state;
@@ -23,6 +24,7 @@ pub use cache::{Cache, CacheError};
 pub use engine::{Allocation, EngineError};
 pub use imports::Import;
 pub use limits::Limits;
+pub(crate) use machine::check as check_machine;
 pub use prepare::{Freshness, PluginRefused, Prepared};
 
 use engine::Runtime;

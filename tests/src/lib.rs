@@ -2,6 +2,8 @@
 
 pub mod case;
 pub mod events;
+#[cfg(target_os = "linux")]
+pub mod frozen;
 pub mod guest;
 pub mod native;
 pub mod program;

@@ -37,6 +37,8 @@ pub struct FileConfig {
     pub tool_timeout: BTreeMap<String, Duration>,
     /// Whether `shell` may run where it cannot be confined.
     pub shell_unconfined: Option<bool>,
+    /// Whether calls run on threads of their own, since the workspace may hang in the kernel.
+    pub may_hang: Option<bool>,
     /// Directories of plugins.
     pub directories: Vec<PathBuf>,
     /// Whether the shipped plugins are loaded.
@@ -92,6 +94,7 @@ struct RawFile {
     limits: RawLimits,
     plugins: RawPlugins,
     shell: RawShell,
+    workspace: RawWorkspace,
 }
 
 #[derive(Deserialize, Default)]
@@ -131,6 +134,12 @@ struct RawLimits {
 #[serde(deny_unknown_fields, default)]
 struct RawShell {
     unconfined: Option<bool>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawWorkspace {
+    may_hang: Option<bool>,
 }
 
 #[derive(Deserialize, Default)]
@@ -179,6 +188,7 @@ impl FileConfig {
             })?,
             tool_timeout: per_tool("limits.tool_timeout", &raw.limits.tool_timeout, |key, text| call_time(key, text))?,
             shell_unconfined: raw.shell.unconfined,
+            may_hang: raw.workspace.may_hang,
             directories: raw.plugins.directories.iter().map(|text| expand(text)).collect(),
             builtin: raw.plugins.builtin,
         };

@@ -32,6 +32,7 @@ async fn wait<'a>(road: &Road<'a>) -> Result<Place<'a>, ErrorKind> {
     {
         return Ok(Place { _message: None, _session: place });
     }
+    let _waiting = crate::execution::wait(road.tool.share())?;
     let places = async {
         let message = match road.message {
             Some(places) => places.acquire().await.ok(),

@@ -2,7 +2,7 @@
 
 use super::Host;
 use crate::confirm::{Confirmer, NoConfirmer};
-use crate::dispatch::{CONFIRMATION_TIMEOUT, Dispatcher};
+use crate::dispatch::{CONFIRMATION_TIMEOUT, CallMode, Dispatcher, Threads};
 use crate::events::{Event, Events, PluginFacts, Subscriber};
 use crate::execution::Factory;
 use crate::native::{Confinement, Shell};
@@ -50,6 +50,7 @@ pub struct HostBuilder {
     observer: Option<LoadObserver>,
     cache: CacheMode,
     confirmation_timeout: Option<Duration>,
+    call_mode: CallMode,
 }
 
 /// What sessions get unless they say otherwise.
@@ -186,6 +187,13 @@ impl HostBuilder {
         self
     }
 
+    /// Where calls run. Default: in place. For a workspace that may hang in the kernel, [`CallMode::OWN_THREADS`].
+    #[must_use]
+    pub fn call_mode(mut self, mode: CallMode) -> Self {
+        self.call_mode = mode;
+        self
+    }
+
     /// Opens the workspace and loads the plugins. Blocks while plugins compile, on every core.
     ///
     /// # Errors
@@ -194,7 +202,12 @@ impl HostBuilder {
     /// that cannot be loaded is no error: see [`Host::rejected`].
     pub fn build(self) -> Result<Host, BuildError> {
         check(&self.limits)?;
-        let workspace = Arc::new(Workspace::open(&self.workspace.unwrap_or_else(|| PathBuf::from(".")))?);
+        let threads = threads(self.call_mode)?;
+        let workspace = self.workspace.unwrap_or_else(|| PathBuf::from("."));
+        let workspace = Arc::new(match &threads {
+            None => Workspace::open(&workspace)?,
+            Some(_) => Workspace::open_within(workspace, limits::OPENING)?,
+        });
         let sandbox = Sandbox::new(open_cache(self.cache, &workspace)?)?;
         let registry = Registry::new();
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
@@ -209,6 +222,7 @@ impl HostBuilder {
             limits: self.limits,
             tool_timeouts: Arc::new(self.tool_timeouts),
             confirmation_timeout: self.confirmation_timeout.unwrap_or(CONFIRMATION_TIMEOUT),
+            threads,
         };
         let session = self.session.begin(&workspace).independent_calls().build();
         Ok(Host { dispatcher, session, defaults: self.session, sandbox, loaded })
@@ -277,6 +291,17 @@ fn check(given: &Limits) -> Result<(), BuildError> {
         }
         _ => Ok(()),
     }
+}
+
+fn threads(mode: CallMode) -> Result<Option<Arc<Threads>>, BuildError> {
+    let CallMode::OwnThreads { threads, lost } = mode else { return Ok(None) };
+    if !(1..=limits::LIVE_SANDBOXES).contains(&threads) {
+        return Err(BuildError::Limit { name: "threads", accepted: "1 to 256 are accepted" });
+    }
+    if !(1..=limits::MAX_LOST_THREADS).contains(&lost) {
+        return Err(BuildError::Limit { name: "lost_threads", accepted: "1 to 128 are accepted" });
+    }
+    Ok(Some(Arc::new(Threads::new(threads, lost))))
 }
 
 /// The default directory is a convenience: where it cannot be had, every start compiles, and the log says so.
