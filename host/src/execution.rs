@@ -6,8 +6,8 @@ mod waiting;
 
 pub use context::{Caller, Progress, Report, Severity, Silent, Sink, ToolContext};
 pub use factory::{Factory, has_distinct_instances};
-pub use waiting::{WAITING_CALLS, WAITING_CALLS_OF_ONE};
 pub(crate) use waiting::wait;
+pub use waiting::{WAITING_CALLS, WAITING_CALLS_OF_ONE};
 
 use crate::tool::{Content, Definition, ErrorKind, ExecutionKind};
 use serde_json::{Map, Value};

@@ -14,7 +14,7 @@ use crate::program::beside_tests;
 /// What its one file says.
 pub const NOTES: &str = "from the file server";
 
-/// A mounted directory with the files `notes.txt` and `trap.txt`. Opening the second stops it.
+/// A mounted directory with the files `notes.txt` and `trap.txt`, and the directory `folder`. Opening the second stops it.
 pub struct Frozen {
     server: Child,
     at: PathBuf,
@@ -37,6 +37,9 @@ impl Frozen {
         let said = server.stdout.take().map(|out| BufReader::new(out).read_line(&mut ready));
         let made = Self { server, at: at.to_owned() };
         assert!(matches!(said, Some(Ok(_))) && ready == "ready\n", "the file server mounts: {said:?} {ready:?}");
+        // From now on the kernel knows that closing a file is none of the server's business: it would wait for its word even at the end of a process.
+        let read = std::fs::read_to_string(at.join("notes.txt"));
+        assert!(matches!(read.as_deref(), Ok(NOTES)), "{read:?}");
         made
     }
 

@@ -88,6 +88,7 @@ impl Threads {
                 biased;
                 permit = &mut permit => {
                     let permit = permit.map_err(|closed| ErrorKind::internal(closed.to_string()))?;
+                    self.check_lost()?;
                     return Ok(Place(self.0.seat(permit)));
                 }
                 () = full => {}

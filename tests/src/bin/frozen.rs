@@ -1,7 +1,7 @@
 //! `frozen DIR`: a file server behind a mount of its own, for tests that stop it: whoever then asks for a file hangs in the kernel.
 //!
-//! It serves one directory with one file, `notes.txt`, and one more, `trap.txt`, which stops the server as soon as it has been opened. Nothing is cached, so that
-//! each question of the kernel comes here. The protocol is that of the kernel's `fuse.h`, as much of it as this needs.
+//! It serves a directory with a file, `notes.txt`, one more, `trap.txt`, which stops the server as soon as it has been opened, and an empty directory, `folder`.
+//! Nothing is cached, so that each question of the kernel comes here. The protocol is that of the kernel's `fuse.h`, as much of it as this needs.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -11,8 +11,10 @@ use terminal::mount::{MountFlags, mount};
 use terminal::process::{Signal, getpid, kill_process, set_parent_process_death_signal};
 
 const ROOT: u64 = 1;
-const FILES: [(u64, &str, &[u8]); 2] = [(2, "notes.txt", b"from the file server"), (3, "trap.txt", b"never read")];
 const TRAP: u64 = 3;
+const FOLDER: u64 = 4;
+const ENTRIES: [(u64, &str, &[u8]); 3] =
+    [(2, "notes.txt", b"from the file server"), (TRAP, "trap.txt", b"never read"), (FOLDER, "folder", b"")];
 
 const NOT_FOUND: i32 = -2;
 const READ_ONLY: i32 = -30;
@@ -104,6 +106,7 @@ fn answer(request: &Request<'_>) -> Option<Result<Bytes, i32>> {
         18 | 29 => Ok(Bytes::default()),
         // INIT.
         26 => Ok(Bytes::default().u32(7).u32(31).u32(0).u32(0).u32(0).u32(1 << 17).u32(1).zeros(36)),
+        28 if request.node() == FOLDER => Ok(Bytes::default()),
         28 => Ok(list(request.window())),
         // SETATTR, SYMLINK, MKNOD, MKDIR, UNLINK, RMDIR, RENAME, LINK, WRITE, CREATE, RENAME2.
         4 | 6 | 8..=13 | 16 | 35 | 45 => Err(READ_ONLY),
@@ -112,16 +115,17 @@ fn answer(request: &Request<'_>) -> Option<Result<Bytes, i32>> {
 }
 
 fn look_up(name: &[u8]) -> Result<Bytes, i32> {
-    let (node, ..) = FILES.iter().find(|(_, own, _)| own.as_bytes() == name).ok_or(NOT_FOUND)?;
+    let (node, ..) = ENTRIES.iter().find(|(_, own, _)| own.as_bytes() == name).ok_or(NOT_FOUND)?;
     Ok(attributes(Bytes::default().u64(*node).zeros(32), *node))
 }
 
 fn contents(node: u64) -> &'static [u8] {
-    FILES.iter().find(|(own, ..)| *own == node).map_or(b"", |(.., contents)| contents)
+    ENTRIES.iter().find(|(own, ..)| *own == node).map_or(b"", |(.., contents)| contents)
 }
 
 fn attributes(before: Bytes, node: u64) -> Bytes {
-    let (mode, size) = if node == ROOT { (0o040_755, 0) } else { (0o100_644, contents(node).len() as u64) };
+    let (mode, size) =
+        if matches!(node, ROOT | FOLDER) { (0o040_755, 0) } else { (0o100_644, contents(node).len() as u64) };
     before.u64(node).u64(size).zeros(44).u32(mode).u32(1).zeros(12).u32(4096).u32(0)
 }
 
@@ -132,9 +136,9 @@ fn read(node: u64, (offset, size): (usize, usize)) -> Bytes {
 /// A directory fits into one answer.
 fn list((offset, _): (usize, usize)) -> Bytes {
     let mut out = Bytes::default();
-    for (place, (node, name, _)) in FILES.iter().enumerate().skip(offset) {
-        let length = u32::try_from(name.len()).unwrap_or(0);
-        out = out.u64(*node).u64(place as u64 + 1).u32(length).u32(8);
+    for (place, (node, name, _)) in ENTRIES.iter().enumerate().skip(offset) {
+        let (length, kind) = (u32::try_from(name.len()).unwrap_or(0), if *node == FOLDER { 4 } else { 8 });
+        out = out.u64(*node).u64(place as u64 + 1).u32(length).u32(kind);
         out.0.extend_from_slice(name.as_bytes());
         out = out.zeros(name.len().next_multiple_of(8) - name.len());
     }
