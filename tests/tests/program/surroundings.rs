@@ -100,7 +100,10 @@ fn too_little_address_space_is_an_error_that_names_it() {
 #[test]
 fn a_limit_on_the_size_of_files_ends_no_program_that_loads_plugins() {
     let world = World::new();
-    for words in ["list", SUM] {
-        let _ = limited(&world, "-f 8", words).left_with(0);
-    }
+    // Below 4 KiB not even the memory of a guest can be prepared, which is a file to the system.
+    limited(&world, "-f 8", "list").left_with(0).complains(&["File too large"]);
+    limited(&world, "-f 8", SUM).left_with(3).complains(&["File too large"]);
+    let ran = limited(&world, "-f 4096", SUM).left_with(0);
+    assert_eq!(ran.stdout, "42");
+    ran.complains(&["compiled code was not cached"]);
 }
