@@ -26,6 +26,7 @@ mod style;
 use args::{Args, Verb};
 use clap::Parser as _;
 use exit::{Exit, Failure};
+use signals::Signals;
 use std::process::ExitCode;
 
 /// Parses the command line, runs the verb, and turns whatever came of it into an exit code.
@@ -49,18 +50,24 @@ pub fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<Exit, Failure> {
     match &args.verb {
-        Verb::List(list) => list::run(&args.common, list),
-        Verb::Inspect(inspect) => inspect::run(&args.common, inspect),
-        Verb::Call(call) => call::run(&args.common, call),
-        Verb::Dispatch(dispatch) => dispatch::run(&args.common, dispatch),
-        Verb::Policy(policy) => policy::run(&args.common, policy),
-        Verb::Export(export) => export::run(&args.common, export),
+        Verb::List(list) => watch().and_then(|_| list::run(&args.common, list)),
+        Verb::Inspect(inspect) => watch().and_then(|_| inspect::run(&args.common, inspect)),
+        Verb::Call(call) => call::run(&args.common, call, &watch()?),
+        Verb::Dispatch(dispatch) => dispatch::run(&args.common, dispatch, &watch()?),
+        Verb::Policy(policy) => watch().and_then(|_| policy::run(&args.common, policy)),
+        Verb::Export(export) => watch().and_then(|_| export::run(&args.common, export)),
         Verb::Config(config) => config::run(&args.common, config),
         Verb::Demo(demo) => demo::run(demo),
         Verb::Doctor(doctor) => doctor::run(&args.common, doctor),
         Verb::Completions(completions) => completions::run(completions),
         Verb::CompileChild(child) => compile_child::run(child),
     }
+}
+
+/// What loads plugins listens to signals first: one that asks to end does so in order, and a limit on the size of files fails a write in place of the program.
+fn watch() -> Result<Signals, Failure> {
+    crate::sandbox::check_machine().map_err(|error| Failure::new(Exit::Internal, error))?;
+    Ok(Signals::watch()?)
 }
 
 /// clap prints help to stdout and usage errors to stderr, with exit code 2.

@@ -11,26 +11,31 @@ mod summary;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod transcript;
 
 pub(crate) use question::CONFIRMATION_TIMEOUT;
+pub use threads::CallMode;
+pub(crate) use threads::Threads;
 pub use transcript::Transcript;
 
 use crate::confirm::Confirmer;
 use crate::events::{CallSink, Events, Subject};
-use crate::execution::{Caller, Times, ToolContext};
+use crate::execution::{Caller, Times, ToolContext, ValidInput};
 use crate::policy::Decision;
 use crate::registry::{Registered, Registry};
 use crate::sandbox::{Limits, limits};
 use crate::session::Session;
+use crate::tool::call::Nulls;
 use crate::tool::error::named;
-use crate::tool::{Call, Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects, ToolResult};
+use crate::tool::{Call, CallInput, Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects, ToolResult};
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use terminal::Terminal;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -43,6 +48,8 @@ pub struct Dispatcher {
     pub(crate) limits: Limits,
     pub(crate) tool_timeouts: Arc<BTreeMap<String, Duration>>,
     pub(crate) confirmation_timeout: Duration,
+    /// The host's own threads, where calls run on those.
+    pub(crate) threads: Option<Arc<Threads>>,
 }
 
 /// What would happen to a call.
@@ -68,7 +75,7 @@ struct Road<'a> {
 impl Dispatcher {
     /// Runs one call to its result. Never fails and never panics: whatever goes wrong is in the result.
     ///
-    /// The call runs inside this future, on the caller's own thread. Dropping the future ends the call.
+    /// The call runs inside this future, on the caller's own thread, unless the host was built for own threads. Dropping the future ends the call.
     pub async fn dispatch(&self, session: &Session, call: Call) -> ToolResult {
         self.pass(session, call, None).await
     }
@@ -80,10 +87,22 @@ impl Dispatcher {
     /// The refusal with which the call would end before the policy is asked.
     pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
         let tool = self.registry.get(&call.tool).map_err(|missing| ErrorKind::from(&missing))?;
-        let input = input::check(tool.definition(), session.workspace(), call.input, call.nulls)?;
+        let input = run::caught_here(|| self.check_here(&tool, session, call))?;
         let decision = session.policy().explain(tool.definition());
         let changes = question::projected(tool.definition(), &input);
         Ok(Foreseen { tool, decision, changes })
+    }
+
+    /// Waits for a workspace that may hang no longer than a call would.
+    fn check_here(&self, tool: &Arc<Registered>, session: &Session, call: Call) -> Result<ValidInput, ErrorKind> {
+        let time = self.time_limit(tool, call.timeout);
+        match &self.threads {
+            Some(threads) if input::names_paths(tool.definition()) => {
+                let (tool, workspace) = (tool.clone(), session.workspace().clone());
+                threads.wait(time, move || input::check(tool.definition(), &workspace, call.input, call.nulls))
+            }
+            _ => input::check(tool.definition(), session.workspace(), call.input, call.nulls),
+        }
     }
 
     async fn pass(&self, session: &Session, call: Call, message: Option<&Semaphore>) -> ToolResult {
@@ -140,17 +159,38 @@ impl Road<'_> {
 
     async fn steps(&self, call: Call) -> Result<ToolResult, ErrorKind> {
         let Call { id, input, nulls, turn_id, context, metadata, timeout, .. } = call;
-        let input = input::check(self.tool.definition(), self.session.workspace(), input, nulls)?;
+        let time = self.dispatcher.time_limit(&self.tool, timeout);
+        let (input, spent) = match self.dispatcher.threads.as_deref() {
+            Some(threads) if input::names_paths(self.tool.definition()) => {
+                Box::pin(self.check_away(threads, input, nulls, time)).await?
+            }
+            _ => (input::check(self.tool.definition(), self.session.workspace(), input, nulls)?, Duration::ZERO),
+        };
         let approval = approve::approve(self, input).await?;
         let place = queue::admit(self).await?;
         approval.still_stands()?;
         self.sink.tell_start();
         let session_id = self.session.id().cloned();
         let caller = Caller { call_id: id.clone(), session_id, turn_id, context, metadata };
-        let times = Times { run: self.dispatcher.time_limit(&self.tool, timeout), queue: place.patience };
+        let times = Times { run: time, queue: place.patience };
         let workspace = self.session.workspace().clone();
         let context = ToolContext::new(caller, workspace, self.cancel.clone(), times, self.sink.clone());
-        Ok(run::run(approval, Arc::new(context), self.sink, id).await)
+        let context = Arc::new(context.having_spent(spent));
+        Ok(run::run(approval, context, self.dispatcher.threads.as_deref(), self.sink, id).await)
+    }
+
+    /// Checks the input on a thread of the host's own, since its paths are looked up in a workspace that may hang; and says how long that took.
+    async fn check_away(
+        &self,
+        threads: &Threads,
+        input: CallInput,
+        nulls: Nulls,
+        time: Duration,
+    ) -> Result<(ValidInput, Duration), ErrorKind> {
+        let (tool, workspace, start) = (self.tool.clone(), self.session.workspace().clone(), Instant::now());
+        let check = move || input::check(tool.definition(), &workspace, input, nulls);
+        let input = threads.within(time, &self.tool, self.cancel, check).await?;
+        Ok((input, start.elapsed()))
     }
 }
 

@@ -3,9 +3,12 @@
 pub mod context;
 pub mod factory;
 pub(crate) mod inherited;
+mod waiting;
 
 pub use context::{Caller, Progress, Report, Severity, Silent, Sink, Times, ToolContext};
 pub use factory::{Factory, has_distinct_instances};
+pub(crate) use waiting::wait;
+pub use waiting::{WAITING_CALLS, WAITING_CALLS_OF_ONE};
 
 use crate::tool::{Content, Definition, ErrorKind, ExecutionKind};
 use serde_json::{Map, Value};

@@ -154,6 +154,12 @@ impl Host {
         self.dispatcher.time_limit(tool, asked)
     }
 
+    /// How many of the host's own threads hang in the kernel at this moment and were given up.
+    #[must_use]
+    pub fn lost_threads(&self) -> usize {
+        self.dispatcher.threads.as_ref().map_or(0, |threads| threads.lost())
+    }
+
     /// The sandbox that plugins run in.
     #[must_use]
     pub fn sandbox(&self) -> &Sandbox {

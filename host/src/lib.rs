@@ -39,7 +39,7 @@ pub use confirm::{
     Answer, AnswerBy, AnswerRefused, ConfirmationRequest, Confirmer, Decision, DenyAll, Desk, NobodyToAsk, RequestId,
     Several,
 };
-pub use dispatch::Transcript;
+pub use dispatch::{CallMode, Transcript};
 pub use events::{Envelope, Event, EventStream, Subscriber};
 pub use execution::{BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidInput};
 pub use host::{BuildError, CacheMode, Host, HostBuilder};

@@ -9,9 +9,11 @@ use crate::registry::{DuplicateTool, Origin, Registry};
 use crate::sandbox::{Freshness, Import, Limits, PluginRefused, Prepared, Sandbox};
 use crate::tool::{Definition, Digest};
 use scan::Candidate;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 
 /// A plugin that is loaded.
 #[derive(Clone)]
@@ -139,9 +141,9 @@ pub fn load(
     observer: &LoadObserver,
 ) -> Result<Loaded, LoadError> {
     let candidates = scan::candidates(sources)?;
-    observer(LoadStep::Start(candidates.len()));
+    tell(observer, LoadStep::Start(candidates.len()));
     let prepared = prepare_all(&candidates, sandbox, observer);
-    observer(LoadStep::End);
+    tell(observer, LoadStep::End);
     let mut loaded = Loaded::default();
     let mut native = Some(native);
     for (candidate, outcome) in candidates.iter().zip(prepared) {
@@ -168,17 +170,21 @@ fn prepare_all(candidates: &[Candidate], sandbox: &Sandbox, observer: &LoadObser
     let next = AtomicUsize::new(0);
     let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; candidates.len()]);
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(candidates.len());
+    let work = || {
+        while let Some((index, candidate)) = take(&next, candidates) {
+            let outcome = prepare(candidate, sandbox);
+            tell(observer, LoadStep::Done(&candidate.name()));
+            if let Some(place) = outcomes.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index) {
+                *place = Some(outcome);
+            }
+        }
+    };
     std::thread::scope(|scope| {
         for _ in 0..workers {
-            scope.spawn(|| {
-                while let Some((index, candidate)) = take(&next, candidates) {
-                    let outcome = prepare(candidate, sandbox);
-                    observer(LoadStep::Done(&candidate.name()));
-                    if let Some(place) = outcomes.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index) {
-                        *place = Some(outcome);
-                    }
-                }
-            });
+            // Where the system gives no more threads, those that there are do the work.
+            if let Err(error) = Builder::new().name("palisade-load".to_owned()).spawn_scoped(scope, work) {
+                tracing::error!("no thread to load plugins: {error}");
+            }
         }
     });
     let unfinished = || Err("loading it failed inside the host; the log has the details".to_owned());
@@ -188,6 +194,13 @@ fn prepare_all(candidates: &[Candidate], sandbox: &Sandbox, observer: &LoadObser
         .into_iter()
         .map(|outcome| outcome.unwrap_or_else(unfinished))
         .collect()
+}
+
+/// An observer that panics misses its step.
+fn tell(observer: &LoadObserver, step: LoadStep<'_>) {
+    if catch_unwind(AssertUnwindSafe(|| observer(step))).is_err() {
+        tracing::error!("the observer of loading panicked");
+    }
 }
 
 fn take<'a>(next: &AtomicUsize, candidates: &'a [Candidate]) -> Option<(usize, &'a Candidate)> {
@@ -201,7 +214,7 @@ fn prepare(candidate: &Candidate, sandbox: &Sandbox) -> Outcome {
         let bytes = candidate.bytes()?;
         sandbox.prepare(&bytes, candidate.trust()).map_err(|refused: PluginRefused| refused.to_string())
     };
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
+    catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err("the compiler failed on it; the log has the details".to_owned()))
 }
 

@@ -68,6 +68,14 @@ impl Registered {
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
+
+    /// With whose calls its own are counted: a plugin's together, a native tool's by themselves.
+    pub(crate) fn share(&self) -> Digest {
+        match &self.origin {
+            Origin::Plugin { digest, .. } => *digest,
+            Origin::Native => Digest::of(self.definition.name().as_str().as_bytes()),
+        }
+    }
 }
 
 /// Collects tools. Cloning shares: a change through one clone is seen by all.

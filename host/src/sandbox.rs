@@ -14,6 +14,7 @@ mod guard;
 mod imports;
 mod limiter;
 pub mod limits;
+mod machine;
 mod prepare;
 mod run;
 mod state;
@@ -27,6 +28,7 @@ pub use compile::{ChildCompiler, ChildError, CompileError, CompileLimits, Compil
 pub use engine::{Allocation, EngineError};
 pub use imports::Import;
 pub use limits::Limits;
+pub(crate) use machine::check as check_machine;
 pub use prepare::{Freshness, PluginRefused, Prepared, Trust};
 
 use engine::Runtime;

@@ -14,6 +14,7 @@ use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// An opened workspace. Everything below it is reached through the handle, so that a later swap of the path changes nothing.
 pub struct Workspace {
@@ -33,6 +34,23 @@ impl Workspace {
         let root = path.canonicalize().map_err(fail)?;
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(fail)?;
         Ok(Self { root, dir, mount: OnceLock::new() })
+    }
+
+    /// As [`open`](Self::open), for a directory that may hang in the kernel: on a thread of its own, which is left to itself where it does not come back in time.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open), and where nothing has come back within this time ([`is_unanswered`](WorkspaceError::is_unanswered)).
+    pub fn open_within(path: PathBuf, time: Duration) -> Result<Self, WorkspaceError> {
+        let (send, opened) = std::sync::mpsc::sync_channel(1);
+        let own = path.clone();
+        let thread = std::thread::Builder::new().name("palisade-open".to_owned());
+        let started = thread.spawn(move || send.send(Self::open(&own)));
+        started.map_err(|source| WorkspaceError { path: path.clone(), source })?;
+        opened.recv_timeout(time).unwrap_or_else(|_| {
+            let why = format!("its file system has not answered for {}", humantime::format_duration(time));
+            Err(WorkspaceError { path, source: io::Error::new(io::ErrorKind::TimedOut, why) })
+        })
     }
 
     /// Its absolute path, for people and for native tools. Guests never learn it.
@@ -87,4 +105,12 @@ impl std::fmt::Debug for Workspace {
 pub struct WorkspaceError {
     path: PathBuf,
     source: io::Error,
+}
+
+impl WorkspaceError {
+    /// Whether the file system did not answer in time.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        self.source.kind() == io::ErrorKind::TimedOut
+    }
 }

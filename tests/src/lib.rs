@@ -3,6 +3,8 @@
 pub mod bomb;
 pub mod case;
 pub mod events;
+#[cfg(target_os = "linux")]
+pub mod frozen;
 pub mod guest;
 pub mod native;
 pub mod program;

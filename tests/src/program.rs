@@ -193,9 +193,14 @@ impl Ran {
 /// The program beside the test that is running: cargo builds it for every suite.
 #[must_use]
 pub fn executable() -> PathBuf {
+    beside_tests("palisade-under-test")
+}
+
+/// A program of this package, which cargo builds for every suite.
+pub(crate) fn beside_tests(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows where it is");
     let profile = test.ancestors().nth(2).expect("tests lie in the directory `deps` of a profile");
-    let program = profile.join(format!("palisade-under-test{}", std::env::consts::EXE_SUFFIX));
+    let program = profile.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     assert!(program.is_file(), "{} is not there; `cargo test -p palisade-tests` builds it", program.display());
     program
 }

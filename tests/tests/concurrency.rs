@@ -5,6 +5,8 @@
 mod concurrency_count;
 #[path = "concurrency/factories.rs"]
 mod factories;
+#[path = "concurrency/flood.rs"]
+mod flood;
 #[path = "concurrency/readers.rs"]
 mod readers;
 

@@ -3,13 +3,14 @@
 use super::args::{Call as Args, Common};
 use super::exit::{Exit, Failure};
 use super::running::Tools;
+use super::signals::Signals;
 use super::{input, open, output};
 use crate::host::Host;
 use crate::sandbox::{Allocation, limits};
 use crate::tool::json::JsonBounds;
 use crate::tool::{Call, ToolResult};
 
-pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
+pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
     let tools = Tools::open(common, &args.running)?;
     let host = &tools.host;
@@ -23,8 +24,9 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     if common.verbose {
         show_limits(host, &call);
     }
-    let result = tools
-        .run(async |host, interrupted| host.dispatch(host.session(), call.with_cancellation(interrupted)).await)?;
+    let result = tools.run(signals, async |host, interrupted| {
+        host.dispatch(host.session(), call.with_cancellation(interrupted)).await
+    })?;
     show(&result, args)
 }
 

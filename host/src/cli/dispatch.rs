@@ -3,6 +3,7 @@
 use super::args::{Common, Dispatch as Args};
 use super::exit::{Exit, Failure};
 use super::running::Tools;
+use super::signals::Signals;
 use super::{input, open, output};
 use crate::tool::conversation::{REPLY, ToolUse, read_calls, write_results};
 use crate::tool::{Call, ToolResult};
@@ -12,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 /// The session of calls that a reply asks for.
 const SESSION: &str = "dispatch";
 
-pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
+pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let text = input::file_or_standard(&args.reply, REPLY.bytes as u64)?;
     let uses = read_calls(args.from, &text).map_err(|error| Failure::new(Exit::Invalid, error))?;
     let tools = Tools::open(common, &args.running)?;
     if common.verbose || uses.iter().any(|used| !tools.host.registry().has(used.name())) {
         open::show_rejected(tools.host.rejected());
     }
-    let (results, is_interrupted) = tools.run(async |host, interrupted| {
+    let (results, is_interrupted) = tools.run(signals, async |host, interrupted| {
         let session = host.new_session(SESSION).build();
         let calls = uses.iter().map(|used| call(used, args.running.timeout, &interrupted)).collect();
         (host.dispatch_all(&session, calls).await, interrupted.is_cancelled())

@@ -4,7 +4,7 @@ use super::args::{Common, Doctor};
 use super::exit::{Exit, Failure};
 use super::{idle, open, output};
 use crate::host::{CacheMode, default_cache, open_cache};
-use crate::sandbox::{Allocation, Cache, Sandbox};
+use crate::sandbox::{Allocation, Cache, Sandbox, limits};
 use crate::workspace::Workspace;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -105,7 +105,7 @@ fn opened(directory: &Path, common: &Common) -> (State, String) {
 }
 
 fn workspace(common: &Common) -> Check {
-    let (state, found) = match Workspace::open(&common.workspace) {
+    let (state, found) = match Workspace::open_within(common.workspace.clone(), limits::OPENING) {
         Ok(workspace) => (State::Good, workspace.root().display().to_string()),
         Err(error) => (State::Bad, error.to_string()),
     };
@@ -159,7 +159,7 @@ fn page_scan() -> Check {
 
 #[cfg(unix)]
 fn landlock(common: &Common) -> Check {
-    let probe = Workspace::open(&common.workspace).map_err(|error| error.to_string());
+    let probe = Workspace::open_within(common.workspace.clone(), limits::OPENING).map_err(|error| error.to_string());
     let probe = probe.and_then(|ws| crate::native::shell::landlock(&Arc::new(ws)).map_err(|error| reason(&error)));
     let (state, found) = match probe {
         Ok(abi) => (State::Good, format!("version {abi}")),

@@ -84,7 +84,11 @@ impl fmt::Display for Failure {
 
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
-        let exit = if matches!(error, BuildError::Engine(_)) { Exit::Internal } else { Exit::Usage };
+        let exit = match &error {
+            BuildError::Engine(_) => Exit::Internal,
+            BuildError::Workspace(error) if error.is_unanswered() => Exit::Limit,
+            _ => Exit::Usage,
+        };
         // The message has its cause in it already.
         Self::new(exit, error)
     }

@@ -1,30 +1,38 @@
 //! Opening what the command line names: configuration, workspace, plugins.
 
 use super::args::Common;
-use super::exit::Failure;
+use super::exit::{Exit, Failure};
 use super::live::Loading;
 use super::output;
 use crate::config::{Origin, Settings};
+use crate::dispatch::CallMode;
 use crate::host::{CacheMode, Host, HostBuilder};
 use crate::native::Confinement;
 use crate::plugins::{Rejected, Shipped};
 use crate::policy::Policy;
-use crate::sandbox::{ChildCompiler, Compiler};
+use crate::sandbox::{ChildCompiler, Compiler, limits};
 use crate::tool::SideEffects;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The name of the configuration in a workspace.
 const PROJECT_FILE: &str = "palisade.toml";
 
 /// The configuration that holds for this command line.
 pub(super) fn settings(common: &Common) -> Result<Settings, Failure> {
+    settings_within(common, limits::OPENING)
+}
+
+/// The same for a workspace that is to answer within this time: its file is the first that is looked for in it.
+pub(super) fn settings_within(common: &Common, time: Duration) -> Result<Settings, Failure> {
     let user = user_file(common);
     if let Some(given) = &common.config
         && !given.exists()
     {
         return Err(Failure::usage(format!("the configuration `{}` does not exist", given.display())));
     }
-    let mut settings = Settings::from_files(&user, &common.workspace.join(PROJECT_FILE))?;
+    let project = common.workspace.join(PROJECT_FILE);
+    let mut settings = within(time, &common.workspace, move || Settings::from_files(&user, &project))??;
     settings.apply_environment(|name| std::env::var(name).ok()).map_err(Failure::usage)?;
     let named = std::env::var_os("PALISADE_PLUGINS")
         .map(|list| std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect());
@@ -32,6 +40,24 @@ pub(super) fn settings(common: &Common) -> Result<Settings, Failure> {
     add_directories(&mut settings, common.plugins.clone(), Origin::Flag("--plugins"));
     settings.builtin.set(common.no_builtin.then_some(false), || Origin::Flag("--no-builtin"));
     Ok(settings)
+}
+
+/// Does what may hang in the kernel on a thread of its own, and waits no longer than this for it.
+fn within<T: Send + 'static>(
+    time: Duration,
+    workspace: &Path,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
+    let (send, done) = std::sync::mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new().name("palisade-start".to_owned()).spawn(move || send.send(work()));
+    thread.map_err(|error| Failure::new(Exit::Internal, format!("cannot start a thread: {error}")))?;
+    done.recv_timeout(time).map_err(|_| {
+        let (workspace, time) = (workspace.display(), humantime::format_duration(time));
+        Failure::new(
+            Exit::Limit,
+            format!("the workspace `{workspace}` has not answered for {time}; see whether its file system is there"),
+        )
+    })
 }
 
 /// Directories add up: those of a weaker source come first.
@@ -61,8 +87,9 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .confirmation_timeout(settings.confirm_timeout.value)
         .concurrency(settings.concurrency.value)
         .shell(if settings.shell_unconfined.value { Confinement::Unconfined } else { Confinement::Landlock })
-        .cache(cache_mode())
-        .compiler(compiler(settings));
+        .compiler(compiler(settings))
+        .call_mode(if settings.may_hang.value { CallMode::OWN_THREADS } else { CallMode::InPlace })
+        .cache(cache_mode());
     let loading = Loading::observer();
     let base =
         settings.tool_concurrency.iter().fold(base, |host, (tool, calls)| host.tool_concurrency(tool, calls.value));

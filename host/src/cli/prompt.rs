@@ -30,10 +30,12 @@ impl Confirmer for Terminal {
             let question = question(request);
             let (send, receive) = channel();
             // A thread of its own: reading a terminal blocks, and nothing else may wait for it.
-            std::thread::spawn(move || {
+            let thread = std::thread::Builder::new().name("palisade-prompt".to_owned());
+            let asking = thread.spawn(move || {
                 let answer = ask(terminal, &question, &send);
                 let _ = send.send(answer);
             });
+            asking.map_err(|_| NobodyToAsk)?;
             receive.await.ok().and_then(Result::ok).ok_or(NobodyToAsk)
         })
     }

@@ -8,7 +8,8 @@ use super::prompt::Terminal;
 use super::signals::Signals;
 use super::{open, output};
 use crate::events::JsonLines;
-use crate::host::Host;
+use crate::host::{BuildError, Host};
+use crate::sandbox::limits;
 use crate::workspace::Workspace;
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
@@ -18,7 +19,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// How long the end of the program waits for events that are still to be written.
-const LAST_LINES: Duration = Duration::from_secs(2);
+///
+/// Together with the grace of a thread that hangs it stays below 2 s.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// A host that asks on the terminal, and tells a person and a file what happens.
 pub(super) struct Tools {
@@ -28,7 +31,8 @@ pub(super) struct Tools {
 
 impl Tools {
     pub(super) fn open(common: &Common, args: &Running) -> Result<Self, Failure> {
-        let settings = open::settings(common)?;
+        let opening = args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING);
+        let settings = open::settings_within(common, opening)?;
         let policy = open::policy(common, &settings, &args.allow);
         let events = args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?;
         let mut builder = open::builder(common, &settings).policy(policy).confirmer(Arc::new(Terminal::default()));
@@ -45,11 +49,15 @@ impl Tools {
     }
 
     /// Runs work on a runtime of its own. The token is cancelled by Ctrl-C, by a request to end, and when the terminal goes away.
-    pub(super) fn run<T>(&self, work: impl AsyncFnOnce(&Host, CancellationToken) -> T) -> Result<T, Failure> {
+    pub(super) fn run<T>(
+        &self,
+        signals: &Signals,
+        work: impl AsyncFnOnce(&Host, CancellationToken) -> T,
+    ) -> Result<T, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime =
             runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
-        let signals = Signals::watch()?;
+        signals.work_begins(runtime.handle().clone());
         let done = runtime.block_on(work(&self.host, signals.told.clone()));
         signals.work_is_done();
         runtime.shutdown_background();
@@ -68,7 +76,7 @@ impl Tools {
 fn lines(path: &Path, workspace: &Path) -> Result<Arc<JsonLines>, Failure> {
     let failure = |error| Failure::usage(format!("cannot write the events to `{}`: {error}", path.display()));
     // What else is wrong is told before the file loses what it held.
-    Workspace::open(workspace).map_err(Failure::usage)?;
+    Workspace::open_within(workspace.to_owned(), limits::OPENING).map_err(BuildError::from)?;
     refuse_planted(path, workspace).and_then(|()| create(path)).and_then(JsonLines::new).map_err(failure)
 }
 

@@ -1,10 +1,13 @@
 //! Signals, from the first call to the end of the program: each is a wish to end, and calls end in order.
 
 use super::exit::Exit;
+use super::output;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::runtime::Handle;
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -14,23 +17,34 @@ pub(super) struct Signals {
     /// Cancelled by the first of them.
     pub(super) told: CancellationToken,
     is_done: Arc<AtomicBool>,
+    watched: Arc<OnceLock<Handle>>,
 }
+
+/// How long work that was told to end may leave the program without a sign of life.
+const SIGN_OF_LIFE: Duration = Duration::from_millis(1500);
 
 impl Signals {
     /// Listens on a thread of its own, for as long as the program lives: a signal that comes while the output is stuck still ends it.
     ///
     /// Comes back once the handlers are there: without them, a signal would end the program and nobody would learn how the call ended.
     pub(super) fn watch() -> io::Result<Self> {
-        let signals = Self { told: CancellationToken::new(), is_done: Arc::default() };
-        let (told, is_done) = (signals.told.clone(), signals.is_done.clone());
+        let signals =
+            Self { told: CancellationToken::new(), is_done: Arc::new(AtomicBool::new(true)), watched: Arc::default() };
+        let (told, is_done, watched) = (signals.told.clone(), signals.is_done.clone(), signals.watched.clone());
         let (ready, is_ready) = sync_channel(1);
         std::thread::Builder::new().name("palisade-signals".to_owned()).spawn(move || {
-            if let Err(error) = listen(&told, &is_done, &ready) {
+            if let Err(error) = listen(&told, &is_done, &watched, &ready) {
                 let _ = ready.send(Err(error));
             }
         })?;
         is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("the thread that listens to signals ended")))?;
         Ok(signals)
+    }
+
+    /// From now on there is work to end in order, driven by this runtime. Where that hangs in the kernel, a wish to end is answered without it.
+    pub(super) fn work_begins(&self, runtime: Handle) {
+        let _ = self.watched.set(runtime);
+        self.is_done.store(false, Ordering::Release);
     }
 
     /// From now on there is nothing left to end in order.
@@ -39,7 +53,12 @@ impl Signals {
     }
 }
 
-fn listen(told: &CancellationToken, is_done: &AtomicBool, ready: &SyncSender<io::Result<()>>) -> io::Result<()> {
+fn listen(
+    told: &CancellationToken,
+    is_done: &AtomicBool,
+    watched: &OnceLock<Handle>,
+    ready: &SyncSender<io::Result<()>>,
+) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut wishes = Wishes::new()?;
@@ -50,8 +69,23 @@ fn listen(told: &CancellationToken, is_done: &AtomicBool, ready: &SyncSender<io:
                 std::process::exit(Exit::Interrupted as i32);
             }
             told.cancel();
+            if let Some(work) = watched.get()
+                && !lives(work).await
+                && !is_done.load(Ordering::Acquire)
+            {
+                output::problem(
+                    "cancelled:",
+                    "the call was cancelled; it hangs in a file operation and was left behind",
+                );
+                std::process::exit(Exit::Interrupted as i32);
+            }
         }
     })
+}
+
+/// Whether a runtime still does what it is given.
+async fn lives(work: &Handle) -> bool {
+    tokio::time::timeout(SIGN_OF_LIFE, work.spawn(async {})).await.is_ok()
 }
 
 /// The signals that are a wish to end.

@@ -42,6 +42,8 @@ pub struct FileConfig {
     pub tool_timeout: BTreeMap<String, Duration>,
     /// Whether `shell` may run where it cannot be confined.
     pub shell_unconfined: Option<bool>,
+    /// Whether calls run on threads of their own, since the workspace may hang in the kernel.
+    pub may_hang: Option<bool>,
     /// Directories of plugins.
     pub directories: Vec<PathBuf>,
     /// Whether the shipped plugins are loaded.
@@ -97,6 +99,7 @@ struct RawFile {
     limits: RawLimits,
     plugins: RawPlugins,
     shell: RawShell,
+    workspace: RawWorkspace,
 }
 
 #[derive(Deserialize, Default)]
@@ -138,6 +141,12 @@ struct RawLimits {
 #[serde(deny_unknown_fields, default)]
 struct RawShell {
     unconfined: Option<bool>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawWorkspace {
+    may_hang: Option<bool>,
 }
 
 #[derive(Deserialize, Default)]
@@ -190,6 +199,7 @@ impl FileConfig {
                 call_time(key, &time.0)
             })?,
             shell_unconfined: raw.shell.unconfined,
+            may_hang: raw.workspace.may_hang,
             directories: raw.plugins.directories.iter().map(|text| expand(text)).collect(),
             builtin: raw.plugins.builtin,
         };

@@ -88,6 +88,8 @@ pub struct Settings {
     pub tool_timeout: BTreeMap<String, Value<Duration>>,
     /// Whether `shell` may run where it cannot be confined.
     pub shell_unconfined: Value<bool>,
+    /// Whether calls run on threads of their own, since the workspace may hang in the kernel.
+    pub may_hang: Value<bool>,
     /// Workspaces in which a prompt becomes auto, unless their overrides say otherwise. Only the user's own file has them.
     pub trusted: Vec<Trusted>,
 }
@@ -109,6 +111,8 @@ impl Default for Settings {
             tool_concurrency: BTreeMap::new(),
             tool_timeout: BTreeMap::new(),
             shell_unconfined: Value::default(false),
+            // One call of a program that starts for it: 50 µs matter less than that Ctrl-C always works.
+            may_hang: Value::default(true),
             trusted: Vec::new(),
         }
     }
@@ -207,6 +211,7 @@ impl Settings {
         self.tool_timeout
             .extend(config.tool_timeout.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
         self.shell_unconfined.set(config.shell_unconfined, origin);
+        self.may_hang.set(config.may_hang, origin);
         self.directories.set(Some(config.directories).filter(|list| !list.is_empty()), origin);
         self.builtin.set(config.builtin, origin);
     }
@@ -258,6 +263,9 @@ impl Settings {
         }
         if project.shell_unconfined == Some(true) && !self.shell_unconfined.value {
             return loosens("shell.unconfined".to_owned());
+        }
+        if project.may_hang == Some(false) && self.may_hang.value {
+            return loosens("workspace.may_hang".to_owned());
         }
         if !project.directories.is_empty() {
             return loosens("plugins.directories".to_owned());
@@ -333,6 +341,7 @@ mod tests {
             ("[limits.tool_concurrency]\nshell = 9", "limits.tool_concurrency.shell"),
             ("[limits.tool_timeout]\nshell = \"90s\"", "limits.tool_timeout.shell"),
             ("[shell]\nunconfined = true", "shell.unconfined"),
+            ("[workspace]\nmay_hang = false", "workspace.may_hang"),
         ] {
             let error = settings("", project).unwrap_err().to_string();
             assert!(error.contains(&format!("`{key}`")) && error.contains("user.toml"), "{error}");

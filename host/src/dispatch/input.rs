@@ -32,6 +32,11 @@ pub(super) fn check(
     Ok(ValidInput::new(value))
 }
 
+/// Whether checking an input of this tool looks into the workspace.
+pub(super) fn names_paths(definition: &Definition) -> bool {
+    definition.input_schema().has_workspace_paths()
+}
+
 fn resolve(definition: &Definition, workspace: &Workspace, value: &mut Value) -> Result<(), ErrorKind> {
     let last = if definition.keeps_links() { LastLink::Keep } else { LastLink::Follow };
     definition.input_schema().map_workspace_paths(value, |pointer, path| {

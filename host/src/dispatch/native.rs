@@ -1,7 +1,9 @@
 //! A native tool: in a task of its own, so that it can clean up after its caller has gone; told to stop, and waited for, but not forever.
 
 use super::run::{Stopped, caught};
+use super::threads::{Away, Place, Threads, Timers};
 use crate::execution::{Tool, ToolContext, ToolOutput, ValidInput};
+use crate::registry::Registered;
 use crate::tool::{ErrorKind, ExecutionKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,12 +18,18 @@ const GRACE: Duration = Duration::from_secs(30);
 type Ended = Result<ToolOutput, ErrorKind>;
 
 pub(super) async fn run(
+    registered: &Registered,
     tool: Box<dyn Tool>,
     input: ValidInput,
     context: Arc<ToolContext>,
+    threads: Option<&Threads>,
 ) -> Result<ToolOutput, Stopped> {
+    let place = match threads {
+        Some(threads) => Some(threads.admit(registered, context.cancel()).await?),
+        None => None,
+    };
     let deadline = context.deadline();
-    let mut task = Task::start(tool.into(), input, context.clone());
+    let mut task = Task::start(tool.into(), input, context.clone(), place)?;
     let stop = tokio::select! {
         biased;
         // Whatever a tool still returns once its caller has given up, the call was cancelled.
@@ -31,54 +39,105 @@ pub(super) async fn run(
             ErrorKind::Timeout { limit: context.time_limit(), class: task.tool.definition().side_effects() }
         }
     };
-    let partial = task.stop().await.and_then(Result::ok);
-    Err(Stopped { kind: stop, partial })
+    match task.stop().await {
+        Left::Ended(ended) => Err(Stopped { kind: stop, partial: ended.ok() }),
+        Left::Abandoned => Err(stop.into()),
+        Left::Stuck => Err(given_up(stop, context.time_limit()).into()),
+    }
+}
+
+/// Of a thread that hangs in the kernel more can be said than that the time was up.
+fn given_up(stop: ErrorKind, limit: Duration) -> ErrorKind {
+    if matches!(stop, ErrorKind::Timeout { .. }) { ErrorKind::Unanswered { limit } } else { stop }
 }
 
 fn cancelled(ended: Ended) -> Stopped {
     Stopped { kind: ErrorKind::Cancelled, partial: ended.ok() }
 }
 
+/// What a tool that was told to stop left.
+enum Left {
+    Ended(Ended),
+    /// It does not stop.
+    Abandoned,
+    /// Its thread hangs.
+    Stuck,
+}
+
 /// A running tool. Dropped before its end, it is told to stop and goes on by itself until it has.
 struct Task {
     tool: Arc<dyn Tool>,
     cancel: CancellationToken,
-    handle: Option<JoinHandle<Ended>>,
+    runs: Option<Runs>,
+}
+
+/// Where a tool runs.
+enum Runs {
+    /// In a task of the caller's runtime.
+    Task(JoinHandle<Ended>),
+    /// On a thread of the host's own.
+    Away(Away<ToolOutput>),
+}
+
+impl Runs {
+    async fn ended(&mut self) -> Ended {
+        match self {
+            Self::Task(handle) => flat(handle.await),
+            Self::Away(away) => away.ended().await,
+        }
+    }
 }
 
 impl Task {
-    fn start(tool: Arc<dyn Tool>, input: ValidInput, context: Arc<ToolContext>) -> Self {
+    fn start(
+        tool: Arc<dyn Tool>,
+        input: ValidInput,
+        context: Arc<ToolContext>,
+        place: Option<Place>,
+    ) -> Result<Self, ErrorKind> {
         let (own, cancel) = (tool.clone(), context.cancel().clone());
         let work = async move { caught(async { own.execute(input, &context).await }).await };
-        Self { tool, cancel, handle: Some(tokio::spawn(work.in_current_span())) }
+        let runs = match place {
+            None => Runs::Task(tokio::spawn(work.in_current_span())),
+            Some(place) => Runs::Away(place.start(Timers::Callers, cancel.clone(), work)?),
+        };
+        Ok(Self { tool, cancel, runs: Some(runs) })
     }
 
     async fn ended(&mut self) -> Ended {
-        let ended = match &mut self.handle {
-            Some(handle) => flat(handle.await),
+        let ended = match &mut self.runs {
+            Some(runs) => runs.ended().await,
             None => std::future::pending().await,
         };
-        self.handle = None;
+        self.runs = None;
         ended
     }
 
     /// Tells it to stop and waits for what it still has to say.
-    async fn stop(&mut self) -> Option<Ended> {
+    async fn stop(&mut self) -> Left {
         tell_to_stop(&self.cancel, &*self.tool);
-        let ended = tokio::time::timeout(GRACE, self.ended()).await.ok();
-        if ended.is_none() {
-            // Left to itself: its clean-up may still come to an end.
-            self.handle = None;
+        let left = async {
+            match &mut self.runs {
+                Some(Runs::Away(away)) => away.ended_or_stuck().await.map_or(Left::Stuck, Left::Ended),
+                Some(runs) => Left::Ended(runs.ended().await),
+                None => std::future::pending().await,
+            }
+        };
+        let left = tokio::time::timeout(GRACE, left).await.unwrap_or(Left::Abandoned);
+        if matches!(left, Left::Abandoned) {
             abandoned(&*self.tool);
         }
-        ended
+        // Left to itself: its clean-up may still come to an end.
+        self.runs = None;
+        left
     }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
-        let Some(handle) = self.handle.take() else { return };
+        let Some(runs) = self.runs.take() else { return };
         tell_to_stop(&self.cancel, &*self.tool);
+        let Runs::Task(handle) = runs else { return };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let tool = self.tool.clone();
             let watch = async move {

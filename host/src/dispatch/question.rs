@@ -22,6 +22,8 @@ pub(super) async fn ask(
     allowance: &Allowance,
     stands: Duration,
 ) -> Result<Answer, ErrorKind> {
+    // Questions are as bounded in number as the calls that wait for a place: each holds its input for as long as it stands.
+    let _waiting = crate::execution::wait(road.tool.share())?;
     let request = request(road, input, stands)?;
     let mut answer = road.dispatcher.confirmer.confirm(&request);
     // The question is put before it is announced: whoever hears of it can answer at once.

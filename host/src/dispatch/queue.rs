@@ -40,6 +40,7 @@ fn try_admit<'a>(road: &Road<'a>) -> Option<Place<'a>> {
 
 /// The message's place comes last, so that a call which waits for its tool's own cap holds up no other call of the message.
 async fn wait<'a>(road: &Road<'a>) -> Result<Place<'a>, ErrorKind> {
+    let _waiting = crate::execution::wait(road.tool.share())?;
     let begun = Instant::now();
     let places = async {
         let session = road.session.slots().admit(name(road)).await;

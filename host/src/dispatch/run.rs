@@ -2,8 +2,9 @@
 
 use super::approve::Approval;
 use super::native;
+use super::threads::{Threads, Timers, overdue};
 use crate::events::CallSink;
-use crate::execution::{Outcome, ToolContext, ToolOutput};
+use crate::execution::{Outcome, Tool, ToolContext, ToolOutput, ValidInput};
 use crate::registry::{Origin, Registered};
 use crate::tool::result::joined;
 use crate::tool::text::{cut, visible};
@@ -29,14 +30,23 @@ impl From<ErrorKind> for Stopped {
     }
 }
 
-/// Runs one call of a tool that may run.
-pub(super) async fn run(approval: Approval, context: Arc<ToolContext>, sink: &CallSink, id: CallId) -> ToolResult {
+/// Runs one call of a tool that may run: in place, or on `threads`.
+pub(super) async fn run(
+    approval: Approval,
+    context: Arc<ToolContext>,
+    threads: Option<&Threads>,
+    sink: &CallSink,
+    id: CallId,
+) -> ToolResult {
     let (tool, input) = approval.into_parts();
     let instance = tool.instantiate();
-    let ended = match tool.origin() {
-        // The sandbox keeps its own deadline, over everything that it does, and runs in place.
-        Origin::Plugin { .. } => instance.execute(input, &context).await.map_err(Stopped::from),
-        Origin::Native => native::run(instance, input, context.clone()).await,
+    let ended = match (tool.origin(), threads) {
+        // The sandbox keeps its own deadline, over everything that it does.
+        (Origin::Plugin { .. }, None) => instance.execute(input, &context).await.map_err(Stopped::from),
+        (Origin::Plugin { .. }, Some(threads)) => {
+            Box::pin(away(threads, &tool, instance, input, context.clone())).await.map_err(Stopped::from)
+        }
+        (Origin::Native, threads) => native::run(&tool, instance, input, context.clone(), threads).await,
     };
     let mut report = context.take_report();
     let ended = match (ended, report.stopped.take()) {
@@ -51,6 +61,20 @@ pub(super) async fn run(approval: Approval, context: Arc<ToolContext>, sink: &Ca
         result.files_modified = report.files_modified;
     }
     result
+}
+
+/// The same on a thread of its own, which is given up where it does not come back in time.
+async fn away(
+    threads: &Threads,
+    tool: &Registered,
+    instance: Box<dyn Tool>,
+    input: ValidInput,
+    context: Arc<ToolContext>,
+) -> Result<ToolOutput, ErrorKind> {
+    let place = threads.admit(tool, context.cancel()).await?;
+    let own = context.clone();
+    let work = async move { instance.execute(input, &own).await };
+    place.start(Timers::Own, context.cancel().clone(), work)?.or(overdue(&context)).await
 }
 
 fn made(id: CallId, name: &str, ended: Result<ToolOutput, Stopped>, sink: &CallSink) -> ToolResult {
@@ -101,6 +125,11 @@ pub(super) async fn caught<T>(work: impl Future<Output = Result<T, ErrorKind>>) 
         Err(panic) => Poll::Ready(Err(panicked(&*panic))),
     })
     .await
+}
+
+/// The same for work that does not wait.
+pub(super) fn caught_here<T>(work: impl FnOnce() -> Result<T, ErrorKind>) -> Result<T, ErrorKind> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
 /// The text of a panic goes to the log only: it was written for developers, and may hold anything.

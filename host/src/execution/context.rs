@@ -109,6 +109,7 @@ pub struct ToolContext {
     workspace: Arc<Workspace>,
     cancel: CancellationToken,
     times: Times,
+    spent: Duration,
     deadline: OnceLock<Clock>,
     sink: Arc<dyn Sink>,
     report: Mutex<Report>,
@@ -122,7 +123,13 @@ impl ToolContext {
         times: Times,
         sink: Arc<dyn Sink>,
     ) -> Self {
-        Self { caller, workspace, cancel, times, deadline: OnceLock::new(), sink, report: Mutex::default() }
+        let (spent, deadline, report) = (Duration::ZERO, OnceLock::new(), Mutex::default());
+        Self { caller, workspace, cancel, times, spent, deadline, sink, report }
+    }
+
+    /// With a part of the call's time already gone: what checking its input took.
+    pub(crate) fn having_spent(self, spent: Duration) -> Self {
+        Self { spent: spent.min(self.times.run), ..self }
     }
 
     /// Who calls.
@@ -206,9 +213,19 @@ impl ToolContext {
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = report;
     }
 
+    /// The deadline, where the clock runs already.
+    pub(crate) fn deadline_if_started(&self) -> Option<Clock> {
+        self.deadline.get().copied()
+    }
+
+    /// The time that is left when the clock starts.
+    pub(crate) fn budget(&self) -> Duration {
+        self.times.run.saturating_sub(self.spent)
+    }
+
     /// The runtime's clock, so that time can be driven.
     fn clock(&self) -> Clock {
-        *self.deadline.get_or_init(|| Clock::now() + self.times.run)
+        *self.deadline.get_or_init(|| Clock::now() + self.budget())
     }
 
     pub(crate) fn take_report(&self) -> Report {

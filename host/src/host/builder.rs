@@ -2,13 +2,14 @@
 
 use super::{Host, cache};
 use crate::confirm::{Confirmer, NoConfirmer};
-use crate::dispatch::{CONFIRMATION_TIMEOUT, Dispatcher};
+use crate::dispatch::{CONFIRMATION_TIMEOUT, CallMode, Dispatcher, Threads};
 use crate::events::{Event, Events, PluginFacts, Subscriber};
 use crate::execution::Factory;
 use crate::native::{Confinement, Shell};
 use crate::plugins::{self, LoadError, LoadObserver, Loaded, Plugin, Shipped, Sources};
 use crate::policy::Policy;
 use crate::registry::Registry;
+use crate::sandbox::{CacheError, Compiler, EngineError, Limits, Sandbox, limits};
 use crate::session::{CONCURRENCY, Session, SessionBuilder};
 use crate::workspace::{Workspace, WorkspaceError};
 use std::collections::BTreeMap;
@@ -50,6 +51,7 @@ pub struct HostBuilder {
     cache: CacheMode,
     compiler: Compiler,
     confirmation_timeout: Option<Duration>,
+    call_mode: CallMode,
 }
 
 /// What sessions get unless they say otherwise.
@@ -193,6 +195,13 @@ impl HostBuilder {
         self
     }
 
+    /// Where calls run. Default: in place. For a workspace that may hang in the kernel, [`CallMode::OWN_THREADS`].
+    #[must_use]
+    pub fn call_mode(mut self, mode: CallMode) -> Self {
+        self.call_mode = mode;
+        self
+    }
+
     /// Opens the workspace and loads the plugins. Blocks while plugins compile, on every core.
     ///
     /// # Errors
@@ -201,7 +210,12 @@ impl HostBuilder {
     /// that cannot be loaded is no error: see [`Host::rejected`].
     pub fn build(self) -> Result<Host, BuildError> {
         check(&self.limits)?;
-        let workspace = Arc::new(Workspace::open(&self.workspace.unwrap_or_else(|| PathBuf::from(".")))?);
+        let threads = threads(self.call_mode)?;
+        let workspace = self.workspace.unwrap_or_else(|| PathBuf::from("."));
+        let workspace = Arc::new(match &threads {
+            None => Workspace::open(&workspace)?,
+            Some(_) => Workspace::open_within(workspace, limits::OPENING)?,
+        });
         let sandbox = Sandbox::new(cache::open(self.cache, &workspace)?)?.with_compiler(self.compiler);
         let registry = Registry::new();
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
@@ -216,6 +230,7 @@ impl HostBuilder {
             limits: self.limits,
             tool_timeouts: Arc::new(self.tool_timeouts),
             confirmation_timeout: self.confirmation_timeout.unwrap_or(CONFIRMATION_TIMEOUT),
+            threads,
         };
         let session = self.session.begin(&workspace).independent_calls().build();
         Ok(Host { dispatcher, session, defaults: self.session, sandbox, loaded })
@@ -284,4 +299,15 @@ fn check(given: &Limits) -> Result<(), BuildError> {
         }
         _ => Ok(()),
     }
+}
+
+fn threads(mode: CallMode) -> Result<Option<Arc<Threads>>, BuildError> {
+    let CallMode::OwnThreads { threads, lost } = mode else { return Ok(None) };
+    if !(1..=limits::LIVE_SANDBOXES).contains(&threads) {
+        return Err(BuildError::Limit { name: "threads", accepted: "1 to 256 are accepted" });
+    }
+    if !(1..=limits::MAX_LOST_THREADS).contains(&lost) {
+        return Err(BuildError::Limit { name: "lost_threads", accepted: "1 to 128 are accepted" });
+    }
+    Ok(Some(Arc::new(Threads::new(threads, lost))))
 }

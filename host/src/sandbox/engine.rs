@@ -24,7 +24,7 @@ pub enum Allocation {
 /// This machine cannot run WebAssembly.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("cannot start the WebAssembly engine: {0}")]
-pub struct EngineError(String);
+pub struct EngineError(pub(super) String);
 
 /// The engine and everything that exists once per process.
 pub(super) struct Runtime {
@@ -42,7 +42,16 @@ impl Runtime {
     /// The process's one runtime, made at first use. One engine only: types and code of two engines must never meet.
     pub(super) fn shared() -> Result<Arc<Self>, EngineError> {
         static SHARED: OnceLock<Result<Arc<Runtime>, EngineError>> = OnceLock::new();
-        SHARED.get_or_init(|| Self::start().map(Arc::new).map_err(|error| EngineError(format!("{error:#}")))).clone()
+        super::check_machine()?;
+        SHARED.get_or_init(|| Self::caught_start().map(Arc::new)).clone()
+    }
+
+    /// What an engine meets on a machine that is short of something is not always an error of its own.
+    fn caught_start() -> Result<Self, EngineError> {
+        match std::panic::catch_unwind(Self::start) {
+            Ok(started) => started.map_err(|error| EngineError(format!("{error:#}"))),
+            Err(_) => Err(EngineError("it panicked; the log has the details".to_owned())),
+        }
     }
 
     fn start() -> wasmtime::Result<Self> {

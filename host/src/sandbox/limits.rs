@@ -24,6 +24,18 @@ pub const CANCEL_GRACE: Duration = Duration::from_millis(25);
 /// The period of the epoch clock: the precision with which a computing guest is stopped.
 pub const TICK: Duration = Duration::from_millis(10);
 
+/// How long a call that is to end may still hold its thread in one piece of work before that thread counts as lost: well below the 2 s in which a caller
+/// expects an answer, and well above what a busy machine takes from one await to the next.
+pub const THREAD_GRACE: Duration = Duration::from_millis(500);
+/// Time to open a workspace that may hang.
+pub const OPENING: Duration = Duration::from_secs(10);
+/// Threads on which calls run in the second mode, unless somebody says otherwise.
+pub const CALL_THREADS: u32 = 64;
+/// Threads of calls that may be lost to the kernel at once. Each keeps its sandbox, and there are 256 of those.
+pub const LOST_THREADS: u32 = 32;
+/// The most that [`LOST_THREADS`] can be raised to: the other half of the sandboxes stays free.
+pub const MAX_LOST_THREADS: u32 = LIVE_SANDBOXES / 2;
+
 /// Sandboxes that live at once in the process: the slots of the pool.
 pub const LIVE_SANDBOXES: u32 = 256;
 /// Sandboxes kept for asking plugins what they are, so that one can be loaded while every other sandbox is taken.

@@ -8,7 +8,7 @@ use super::run::{bounded, slot, store};
 use super::state::State;
 use super::talk::Talk;
 use super::{Limits, Prepared, Sandbox, convert};
-use crate::execution::{BoxFuture, Factory, Report, Tool, ToolContext, ToolOutput, ValidInput};
+use crate::execution::{BoxFuture, Factory, Report, Tool, ToolContext, ToolOutput, ValidInput, wait};
 use crate::tool::{Definition, ErrorKind, ExecutionKind, SideEffects, Usage};
 use std::sync::Arc;
 use wasmtime::Store;
@@ -57,19 +57,27 @@ impl Tool for WasmTool {
 impl WasmTool {
     async fn run(&self, input: &ValidInput, context: &ToolContext) -> Result<Result<ToolOutput, ErrorKind>, Ended> {
         let runtime = &self.sandbox.runtime;
-        let _slot = slot(&runtime.slots, context.cancel(), context.times().queue).await?;
+        let _slot = match runtime.slots.try_acquire() {
+            Ok(free) => free,
+            Err(_) => match wait(self.plugin.digest()) {
+                Ok(_waiting) => slot(&runtime.slots, context.cancel(), context.times().queue).await?,
+                Err(flooded) => return Ok(Err(flooded)),
+            },
+        };
+        // From here on the clock runs: the workspace may keep the call waiting.
+        let deadline = context.deadline();
         let guard = match self.guard(context) {
             Ok(guard) => guard,
             Err(kind) => return Ok(Err(kind)),
         };
         let talk = Talk::new(context.sink().clone(), context.cancel().clone());
         let polled = talk.polled();
-        let state = State::new(WasiCtx::builder(), guard, Limiter::new(self.limits.memory), talk, context.deadline());
+        let state = State::new(WasiCtx::builder(), guard, Limiter::new(self.limits.memory), talk, deadline);
         let mut store = store(runtime, state);
         let _running = runtime.running();
         let ended = {
             let work = self.call(&mut store, input, context);
-            bounded(work, context.deadline(), context.cancel(), &polled).await
+            bounded(work, deadline, context.cancel(), &polled).await
         };
         let result = match ended {
             Ok(returned) => Ok(convert::returned(returned, &self.definition, store.data())),

@@ -45,6 +45,12 @@ pub enum ErrorKind {
         /// The tool's class.
         class: SideEffects,
     },
+    /// The time was up, and the call could not even be stopped: its thread had not come back.
+    #[error("the call was given up after {}, the time that it had: it hangs in a file operation, or blocks its thread; see whether the file system of the workspace answers", humantime::format_duration(*.limit))]
+    Unanswered {
+        /// The time the call had.
+        limit: Duration,
+    },
     /// The tool itself failed.
     #[error("{message}")]
     Execution {
@@ -91,7 +97,7 @@ impl ErrorKind {
             Self::Validation(_) => ErrorClass::ValidationError,
             Self::PermissionDenied { .. } => ErrorClass::PermissionDenied,
             Self::UserDenied => ErrorClass::UserDenied,
-            Self::Timeout { .. } => ErrorClass::Timeout,
+            Self::Timeout { .. } | Self::Unanswered { .. } => ErrorClass::Timeout,
             Self::Execution { .. } => ErrorClass::ExecutionError,
             Self::Cancelled => ErrorClass::Cancelled,
             Self::ConfirmationTimeout { .. } => ErrorClass::ConfirmationTimeout,
@@ -112,6 +118,7 @@ impl ErrorKind {
             Self::NotFound { .. }
             | Self::Validation(_)
             | Self::Timeout { .. }
+            | Self::Unanswered { .. }
             | Self::ConfirmationTimeout { .. }
             | Self::ResourceExhausted { .. } => true,
             Self::Execution { kind, .. } => {
@@ -142,6 +149,9 @@ impl ErrorKind {
             Self::NotFound { nearest, .. } => json!({"nearest": nearest}),
             Self::PermissionDenied { reason, .. } => json!({"reason": reason.as_str()}),
             Self::Timeout { limit, .. } => json!({"limit": "timeout", "value_ms": millis(*limit)}),
+            Self::Unanswered { limit } => {
+                json!({"limit": "timeout", "value_ms": millis(*limit), "reason": "no_answer"})
+            }
             Self::Execution { kind, field, .. } => match field {
                 Some(field) => json!({"kind": kind.as_str(), "field": field}),
                 None => json!({"kind": kind.as_str()}),

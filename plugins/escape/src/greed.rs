@@ -32,6 +32,7 @@ pub(crate) fn files() -> io::Result<String> {
     Ok("a million files".to_owned())
 }
 
+#[allow(unconditional_recursion, reason = "that is the attempt")]
 pub(crate) fn recursion(depth: u64) -> u64 {
     black_box(recursion(black_box(depth + 1))) + black_box(depth)
 }

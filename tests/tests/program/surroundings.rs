@@ -91,3 +91,46 @@ fn the_key_of_a_cache_that_was_cut_short_is_made_anew() {
     list();
     assert_eq!(fs::metadata(cache.join("key")).expect("a key").len(), 64);
 }
+
+/// Runs the program below a limit of the shell's `ulimit`.
+#[track_caller]
+fn limited(world: &World, limit: &str, words: &str) -> palisade_tests::program::Ran {
+    let program = palisade_tests::program::executable();
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &format!("ulimit {limit} && exec {} {words}", program.display())]);
+    shell.current_dir(world.root()).env("PALISADE_CACHE", world.home().join("cache")).env("HOME", world.home());
+    shell.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    palisade_tests::program::finish(shell.spawn().expect("a shell"))
+}
+
+const SUM: &str = "call calculate '{\"expression\": \"6 * 7\"}'";
+
+#[test]
+fn too_few_descriptors_are_an_error_that_names_them() {
+    let world = World::new();
+    for files in ["6", "9", "10", "11", "63"] {
+        for words in [SUM, "list"] {
+            limited(&world, &format!("-n {files}"), words).left_with(1).complains(&[files, "ulimit -n"]);
+        }
+    }
+    assert_eq!(limited(&world, "-n 64", SUM).left_with(0).stdout, "42");
+}
+
+#[test]
+fn too_little_address_space_is_an_error_that_names_it() {
+    let world = World::new();
+    for kib in ["100000", "200000"] {
+        limited(&world, &format!("-v {kib}"), SUM).left_with(1).complains(&["address space", "ulimit -v"]);
+    }
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_ends_no_program_that_loads_plugins() {
+    let world = World::new();
+    // Below 4 KiB not even the memory of a guest can be prepared, which is a file to the system.
+    limited(&world, "-f 8", "list").left_with(0).complains(&["File too large"]);
+    limited(&world, "-f 8", SUM).left_with(3).complains(&["File too large"]);
+    let ran = limited(&world, "-f 4096", SUM).left_with(0);
+    assert_eq!(ran.stdout, "42");
+    ran.complains(&["compiled code was not cached"]);
+}

@@ -4,10 +4,13 @@ use super::process::{self, Order};
 use super::watch::{self, Why};
 use super::{Setup, report};
 use crate::execution::{ToolContext, ToolOutput};
+use crate::sandbox::limits;
 use crate::tool::ErrorKind;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::process::ChildStdout;
+use tokio::time::timeout;
 
 /// Runs a command until it ends or `stop` completes.
 pub(super) async fn run(
@@ -22,12 +25,32 @@ pub(super) async fn run(
         confinement: setup.confinement,
         kernel: setup.kernel,
     };
-    let lost = |_| ErrorKind::internal("the thread that starts commands ended");
-    let mut started = process::start(order)?.await.map_err(lost)??;
+    let (mut stop, mut starting) = (pin!(stop), pin!(process::start(order)?));
+    let (started, early) = tokio::select! {
+        biased;
+        started = &mut starting => (Some(started), None),
+        // A workspace that hangs keeps the command from starting; one that starts after all is killed, since nobody takes it.
+        why = &mut stop => (timeout(limits::THREAD_GRACE, starting).await.ok(), Some(why)),
+    };
+    let Some(started) = started else { return Err(never_started(early)) };
+    let mut started = started.map_err(|_| ErrorKind::internal("the thread that starts commands ended"))??;
+    let stop = async {
+        match early {
+            Some(why) => why,
+            None => stop.await,
+        }
+    };
     let stdout = ChildStdout::from_std(started.take_output()?)?;
     let confined = started.confined;
     let sink = Arc::clone(context.sink());
     let ending = watch::follow(started, stdout, stop, &*sink, setup.patience).await;
     context.set_report(report::usage(&ending));
     Ok(report::output(command, &ending, confined))
+}
+
+fn never_started(why: Option<Why>) -> ErrorKind {
+    match why {
+        Some(Why::OwnLimit(limit)) => ErrorKind::Unanswered { limit },
+        Some(Why::Told) | None => ErrorKind::Cancelled,
+    }
 }

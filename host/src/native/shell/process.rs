@@ -2,14 +2,14 @@
 
 use super::confine::{self, Confined, Kernel};
 use super::{Confinement, surroundings};
-use crate::tool::{ErrorKind, ExecutionKind};
+use crate::tool::{ErrorKind, ExecutionKind, Limit};
 use crate::workspace::Workspace;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::convert::Infallible;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use tempfile::TempDir;
@@ -87,13 +87,45 @@ impl Drop for Group {
 /// Where there is no thread to be had; what else goes wrong comes through the receiver.
 pub(super) fn start(order: Order) -> Result<oneshot::Receiver<Result<Started, ErrorKind>>, ErrorKind> {
     let (sender, receiver) = oneshot::channel();
-    let attend = move || match launch(&order) {
-        Ok(launched) => attend(launched, sender),
-        // Nobody waits any more: then nobody wants to know.
-        Err(error) => drop(sender.send(Err(error))),
+    let starting = Starting::one_more()?;
+    let attend = move || {
+        let launched = launch(&order);
+        drop(starting);
+        match launched {
+            Ok(launched) => attend(launched, sender),
+            // Nobody waits any more: then nobody wants to know.
+            Err(error) => drop(sender.send(Err(error))),
+        }
     };
     thread::Builder::new().name("palisade-shell".to_owned()).stack_size(STACK).spawn(attend)?;
     Ok(receiver)
+}
+
+/// Commands that are being started at once. Each has two threads, which stay where the workspace hangs in the kernel.
+const STARTING: usize = 64;
+
+/// A command that is being started.
+struct Starting;
+
+impl Starting {
+    fn count() -> &'static AtomicUsize {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        &COUNT
+    }
+
+    fn one_more() -> Result<Self, ErrorKind> {
+        if Self::count().fetch_add(1, Ordering::Relaxed) >= STARTING {
+            Self::count().fetch_sub(1, Ordering::Relaxed);
+            return Err(ErrorKind::ResourceExhausted { limit: Limit::LostThreads, value: STARTING as u64 });
+        }
+        Ok(Self)
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        Self::count().fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A shell that has just been started, and what belongs to it.

@@ -75,6 +75,10 @@ pub enum Limit {
     ListedEntries,
     /// Time in the queue, in milliseconds.
     Queue,
+    /// Calls that wait in the queue, in all or of one plugin.
+    Waiting,
+    /// Threads of the host that hang in the kernel.
+    LostThreads,
     /// Sandboxes that live at once in the process.
     Sandboxes,
 }
@@ -94,7 +98,8 @@ impl Limit {
             Self::BytesWritten => "bytes_written",
             Self::NewEntries => "new_entries",
             Self::ListedEntries => "listed_entries",
-            Self::Queue => "queue",
+            Self::Queue | Self::Waiting => "queue",
+            Self::LostThreads => "lost_threads",
             Self::Sandboxes => "sandboxes",
         }
     }
@@ -105,7 +110,10 @@ impl Limit {
         match self {
             Self::Memory => "raise `limits.memory` in palisade.toml (at most 512MiB), or ask the tool for less at once",
             Self::Result | Self::HostcallData => "ask the tool for a smaller part at once",
-            Self::Queue | Self::Sandboxes => "try again when other calls have ended",
+            Self::LostThreads => {
+                "see why the file system of the workspace does not answer; when it does, the threads come back"
+            }
+            Self::Queue | Self::Waiting | Self::Sandboxes => "try again when other calls have ended",
             Self::Tables | Self::Instances | Self::Handles => "this bound is fixed; the plugin has to use less",
             Self::BytesRead | Self::BytesWritten | Self::NewEntries | Self::ListedEntries => {
                 "split the work over several calls"

@@ -1,0 +1,61 @@
+//! What the threads promise when nothing hangs, and how exact their books are. What hangs in the kernel is tried in the suite `hanging`.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot start a thread has failed")]
+
+use super::pool::{Pool, Seat};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+fn seat(pool: &Arc<Pool>) -> Seat {
+    pool.seat(pool.places.clone().try_acquire_owned().unwrap())
+}
+
+/// Runs work on a thread of the pool, and comes back when that is done with it.
+fn run<T: Send + 'static>(pool: &Arc<Pool>, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (send, done) = sync_channel(1);
+    pool.start(Box::new(move || send.send(work()).unwrap())).unwrap();
+    done.recv_timeout(Duration::from_secs(20)).unwrap()
+}
+
+#[test]
+fn places_are_exact_whatever_is_lost_and_comes_back() {
+    let pool = Pool::new(2, 1);
+    let (first, second) = (seat(&pool), seat(&pool));
+    assert!(pool.write_off(first.number) && pool.write_off(second.number), "both still work");
+    // One was replaced, the other is beyond the cap.
+    assert_eq!((pool.lost(), pool.exhausted(), pool.places.available_permits()), (2, Some(1), 1));
+    let number = first.number;
+    drop(first);
+    assert_eq!((pool.lost(), pool.places.available_permits()), (1, 1));
+    assert!(!pool.write_off(number), "it has ended");
+    drop(second);
+    assert_eq!((pool.lost(), pool.exhausted(), pool.places.available_permits()), (0, None, 2));
+}
+
+#[test]
+fn a_thread_that_has_nothing_to_do_takes_the_next_work() {
+    let pool = Pool::new(4, 1);
+    let threads: HashSet<_> = (0..200).map(|_| run(&pool, || std::thread::current().id())).collect();
+    assert!(threads.len() < 20, "{} threads for work that came one after the other", threads.len());
+}
+
+#[test]
+fn a_panic_at_the_end_of_work_costs_no_thread() {
+    let pool = Pool::new(1, 1);
+    pool.start(Box::new(|| panic!("something that is dropped last"))).unwrap();
+    assert_eq!(run(&pool, || 42), 42);
+}
+
+#[test]
+fn threads_that_idle_end_with_their_host() {
+    let pool = Pool::new(1, 1);
+    run(&pool, || ());
+    pool.close();
+    let start = std::time::Instant::now();
+    while Arc::strong_count(&pool) > 1 {
+        assert!(start.elapsed() < Duration::from_secs(5), "a thread still holds the pool");
+        std::thread::yield_now();
+    }
+}

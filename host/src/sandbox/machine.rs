@@ -1,0 +1,53 @@
+//! Whether this process may use what sandboxes need, looked at before anything is started: below these bounds, libraries panic or abort in places where nobody
+//! can say why.
+
+use super::EngineError;
+
+/// Files that the process has to be able to open: those of its runtimes, the plugins, the cache and the events, and some for tools.
+const DESCRIPTORS: u64 = 64;
+/// Address space that the process has to be able to use, in bytes: the program, its threads, and plugins as they are loaded.
+const ADDRESS_SPACE: u64 = 256 << 20;
+
+/// # Errors
+///
+/// [`EngineError`], with the limit and how to raise it.
+#[cfg(unix)]
+pub(crate) fn check() -> Result<(), EngineError> {
+    use rustix::process::{Resource, getrlimit};
+    let limit = |resource| getrlimit(resource).current.unwrap_or(u64::MAX);
+    judge(limit(Resource::Nofile), limit(Resource::As))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn check() -> Result<(), EngineError> {
+    Ok(())
+}
+
+#[cfg_attr(not(unix), allow(dead_code, reason = "such limits are not known there"))]
+fn judge(descriptors: u64, address_space: u64) -> Result<(), EngineError> {
+    if descriptors < DESCRIPTORS {
+        return Err(EngineError(format!(
+            "this process may open {descriptors} files, and {DESCRIPTORS} are needed; raise the limit with `ulimit -n`"
+        )));
+    }
+    if address_space < ADDRESS_SPACE {
+        let (has, needs) = (address_space >> 20, ADDRESS_SPACE >> 20);
+        return Err(EngineError(format!(
+            "this process may use {has} MiB of address space, and {needs} are needed; raise the limit with `ulimit -v`"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_needs_is_checked_and_named() {
+        assert!(judge(DESCRIPTORS, ADDRESS_SPACE).is_ok());
+        let said = |descriptors, space| judge(descriptors, space).err().map(|error| error.to_string());
+        assert!(said(63, u64::MAX).is_some_and(|text| text.contains("63 files") && text.contains("ulimit -n")));
+        assert!(said(64, 255 << 20).is_some_and(|text| text.contains("255 MiB") && text.contains("ulimit -v")));
+    }
+}

@@ -1,0 +1,92 @@
+//! The promise of a workspace that hangs in the kernel: its calls are answered on time, nobody else waits for it, and the program ends when it should.
+//!
+//! The file system is a real one, served by a process that the tests stop. Where none can be mounted, each test says that it was skipped.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+#[path = "hanging/library.rs"]
+mod library;
+#[path = "hanging/lost.rs"]
+mod lost;
+#[path = "hanging/program.rs"]
+mod program;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use palisade::{CacheMode, Call, CallMode, Host, HostBuilder, Policy, SideEffects, ToolResult};
+use palisade_tests::World;
+use palisade_tests::frozen::{Frozen, with_own_mounts};
+use serde_json::{Value, json};
+
+/// The most that anybody waits beyond the deadline or the cancellation of a call.
+const AT_MOST: Duration = Duration::from_secs(2);
+/// The time of a call that will hang.
+const SHORT: Duration = Duration::from_millis(200);
+
+/// A workspace that can be stopped. The mount goes before the directory that it lies on.
+struct Scene {
+    frozen: Arc<Frozen>,
+    world: World,
+}
+
+impl Scene {
+    /// Runs a test in a scene of its own.
+    fn play(test: impl FnOnce(&Self) + Send) {
+        with_own_mounts(|| {
+            let world = World::new();
+            test(&Self { frozen: Arc::new(Frozen::mount(&world.root())), world });
+        });
+    }
+
+    fn builder(&self) -> HostBuilder {
+        Host::builder()
+            .workspace(self.world.root())
+            .cache(CacheMode::Directory(palisade_tests::guest::cache()))
+            .policy(Policy::default().allowing(SideEffects::Write))
+            .call_mode(CallMode::OwnThreads { threads: 2, lost: 2 })
+    }
+
+    fn host(&self) -> Host {
+        self.builder().build().expect("the host can be built")
+    }
+}
+
+fn read(file: &str) -> Call {
+    Call::new("read_file", json!({"path": file})).with_timeout(SHORT)
+}
+
+/// Makes a call of a short time in the host's own session, and checks that it is answered on time.
+async fn answered(host: &Host, call: Call) -> ToolResult {
+    let start = Instant::now();
+    let result = host.dispatch(host.session(), call).await;
+    assert!(start.elapsed() < SHORT + AT_MOST, "it took {:?}", start.elapsed());
+    result
+}
+
+#[track_caller]
+fn error(result: &ToolResult) -> (&'static str, Value) {
+    let error = result.error().unwrap_or_else(|| panic!("it fails: {result:?}"));
+    (error.class().as_str(), error.to_json()["detail"].clone())
+}
+
+#[track_caller]
+fn was_given_up(result: &ToolResult) {
+    assert_eq!(error(result), ("timeout", json!({"limit": "timeout", "value_ms": 200, "reason": "no_answer"})));
+    assert!(result.error().is_some_and(|error| error.message().contains("file system of the workspace")));
+}
+
+/// Comes back once this holds.
+async fn until(what: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !what() {
+        assert!(start.elapsed() < Duration::from_secs(20), "it never holds");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Comes back once the file server has stopped by itself.
+async fn has_stopped(scene: &Scene) {
+    let frozen = scene.frozen.clone();
+    tokio::task::spawn_blocking(move || frozen.wait_for_stop()).await.unwrap();
+}

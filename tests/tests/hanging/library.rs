@@ -1,0 +1,165 @@
+//! A host with threads of its own, and calls that hang.
+
+use std::sync::Arc;
+
+use palisade::{CancellationToken, Definition, ErrorKind, Session, ToolOutput, Workspace};
+use palisade_tests::Recorder;
+use palisade_tests::case::block_on;
+use palisade_tests::frozen::NOTES;
+use palisade_tests::native::Native;
+
+use super::*;
+
+#[test]
+fn own_threads_run_calls_as_any_others() {
+    Scene::play(|scene| {
+        let host = scene.host();
+        block_on(async {
+            assert_eq!(answered(&host, read("notes.txt")).await.output().as_deref(), Some(NOTES));
+            let listed = answered(&host, Call::new("list_dir", "{}")).await;
+            assert!(listed.output().is_some_and(|text| text.contains("trap.txt")), "{listed:?}");
+            let escaped = answered(&host, read("../secret.txt")).await;
+            assert_eq!(error(&escaped).0, "permission_denied");
+            let missing = answered(&host, Call::new("read_file", json!({"pfad": 1}))).await;
+            assert_eq!(error(&missing).0, "validation_error");
+        });
+    });
+}
+
+#[test]
+fn a_call_that_hangs_is_answered_at_its_deadline_while_others_go_on_and_its_thread_comes_back() {
+    Scene::play(|scene| {
+        let (host, other) = (scene.host(), World::new());
+        other.file("here.txt", "at hand");
+        let elsewhere = Session::builder(Arc::new(Workspace::open(&other.root()).unwrap())).build();
+        scene.frozen.stop();
+        block_on(async {
+            let (hung, ()) = tokio::join!(answered(&host, read("notes.txt")), async {
+                for _ in 0..20 {
+                    let call = Call::new("read_file", json!({"path": "here.txt"}));
+                    assert_eq!(host.dispatch(&elsewhere, call).await.output().as_deref(), Some("at hand"));
+                }
+            });
+            was_given_up(&hung);
+            assert_eq!((host.lost_threads(), host.session().in_flight()), (1, 0));
+            scene.frozen.go_on();
+            until(|| host.lost_threads() == 0).await;
+            assert_eq!(answered(&host, read("notes.txt")).await.output().as_deref(), Some(NOTES));
+        });
+    });
+}
+
+#[test]
+fn a_guest_that_hangs_is_answered_at_its_deadline_and_at_its_cancellation() {
+    Scene::play(|scene| {
+        let (host, token) = (scene.host(), CancellationToken::new());
+        block_on(async {
+            was_given_up(&answered(&host, read("trap.txt")).await);
+            has_stopped(scene).await;
+            scene.frozen.go_on();
+            until(|| host.lost_threads() == 0).await;
+            let call = Call::new("read_file", json!({"path": "trap.txt"})).with_cancellation(token.clone());
+            let (result, ()) = tokio::join!(host.dispatch(host.session(), call), async {
+                has_stopped(scene).await;
+                token.cancel();
+            });
+            assert_eq!((error(&result), host.lost_threads()), (("cancelled", json!({})), 1));
+        });
+    });
+}
+
+#[test]
+fn listing_and_writing_hang_no_longer_than_reading() {
+    Scene::play(|scene| {
+        for call in [
+            Call::new("list_dir", "{}"),
+            Call::new("find_files", json!({"pattern": "*"})),
+            Call::new("write_file", json!({"path": "new.txt", "content": "x"})),
+            Call::new("delete_file", json!({"path": "notes.txt"})),
+        ] {
+            let host = scene.host();
+            scene.frozen.stop();
+            was_given_up(&block_on(answered(&host, call.with_timeout(SHORT))));
+            scene.frozen.go_on();
+            block_on(until(|| host.lost_threads() == 0));
+        }
+    });
+}
+
+#[test]
+fn a_workspace_that_hangs_as_it_is_opened_is_an_error() {
+    Scene::play(|scene| {
+        scene.frozen.stop();
+        let folder = scene.world.root().join("folder");
+        let opened = Workspace::open_within(folder.clone(), SHORT);
+        assert!(opened.as_ref().is_err_and(palisade::workspace::WorkspaceError::is_unanswered), "{opened:?}");
+        scene.frozen.go_on();
+        assert!(Workspace::open_within(folder, Duration::from_secs(20)).is_ok());
+    });
+}
+
+#[test]
+fn a_native_tool_that_hangs_gives_its_place_to_the_next_call() {
+    Scene::play(|scene| {
+        let peek = Native::new("peek", |_, context| match context.files().read("notes.txt") {
+            Ok(text) => Ok(ToolOutput::text(text)),
+            Err(error) => Err(ErrorKind::from(error.to_string())),
+        });
+        let host = scene.builder().tool(peek.factory()).build().unwrap();
+        let session = host.new_session("one at a time").concurrency(1).build();
+        block_on(async {
+            let call = || Call::new("peek", "{}").with_timeout(SHORT);
+            assert_eq!(host.dispatch(&session, call()).await.output().as_deref(), Some(NOTES));
+            scene.frozen.stop();
+            was_given_up(&host.dispatch(&session, call()).await);
+            let sum = host.dispatch(&session, Call::new("calculate", json!({"expression": "6 * 7"}))).await;
+            assert_eq!((sum.output().as_deref(), host.lost_threads()), (Some("42"), 1));
+            scene.frozen.go_on();
+            until(|| host.lost_threads() == 0).await;
+        });
+    });
+}
+
+#[test]
+fn what_would_happen_to_a_call_is_told_or_refused_in_time() {
+    Scene::play(|scene| {
+        let host = scene.host();
+        assert!(host.foresee(host.session(), read("notes.txt")).is_ok());
+        scene.frozen.stop();
+        let foreseen = host.foresee(host.session(), read("notes.txt"));
+        assert!(matches!(foreseen, Err(ErrorKind::Unanswered { .. })));
+    });
+}
+
+#[test]
+fn a_caller_that_goes_away_leaves_one_terminal_event_and_a_thread_in_the_books() {
+    Scene::play(|scene| {
+        let recorder = Recorder::default();
+        let host = Arc::new(scene.builder().subscriber(Arc::new(recorder.clone())).build().unwrap());
+        block_on(async {
+            let call = Call::new("read_file", json!({"path": "trap.txt"}));
+            let own = host.clone();
+            let task = tokio::spawn(async move { own.dispatch(own.session(), call).await });
+            has_stopped(scene).await;
+            task.abort();
+            assert!(task.await.unwrap_err().is_cancelled());
+            until(|| host.lost_threads() == 1).await;
+            scene.frozen.go_on();
+            until(|| host.lost_threads() == 0).await;
+        });
+        assert_eq!(recorder.terminal().len(), 1);
+    });
+}
+
+#[test]
+fn a_definition_without_paths_is_checked_in_place() {
+    Scene::play(|scene| {
+        let schema = json!({"type": "object"});
+        let definition = Definition::new("idle", "Does nothing.", SideEffects::None, schema).unwrap();
+        let idle = Native::new("idle", |_, _| Ok(ToolOutput::text("done"))).defined(definition);
+        let host = scene.builder().tool(idle.factory()).build().unwrap();
+        scene.frozen.stop();
+        let result = block_on(answered(&host, Call::new("idle", "{}")));
+        assert_eq!(result.output().as_deref(), Some("done"));
+    });
+}

@@ -1,0 +1,92 @@
+//! As many threads lost as may be; and the end of a host and of its runtime with some of them lost.
+
+use palisade_tests::case::block_on;
+use palisade_tests::frozen::NOTES;
+
+use super::*;
+
+/// Loses both threads that may be lost.
+async fn lose_all(host: &Host) {
+    for lost in 1..=2 {
+        was_given_up(&answered(host, read("notes.txt")).await);
+        assert_eq!(host.lost_threads(), lost);
+    }
+}
+
+#[test]
+fn with_all_lost_that_may_be_calls_are_refused_at_once_until_the_threads_come_back() {
+    Scene::play(|scene| {
+        let host = scene.host();
+        scene.frozen.stop();
+        block_on(async {
+            lose_all(&host).await;
+            let start = Instant::now();
+            let refused = answered(&host, Call::new("calculate", json!({"expression": "1 + 1"}))).await;
+            assert!(start.elapsed() < SHORT, "at once: {:?}", start.elapsed());
+            let (class, detail) = error(&refused);
+            assert_eq!(
+                (class, &detail["limit"], &detail["value"]),
+                ("resource_exhausted", &json!("lost_threads"), &json!(2))
+            );
+            assert!(detail["advice"].as_str().unwrap().contains("file system"));
+            scene.frozen.go_on();
+            until(|| host.lost_threads() == 0).await;
+            // Neither more places than before nor fewer: three calls at once on two threads.
+            let again = tokio::join!(
+                answered(&host, read("notes.txt")),
+                answered(&host, read("notes.txt")),
+                answered(&host, read("notes.txt"))
+            );
+            for result in [again.0, again.1, again.2] {
+                assert_eq!(result.output().as_deref(), Some(NOTES));
+            }
+        });
+    });
+}
+
+#[test]
+fn calls_that_wait_for_a_thread_are_refused_as_soon_as_too_many_are_lost() {
+    Scene::play(|scene| {
+        let host = scene.host();
+        scene.frozen.stop();
+        block_on(async {
+            // The third may still get the place of the first that is lost; the fourth waits until the second is lost as well.
+            let (first, second, _, fourth) = tokio::join!(
+                answered(&host, read("notes.txt")),
+                answered(&host, read("notes.txt")),
+                answered(&host, read("notes.txt")),
+                answered(&host, read("notes.txt"))
+            );
+            was_given_up(&first);
+            was_given_up(&second);
+            assert_eq!(error(&fourth).0, "resource_exhausted", "it does not wait for threads that are not there");
+        });
+    });
+}
+
+#[test]
+fn neither_a_host_nor_a_runtime_waits_for_threads_that_are_lost() {
+    Scene::play(|scene| {
+        let host = scene.host();
+        scene.frozen.stop();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        runtime.block_on(lose_all(&host));
+        let start = Instant::now();
+        drop(host);
+        drop(runtime);
+        assert!(start.elapsed() < AT_MOST, "{:?}", start.elapsed());
+    });
+}
+
+#[test]
+fn limits_of_own_threads_are_checked_when_the_host_is_built() {
+    for (mode, named) in [
+        (CallMode::OwnThreads { threads: 0, lost: 1 }, "`threads`"),
+        (CallMode::OwnThreads { threads: 257, lost: 1 }, "1 to 256"),
+        (CallMode::OwnThreads { threads: 1, lost: 0 }, "`lost_threads`"),
+        (CallMode::OwnThreads { threads: 1, lost: 129 }, "1 to 128"),
+    ] {
+        let refused = Host::builder().call_mode(mode).build().err().map(|error| error.to_string());
+        assert!(refused.as_ref().is_some_and(|text| text.contains(named)), "{mode:?}: {refused:?}");
+    }
+}

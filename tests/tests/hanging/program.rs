@@ -1,0 +1,107 @@
+//! The program on a workspace that hangs: it says what holds it, leaves with the right code, and never later than two seconds after it should.
+
+use std::process::Stdio;
+
+use palisade_tests::Program;
+use palisade_tests::program::{Ran, finish};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::*;
+
+/// What the start and the end of the program itself take on a busy machine.
+const ITSELF: Duration = Duration::from_secs(1);
+
+#[track_caller]
+fn in_time(program: Program<'_>, time: Duration) -> Ran {
+    let start = Instant::now();
+    let ran = program.run();
+    assert!(start.elapsed() < time + AT_MOST + ITSELF, "it took {:?}: {ran:?}", start.elapsed());
+    ran
+}
+
+/// Starts a call that hangs, sends a signal, and gives back what came of it within two seconds.
+#[track_caller]
+fn told_to_end(scene: &Scene, words: &[&str], signal: Signal) -> Ran {
+    let child = Program::new(&scene.world).args(words.iter().copied()).stdout(Stdio::piped()).start();
+    scene.frozen.wait_for_stop();
+    let start = Instant::now();
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    let ran = finish(child);
+    assert!(start.elapsed() < AT_MOST, "it took {:?}: {ran:?}", start.elapsed());
+    ran
+}
+
+#[test]
+fn a_workspace_that_hangs_from_the_start_is_an_error_in_time() {
+    Scene::play(|scene| {
+        scene.frozen.stop();
+        let words = ["call", "read_file", "{\"path\": \"notes.txt\"}", "--timeout", "200ms"];
+        let ran = in_time(Program::new(&scene.world).args(words), SHORT).left_with(7);
+        ran.complains(&["the workspace", "has not answered for 200ms"]);
+    });
+}
+
+#[test]
+fn a_call_that_hangs_ends_with_its_result() {
+    Scene::play(|scene| {
+        let words = ["call", "read_file", "{\"path\": \"trap.txt\"}", "--timeout", "200ms", "--json"];
+        let events = scene.world.home().join("events");
+        let program = Program::new(&scene.world).args(words).args(["--events".into(), events.clone()]);
+        let ran = in_time(program, SHORT).left_with(7);
+        let result = ran.json();
+        palisade_tests::uniform::check_shape(&result);
+        assert_eq!(result["error"]["detail"], json!({"limit": "timeout", "value_ms": 200, "reason": "no_answer"}));
+        let events = std::fs::read_to_string(events).unwrap();
+        assert_eq!(events.lines().filter(|line| line.contains("\"tool.failed\"")).count(), 1, "{events}");
+    });
+}
+
+#[test]
+fn a_call_that_hangs_is_interrupted() {
+    for signal in [Signal::INT, Signal::TERM] {
+        Scene::play(|scene| {
+            let words = ["call", "read_file", "{\"path\": \"trap.txt\"}", "--json"];
+            let result = told_to_end(scene, &words, signal).left_with(130).json();
+            assert_eq!(result["error"]["class"], "cancelled");
+        });
+    }
+}
+
+#[test]
+fn a_call_in_place_that_hangs_is_interrupted_as_well() {
+    Scene::play(|scene| {
+        let file = scene.world.home().join("palisade.toml");
+        std::fs::write(&file, "[workspace]\nmay_hang = false\n").unwrap();
+        let words = ["call", "read_file", "{\"path\": \"trap.txt\"}", "--config", file.to_str().unwrap()];
+        told_to_end(scene, &words, Signal::INT).left_with(130).complains(&["cancelled: ", "hangs in a file operation"]);
+    });
+}
+
+#[test]
+fn one_call_of_a_reply_that_hangs_leaves_the_others_their_answers() {
+    Scene::play(|scene| {
+        let call =
+            |id: &str, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
+        let content = [
+            call("a", "read_file", json!({"path": "trap.txt"})),
+            call("b", "calculate", json!({"expression": "6 * 7"})),
+        ];
+        let reply = json!({"role": "assistant", "content": content}).to_string();
+        let words = ["dispatch", "--from", "anthropic", "--timeout", "200ms"];
+        let ran = in_time(Program::new(&scene.world).args(words).stdin(reply), SHORT).left_with(0);
+        let answers = ran.json()[0]["content"].to_string();
+        assert!(answers.contains("42") && answers.contains("given up"), "{answers}");
+    });
+}
+
+#[test]
+fn what_would_happen_to_a_call_is_not_waited_for_either() {
+    Scene::play(|scene| {
+        scene.frozen.stop();
+        let child = Program::new(&scene.world).args(["policy", "explain", "read_file"]).stdout(Stdio::piped()).start();
+        let start = Instant::now();
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        let _ = finish(child);
+        assert!(start.elapsed() < AT_MOST, "{:?}", start.elapsed());
+    });
+}
