@@ -25,6 +25,7 @@ use crate::sandbox::{Limits, limits};
 use crate::session::Session;
 use crate::tool::error::named;
 use crate::tool::{Call, ErrorKind, ExecutionKind, PermissionReason, SideEffects, ToolResult};
+use crate::workspace::HostRules;
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub struct Dispatcher {
     pub(crate) limits: Limits,
     pub(crate) tool_timeouts: Arc<BTreeMap<String, Duration>>,
     pub(crate) confirmation_timeout: Duration,
+    pub(crate) rules: Arc<HostRules>,
 }
 
 /// What would happen to a call.
@@ -79,6 +81,7 @@ impl Dispatcher {
     ///
     /// The refusal with which the call would end before the policy is asked.
     pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
+        session.workspace().keep_rules_of(&self.rules);
         let tool = self.registry.get(&call.tool).map_err(|missing| ErrorKind::from(&missing))?;
         let input = input::check(tool.definition(), session.workspace(), call.input, call.nulls)?;
         let decision = session.policy().explain(tool.definition());
@@ -140,6 +143,7 @@ impl Road<'_> {
 
     async fn steps(&self, call: Call) -> Result<ToolResult, ErrorKind> {
         let Call { id, input, nulls, turn_id, context, metadata, timeout, .. } = call;
+        self.session.workspace().keep_rules_of(&self.dispatcher.rules);
         let input = input::check(self.tool.definition(), self.session.workspace(), input, nulls)?;
         let approval = approve::approve(self, input).await?;
         let _place = queue::admit(self).await?;
@@ -175,5 +179,5 @@ impl From<&crate::registry::ToolNotFound> for ErrorKind {
 }
 
 fn refused(reason: PermissionReason, message: String) -> ErrorKind {
-    ErrorKind::PermissionDenied { reason, message }
+    ErrorKind::denied(reason, message)
 }

@@ -58,7 +58,12 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .confirmation_timeout(settings.confirm_timeout.value)
         .concurrency(settings.concurrency.value)
         .shell(if settings.shell_unconfined.value { Confinement::Unconfined } else { Confinement::Landlock })
+        .hard_links(settings.hard_links.value)
+        .protect(common.workspace.join(PROJECT_FILE))
         .cache(cache_mode());
+    // Without a home there is no file of the user's.
+    let user = Some(user_file(common)).filter(|path| !path.as_os_str().is_empty());
+    let base = user.into_iter().fold(base, HostBuilder::hide);
     let loading = Loading::observer();
     let base =
         settings.tool_concurrency.iter().fold(base, |host, (tool, calls)| host.tool_concurrency(tool, calls.value));

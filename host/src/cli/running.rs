@@ -7,7 +7,7 @@ use super::prompt::Terminal;
 use super::signals::Signals;
 use super::{open, output};
 use crate::events::JsonLines;
-use crate::host::Host;
+use crate::host::{Host, HostBuilder};
 use crate::policy::Policy;
 use crate::workspace::Workspace;
 use std::fs::File;
@@ -38,6 +38,7 @@ impl Tools {
         if let Some(lines) = &events {
             builder = builder.subscriber(lines.clone());
         }
+        builder = args.events.iter().fold(builder, HostBuilder::hide);
         if common.verbose || io::stderr().is_terminal() {
             let detail = if common.verbose { Detail::Verbose } else { Detail::Usual };
             builder = builder.subscriber(Arc::new(Watching::new(detail)));

@@ -4,7 +4,7 @@ use crate::policy::Mode;
 use crate::registry::nearest_names;
 use crate::sandbox::limits;
 use crate::tool::{SideEffects, ToolName};
-use crate::workspace::{LastLink, open_regular};
+use crate::workspace::{HardLinks, LastLink, open_regular};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -37,6 +37,8 @@ pub struct FileConfig {
     pub tool_timeout: BTreeMap<String, Duration>,
     /// Whether `shell` may run where it cannot be confined.
     pub shell_unconfined: Option<bool>,
+    /// Whether files with several names may be changed.
+    pub hard_links: Option<HardLinks>,
     /// Directories of plugins.
     pub directories: Vec<PathBuf>,
     /// Whether the shipped plugins are loaded.
@@ -92,6 +94,7 @@ struct RawFile {
     limits: RawLimits,
     plugins: RawPlugins,
     shell: RawShell,
+    workspace: RawWorkspace,
 }
 
 #[derive(Deserialize, Default)]
@@ -131,6 +134,12 @@ struct RawLimits {
 #[serde(deny_unknown_fields, default)]
 struct RawShell {
     unconfined: Option<bool>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawWorkspace {
+    hard_links: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -179,6 +188,7 @@ impl FileConfig {
             })?,
             tool_timeout: per_tool("limits.tool_timeout", &raw.limits.tool_timeout, |key, text| call_time(key, text))?,
             shell_unconfined: raw.shell.unconfined,
+            hard_links: raw.workspace.hard_links.as_deref().map(hard_links).transpose()?,
             directories: raw.plugins.directories.iter().map(|text| expand(text)).collect(),
             builtin: raw.plugins.builtin,
         };
@@ -229,6 +239,10 @@ fn trusted(raw: &RawTrusted) -> Result<Trusted, String> {
     } else {
         Err(format!("`trusted.workspace` is `{}`; write the whole path, from `/` or `~/` on", raw.workspace))
     }
+}
+
+fn hard_links(text: &str) -> Result<HardLinks, String> {
+    text.parse().map_err(|error| format!("`workspace.hard_links`: {error}"))
 }
 
 /// Parses a duration such as `30s`, `5m` or `500ms`.
@@ -346,6 +360,7 @@ mod tests {
             ("[limits.tool_timeout]\nshell = \"1h\"", "600s"),
             ("[limits.tool_timeout]\nShell = \"1m\"", "`shell`"),
             ("[[trusted]]\nworkspace = \".\"", "the whole path"),
+            ("[workspace]\nhard_links = \"some\"", "refuse and allow"),
             ("[confirm]\nwrite = \"maybe\"", "auto, prompt, prompt_once and deny"),
             ("[confirm.tools]\nRead-File = \"auto\"", "`read_file`"),
         ] {

@@ -11,7 +11,7 @@ use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::sandbox::{Cache, CacheError, EngineError, Limits, Sandbox, limits};
 use crate::session::{CONCURRENCY, Session, SessionBuilder};
-use crate::workspace::{Workspace, WorkspaceError};
+use crate::workspace::{HardLinks, HostRules, Reading, Tree, Workspace, WorkspaceError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,6 +50,8 @@ pub struct HostBuilder {
     observer: Option<LoadObserver>,
     cache: CacheMode,
     confirmation_timeout: Option<Duration>,
+    hard_links: HardLinks,
+    protected: Vec<(PathBuf, Reading)>,
 }
 
 /// What sessions get unless they say otherwise.
@@ -186,6 +188,28 @@ impl HostBuilder {
         self
     }
 
+    /// Whether tools may change files that have several names (hard links). Default: they may not.
+    #[must_use]
+    pub fn hard_links(mut self, hard_links: HardLinks) -> Self {
+        self.hard_links = hard_links;
+        self
+    }
+
+    /// Protects a file or a directory, wherever it lies in a workspace and whatever leads to it: no tool but `shell` changes anything there. It need not exist
+    /// yet. Can be given several times. Directories and files of plugins, the cache, and every `.git` are protected anyway.
+    #[must_use]
+    pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
+        self.protected.push((path.into(), Reading::Allowed));
+        self
+    }
+
+    /// As [`protect`](Self::protect), for what is the host's own, such as its configuration and its log: no tool but `shell` reads it either.
+    #[must_use]
+    pub fn hide(mut self, path: impl Into<PathBuf>) -> Self {
+        self.protected.push((path.into(), Reading::Refused));
+        self
+    }
+
     /// Opens the workspace and loads the plugins. Blocks while plugins compile, on every core.
     ///
     /// # Errors
@@ -195,7 +219,10 @@ impl HostBuilder {
     pub fn build(self) -> Result<Host, BuildError> {
         check(&self.limits)?;
         let workspace = Arc::new(Workspace::open(&self.workspace.unwrap_or_else(|| PathBuf::from(".")))?);
-        let sandbox = Sandbox::new(open_cache(self.cache, &workspace)?)?;
+        let cache = open_cache(self.cache, &workspace)?;
+        let rules = Arc::new(rules(self.hard_links, self.protected, &self.sources, &cache)?);
+        workspace.keep_rules_of(&rules);
+        let sandbox = Sandbox::new(cache)?;
         let registry = Registry::new();
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
         let native = native(self.sources.shipped, self.shell.unwrap_or(Confinement::Landlock), self.native);
@@ -209,6 +236,7 @@ impl HostBuilder {
             limits: self.limits,
             tool_timeouts: Arc::new(self.tool_timeouts),
             confirmation_timeout: self.confirmation_timeout.unwrap_or(CONFIRMATION_TIMEOUT),
+            rules,
         };
         let session = self.session.begin(&workspace).independent_calls().build();
         Ok(Host { dispatcher, session, defaults: self.session, sandbox, loaded })
@@ -219,6 +247,22 @@ impl HostBuilder {
 fn native(shipped: Shipped, shell: Confinement, own: Vec<Factory>) -> Vec<Factory> {
     let shell = (shipped == Shipped::Included).then(|| Shell::factory(shell));
     shell.into_iter().chain(own).collect()
+}
+
+/// What is protected in every workspace: what the program names, where plugins come from, and the compiled code.
+fn rules(
+    hard_links: HardLinks,
+    named: Vec<(PathBuf, Reading)>,
+    sources: &Sources,
+    cache: &Cache,
+) -> Result<HostRules, BuildError> {
+    let plugins = sources.directories.iter().chain(&sources.files).map(|path| (path.clone(), Reading::Allowed));
+    let cache = cache.dir().map(|dir| (dir.to_owned(), Reading::Refused));
+    let open = |(path, reading): (PathBuf, Reading)| {
+        Tree::open(&path, reading).map(Arc::new).map_err(|source| BuildError::Protected { path, source })
+    };
+    let trees = named.into_iter().chain(plugins).chain(cache).map(open).collect::<Result<_, _>>()?;
+    Ok(HostRules { hard_links, trees })
 }
 
 fn announce(events: &Events, loaded: &Loaded) {
@@ -253,6 +297,14 @@ pub enum BuildError {
     CacheInWorkspace {
         /// Where it lies.
         cache: PathBuf,
+    },
+    /// What is to be protected cannot be looked at.
+    #[error("`{}` cannot be protected: {source}", path.display())]
+    Protected {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
     },
     /// This machine cannot run WebAssembly.
     #[error(transparent)]

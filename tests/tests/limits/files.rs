@@ -88,3 +88,61 @@ fn listing_violated() {
     let seen = call("list", 101, thousand_entries);
     assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("listed_entries", &json!(100_000)));
 }
+
+#[test]
+fn a_hole_of_four_exbibytes_is_no_way_around() {
+    let seen = call("stretch", 1 << 42, nothing);
+    assert_eq!(seen.limit(), "bytes_written");
+    for world in seen.worlds() {
+        assert_eq!(world.root().join("stretched").metadata().unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn depth_obeyed() {
+    assert_eq!(call("nest", 128, nothing).output(), "128 nested");
+}
+
+#[test]
+fn depth_violated() {
+    let seen = call("nest", 129, nothing);
+    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("depth", &json!(128)));
+    assert_eq!(seen.result["files_modified"].as_array().unwrap().len(), 128);
+}
+
+#[test]
+fn every_bound_says_what_to_do_for_more() {
+    for (tool, amount) in [("read", 300), ("write", 70), ("make", 10_001), ("nest", 129)] {
+        let seen = call(tool, amount, big);
+        let advice = seen.error("resource_exhausted")["detail"]["advice"].as_str().unwrap();
+        assert!(
+            seen.message("resource_exhausted").contains(advice) && advice.contains("this bound is fixed"),
+            "{advice}"
+        );
+    }
+}
+
+#[test]
+fn changes_without_a_place_in_the_list_are_counted() {
+    let seen = call("make", 10_000, nothing);
+    let listed = seen.result["files_modified"].as_array().unwrap().len();
+    assert_eq!((listed, &seen.result["metadata"]["files_modified_unlisted"]), (4096, &json!(10_000 - 4096)));
+}
+
+/// A file system of one MiB over the workspace, seen by one program only.
+#[test]
+fn a_full_disk_is_told_as_such_and_nothing_else_of_the_host_fails() {
+    let case = Case::new(LIMITS_FILES, "write").input(json!({"amount": 2})).allow(SideEffects::Write);
+    let world = case.world();
+    let mount = format!("mount -t tmpfs -o size=1m none '{}' && exec \"$@\"", world.root().display());
+    let program = ["--mount", "--map-root-user", "sh", "-c", &mount, "sh"];
+    let can = std::process::Command::new("unshare").args(program).arg("true").output();
+    if !can.is_ok_and(|ran| ran.status.success()) {
+        return palisade_tests::skip("file systems cannot be mounted here");
+    }
+    let ran = case.program(&world).through("unshare", program).run().left_with(5);
+    let result = ran.json();
+    assert!(result["error"]["message"].as_str().unwrap().contains("space"), "{result:#}");
+    assert_eq!(result["files_modified"], json!(["written"]));
+    assert!(world.inside().is_empty(), "the file system was the program's own");
+}

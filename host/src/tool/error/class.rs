@@ -73,6 +73,8 @@ pub enum Limit {
     NewEntries,
     /// Directory entries listed.
     ListedEntries,
+    /// Directories inside each other.
+    Depth,
     /// Time in the queue, in milliseconds.
     Queue,
     /// Sandboxes that live at once in the process.
@@ -94,6 +96,7 @@ impl Limit {
             Self::BytesWritten => "bytes_written",
             Self::NewEntries => "new_entries",
             Self::ListedEntries => "listed_entries",
+            Self::Depth => "depth",
             Self::Queue => "queue",
             Self::Sandboxes => "sandboxes",
         }
@@ -107,8 +110,9 @@ impl Limit {
             Self::Result | Self::HostcallData => "ask the tool for a smaller part at once",
             Self::Queue | Self::Sandboxes => "try again when other calls have ended",
             Self::Tables | Self::Instances | Self::Handles => "this bound is fixed; the plugin has to use less",
+            Self::Depth => "this bound is fixed; keep files in fewer directories inside each other",
             Self::BytesRead | Self::BytesWritten | Self::NewEntries | Self::ListedEntries => {
-                "split the work over several calls"
+                "this bound is fixed for one call; split the work over several"
             }
         }
     }
@@ -170,6 +174,8 @@ pub enum PermissionReason {
     Workspace,
     /// The sandbox refused the guest something, and the guest gave up on it.
     Sandbox,
+    /// Something lies in a tree where nothing is changed, or that is the host's own.
+    Protected,
     /// The policy says deny.
     Policy,
     /// A person would have to be asked, and nobody can be.
@@ -183,6 +189,7 @@ impl PermissionReason {
         match self {
             Self::Workspace => "workspace",
             Self::Sandbox => "sandbox",
+            Self::Protected => "protected",
             Self::Policy => "policy",
             Self::NoConfirmer => "no_confirmer",
         }
