@@ -56,13 +56,15 @@ impl Refused {
             .unwrap_or_else(|_| Err(io::Error::other("it panicked")))
     }
 
-    /// Runs tests of this very binary once more, without `openat2`: all whose path contains `filter`, but for those that do this themselves.
+    /// Runs tests of this very binary once more, without `openat2`: all whose path contains `filter`, but for those
+    /// whose path contains one of `but`: at least those that do this themselves.
     ///
     /// # Errors
     ///
     /// As [`output`](Self::output).
-    pub fn run_again(self, filter: &str, but: &str) -> io::Result<Output> {
-        self.output(Command::new(std::env::current_exe()?).args([filter, "--skip", but]))
+    pub fn run_again(self, filter: &str, but: &[&str]) -> io::Result<Output> {
+        let skipped = but.iter().flat_map(|but| ["--skip", *but]);
+        self.output(Command::new(std::env::current_exe()?).arg(filter).args(skipped))
     }
 }
 

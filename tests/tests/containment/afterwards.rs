@@ -107,7 +107,7 @@ fn what_a_stopped_call_has_begun_is_listed_and_its_temporary_file_is_gone() {
 fn a_temporary_file_that_was_there_before_is_left_alone() {
     let world = World::new();
     let name = ".palisade-0123456789abcdef.tmp";
-    world.file(name, "somebody else's");
+    world.file(name, "x");
     let host = Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write).builder(&world).build().unwrap();
     let result = begun(&host, world.root().join(name));
     assert_eq!(result.files_modified(), [name]);

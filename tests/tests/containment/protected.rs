@@ -136,7 +136,7 @@ fn what_is_the_program_s_own_is_neither_changed_nor_read() {
     assert_eq!(call("read", "palisade.toml")["output"], "[limits]\nmemory = \"64MiB\"");
     fs::remove_file(world.root().join("palisade.toml")).unwrap();
     assert_eq!(call("create", "palisade.toml")["error"]["detail"]["tree"], "palisade.toml", "it is not made either");
-    assert!(world.read("log.jsonl").is_some_and(|log| log.contains("tool.completed")));
+    assert!(world.read("log.jsonl").is_some_and(|log| log.contains("tool.failed")));
 }
 
 #[test]
