@@ -29,6 +29,7 @@ use crate::session::Session;
 use crate::tool::call::Nulls;
 use crate::tool::error::named;
 use crate::tool::{Call, CallInput, Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects, ToolResult};
+use crate::workspace::HostRules;
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
@@ -50,6 +51,7 @@ pub struct Dispatcher {
     pub(crate) confirmation_timeout: Duration,
     /// The host's own threads, where calls run on those.
     pub(crate) threads: Option<Arc<Threads>>,
+    pub(crate) rules: Arc<HostRules>,
 }
 
 /// What would happen to a call.
@@ -86,6 +88,7 @@ impl Dispatcher {
     ///
     /// The refusal with which the call would end before the policy is asked.
     pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
+        session.workspace().keep_rules_of(&self.rules);
         let tool = self.registry.get(&call.tool).map_err(|missing| ErrorKind::from(&missing))?;
         let input = run::caught_here(|| self.check_here(&tool, session, call))?;
         let decision = session.policy().explain(tool.definition());
@@ -159,6 +162,7 @@ impl Road<'_> {
 
     async fn steps(&self, call: Call) -> Result<ToolResult, ErrorKind> {
         let Call { id, input, nulls, turn_id, context, metadata, timeout, .. } = call;
+        self.session.workspace().keep_rules_of(&self.dispatcher.rules);
         let time = self.dispatcher.time_limit(&self.tool, timeout);
         let (input, spent) = match self.dispatcher.threads.as_deref() {
             Some(threads) if input::names_paths(self.tool.definition()) => {
@@ -215,5 +219,5 @@ impl From<&crate::registry::ToolNotFound> for ErrorKind {
 }
 
 fn refused(reason: PermissionReason, message: String) -> ErrorKind {
-    ErrorKind::PermissionDenied { reason, message }
+    ErrorKind::denied(reason, message)
 }

@@ -55,4 +55,4 @@ pub use tool::{
     Call, CallId, Content, Definition, DefinitionError, ErrorClass, ErrorKind, ExecutionKind, Limit, PermissionReason,
     SideEffects, ToolError, ToolResult,
 };
-pub use workspace::Workspace;
+pub use workspace::{HardLinks, Workspace};

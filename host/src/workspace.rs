@@ -3,11 +3,17 @@
 mod files;
 mod regular;
 mod resolve;
+mod rules;
 
 pub use files::{FileError, MAX_ENTRIES, MAX_FILE_BYTES, WorkspaceFiles};
 pub(crate) use regular::open_regular;
 pub use resolve::{LastLink, PathRefused};
+pub use rules::HardLinks;
+#[cfg(unix)]
+pub(crate) use rules::Identity;
+pub(crate) use rules::{Forbidden, HostRules, Reading, Rules, Tree};
 
+use arc_swap::ArcSwap;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use std::any::Any;
@@ -21,6 +27,7 @@ pub struct Workspace {
     root: PathBuf,
     dir: Dir,
     mount: OnceLock<Arc<dyn Any + Send + Sync>>,
+    rules: ArcSwap<Rules>,
 }
 
 impl Workspace {
@@ -33,7 +40,8 @@ impl Workspace {
         let fail = |source| WorkspaceError { path: path.to_owned(), source };
         let root = path.canonicalize().map_err(fail)?;
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(fail)?;
-        Ok(Self { root, dir, mount: OnceLock::new() })
+        let rules = Rules::new(&dir).map_err(fail)?;
+        Ok(Self { root, dir, mount: OnceLock::new(), rules: ArcSwap::from_pointee(rules) })
     }
 
     /// As [`open`](Self::open), for a directory that may hang in the kernel: on a thread of its own, which is left to itself where it does not come back in time.
@@ -78,6 +86,20 @@ impl Workspace {
     #[must_use]
     pub fn files(&self) -> WorkspaceFiles<'_> {
         WorkspaceFiles::new(self)
+    }
+
+    /// What holds in it besides its border.
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        self.rules.load_full()
+    }
+
+    /// Adds the rules of a host whose tools work here, before the first of them runs. They hold from then on, for the tools of every host.
+    pub(crate) fn keep_rules_of(&self, host: &Arc<HostRules>) {
+        if self.rules.load().include(host) {
+            return;
+        }
+        self.rules
+            .rcu(|rules| if rules.include(host) { rules.clone() } else { Arc::new(rules.with(host, &self.root)) });
     }
 
     /// What the sandbox keeps for this workspace, made at first use: its own form of the handle.

@@ -66,6 +66,19 @@ impl<'w> Program<'w> {
         self
     }
 
+    /// Started by another program, which gets these arguments and then the command line.
+    #[must_use]
+    pub fn through<T: Into<OsString>>(mut self, starter: &str, args: impl IntoIterator<Item = T>) -> Self {
+        let mut command = Command::new(starter);
+        command.args(args.into_iter().map(Into::into)).arg(self.command.get_program()).args(self.command.get_args());
+        command.env_clear().envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        if let Some(directory) = self.command.get_current_dir() {
+            command.current_dir(directory);
+        }
+        self.command = command;
+        self
+    }
+
     /// In another directory.
     #[must_use]
     pub fn directory(mut self, directory: PathBuf) -> Self {

@@ -4,20 +4,28 @@
 //! before and after every run, and searches every result for what it says. Beside each attempt stands its legitimate twin, which succeeds.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "containment/afterwards.rs"]
+mod afterwards;
 #[path = "containment/classes.rs"]
 mod classes;
 #[path = "containment/files.rs"]
 mod containment_files;
 #[path = "containment/raw.rs"]
 mod containment_raw;
+#[path = "containment/journal.rs"]
+mod journal;
 #[path = "containment/links.rs"]
 mod links;
+#[path = "containment/protected.rs"]
+mod protected;
 #[path = "containment/races.rs"]
 mod races;
 #[path = "containment/read_only.rs"]
 mod read_only;
 #[path = "containment/special.rs"]
 mod special;
+#[path = "containment/without_openat2.rs"]
+mod without_openat2;
 
 use palisade::SideEffects;
 use palisade_tests::guest::{CONTAINMENT_FILES, CONTAINMENT_RAW};

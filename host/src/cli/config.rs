@@ -57,6 +57,7 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
     }
     rows.push(row("shell.unconfined", &settings.shell_unconfined, ToString::to_string));
     rows.push(row("workspace.may_hang", &settings.may_hang, ToString::to_string));
+    rows.push(row("workspace.hard_links", &settings.hard_links, ToString::to_string));
     rows.push(row("plugins.directories", &settings.directories, |list| {
         list.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     }));

@@ -89,7 +89,12 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .shell(if settings.shell_unconfined.value { Confinement::Unconfined } else { Confinement::Landlock })
         .compiler(compiler(settings))
         .call_mode(if settings.may_hang.value { CallMode::OWN_THREADS } else { CallMode::InPlace })
+        .hard_links(settings.hard_links.value)
+        .protect(common.workspace.join(PROJECT_FILE))
         .cache(cache_mode());
+    // Without a home there is no file of the user's.
+    let user = Some(user_file(common)).filter(|path| !path.as_os_str().is_empty());
+    let base = user.into_iter().fold(base, HostBuilder::hide);
     let loading = Loading::observer();
     let base =
         settings.tool_concurrency.iter().fold(base, |host, (tool, calls)| host.tool_concurrency(tool, calls.value));

@@ -8,7 +8,7 @@ use super::prompt::Terminal;
 use super::signals::Signals;
 use super::{open, output};
 use crate::events::JsonLines;
-use crate::host::{BuildError, Host};
+use crate::host::{BuildError, Host, HostBuilder};
 use crate::sandbox::limits;
 use crate::workspace::Workspace;
 use std::fs::File;
@@ -39,6 +39,7 @@ impl Tools {
         if let Some(lines) = &events {
             builder = builder.subscriber(lines.clone());
         }
+        builder = args.events.iter().fold(builder, HostBuilder::hide);
         if common.verbose || io::stderr().is_terminal() {
             let detail = if common.verbose { Detail::Verbose } else { Detail::Usual };
             builder = builder.subscriber(Arc::new(Watching::new(detail)));

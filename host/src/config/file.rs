@@ -4,7 +4,7 @@ use super::time::{Written, call_time, duration};
 use crate::policy::Mode;
 use crate::sandbox::{CompileLimits, limits};
 use crate::tool::{SideEffects, ToolName, nearest_names};
-use crate::workspace::{LastLink, open_regular};
+use crate::workspace::{HardLinks, LastLink, open_regular};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -44,6 +44,8 @@ pub struct FileConfig {
     pub shell_unconfined: Option<bool>,
     /// Whether calls run on threads of their own, since the workspace may hang in the kernel.
     pub may_hang: Option<bool>,
+    /// Whether files with several names may be changed.
+    pub hard_links: Option<HardLinks>,
     /// Directories of plugins.
     pub directories: Vec<PathBuf>,
     /// Whether the shipped plugins are loaded.
@@ -147,6 +149,7 @@ struct RawShell {
 #[serde(deny_unknown_fields, default)]
 struct RawWorkspace {
     may_hang: Option<bool>,
+    hard_links: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -200,6 +203,7 @@ impl FileConfig {
             })?,
             shell_unconfined: raw.shell.unconfined,
             may_hang: raw.workspace.may_hang,
+            hard_links: raw.workspace.hard_links.as_deref().map(hard_links).transpose()?,
             directories: raw.plugins.directories.iter().map(|text| expand(text)).collect(),
             builtin: raw.plugins.builtin,
         };
@@ -250,6 +254,10 @@ fn trusted(raw: &RawTrusted) -> Result<Trusted, String> {
     } else {
         Err(format!("`trusted.workspace` is `{}`; write the whole path, from `/` or `~/` on", raw.workspace))
     }
+}
+
+fn hard_links(text: &str) -> Result<HardLinks, String> {
+    text.parse().map_err(|error| format!("`workspace.hard_links`: {error}"))
 }
 
 /// Parses the time that a compilation may take.
@@ -373,6 +381,7 @@ mod tests {
             ("[limits.tool_timeout]\nshell = \"1h\"", "600s"),
             ("[limits.tool_timeout]\nShell = \"1m\"", "`shell`"),
             ("[[trusted]]\nworkspace = \".\"", "the whole path"),
+            ("[workspace]\nhard_links = \"some\"", "refuse and allow"),
             ("[confirm]\nwrite = \"maybe\"", "auto, prompt, prompt_once and deny"),
             ("[confirm.tools]\nRead-File = \"auto\"", "`read_file`"),
         ] {

@@ -7,7 +7,7 @@ use crate::policy::{Mode, Policy};
 use crate::sandbox::{CompileLimits, Limits, limits};
 use crate::session::CONCURRENCY;
 use crate::tool::SideEffects;
-use crate::workspace::LastLink;
+use crate::workspace::{HardLinks, LastLink};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -90,6 +90,8 @@ pub struct Settings {
     pub shell_unconfined: Value<bool>,
     /// Whether calls run on threads of their own, since the workspace may hang in the kernel.
     pub may_hang: Value<bool>,
+    /// Whether files with several names may be changed.
+    pub hard_links: Value<HardLinks>,
     /// Workspaces in which a prompt becomes auto, unless their overrides say otherwise. Only the user's own file has them.
     pub trusted: Vec<Trusted>,
 }
@@ -113,6 +115,7 @@ impl Default for Settings {
             shell_unconfined: Value::default(false),
             // One call of a program that starts for it: 50 µs matter less than that Ctrl-C always works.
             may_hang: Value::default(true),
+            hard_links: Value::default(HardLinks::Refuse),
             trusted: Vec::new(),
         }
     }
@@ -212,6 +215,7 @@ impl Settings {
             .extend(config.tool_timeout.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
         self.shell_unconfined.set(config.shell_unconfined, origin);
         self.may_hang.set(config.may_hang, origin);
+        self.hard_links.set(config.hard_links, origin);
         self.directories.set(Some(config.directories).filter(|list| !list.is_empty()), origin);
         self.builtin.set(config.builtin, origin);
     }
@@ -266,6 +270,9 @@ impl Settings {
         }
         if project.may_hang == Some(false) && self.may_hang.value {
             return loosens("workspace.may_hang".to_owned());
+        }
+        if project.hard_links.is_some_and(|given| given > self.hard_links.value) {
+            return loosens("workspace.hard_links".to_owned());
         }
         if !project.directories.is_empty() {
             return loosens("plugins.directories".to_owned());
@@ -342,6 +349,7 @@ mod tests {
             ("[limits.tool_timeout]\nshell = \"90s\"", "limits.tool_timeout.shell"),
             ("[shell]\nunconfined = true", "shell.unconfined"),
             ("[workspace]\nmay_hang = false", "workspace.may_hang"),
+            ("[workspace]\nhard_links = \"allow\"", "workspace.hard_links"),
         ] {
             let error = settings("", project).unwrap_err().to_string();
             assert!(error.contains(&format!("`{key}`")) && error.contains("user.toml"), "{error}");
@@ -373,6 +381,13 @@ mod tests {
         assert!(settings("", project).unwrap_err().to_string().contains("`limits.tool_timeout.slow`"));
         assert!(settings("[limits.tool_timeout]\nslow = \"9s\"", project).is_ok());
         assert!(settings("[limits.tool_timeout]\nslow = \"4s\"", project).is_err());
+    }
+
+    #[test]
+    fn a_project_refuses_files_with_several_names_where_the_user_allows_them() {
+        let user = "[workspace]\nhard_links = \"allow\"";
+        assert_eq!(settings(user, "").unwrap().hard_links.value, HardLinks::Allow);
+        assert_eq!(settings(user, "[workspace]\nhard_links = \"refuse\"").unwrap().hard_links.value, HardLinks::Refuse);
     }
 
     #[test]

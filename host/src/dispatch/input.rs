@@ -41,9 +41,7 @@ fn resolve(definition: &Definition, workspace: &Workspace, value: &mut Value) ->
     let last = if definition.keeps_links() { LastLink::Keep } else { LastLink::Follow };
     definition.input_schema().map_workspace_paths(value, |pointer, path| {
         workspace.resolve(path, last).map_err(|refused| match refused {
-            PathRefused::Escapes(_) => {
-                ErrorKind::PermissionDenied { reason: PermissionReason::Workspace, message: refused.to_string() }
-            }
+            PathRefused::Escapes(_) => ErrorKind::denied(PermissionReason::Workspace, refused.to_string()),
             PathRefused::Unusable { .. } => invalid(pointer, refused.to_string()),
         })
     })

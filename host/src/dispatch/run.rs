@@ -18,6 +18,9 @@ use std::task::Poll;
 /// The longest message of a tool that reports a failure, in bytes; its blocks hold all of it.
 const MAX_MESSAGE: usize = 16 << 10;
 
+/// Where the metadata say how many changed files the list has no room for. A plugin's own value is thrown away.
+const UNLISTED: &str = "files_modified_unlisted";
+
 /// A tool that did not come to its end, and what it left behind.
 pub(super) struct Stopped {
     pub(super) kind: ErrorKind,
@@ -59,6 +62,10 @@ pub(super) async fn run(
     // What the host saw stands above what the tool says; a native tool has nobody else to say it.
     if matches!(tool.origin(), Origin::Plugin { .. }) {
         result.files_modified = report.files_modified;
+        result.metadata.remove(UNLISTED);
+        if report.files_unlisted > 0 {
+            result.metadata.insert(UNLISTED.to_owned(), report.files_unlisted.into());
+        }
     }
     result
 }

@@ -90,6 +90,8 @@ pub struct Report {
     pub usage: Usage,
     /// The files that the host saw change, relative to the workspace.
     pub files_modified: Vec<String>,
+    /// How many more there were, which the list has no room for.
+    pub files_unlisted: u64,
     /// Why a native tool that knows it did not come to its end: what it returns is the output until then.
     pub stopped: Option<ErrorKind>,
 }

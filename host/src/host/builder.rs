@@ -9,9 +9,9 @@ use crate::native::{Confinement, Shell};
 use crate::plugins::{self, LoadError, LoadObserver, Loaded, Plugin, Shipped, Sources};
 use crate::policy::Policy;
 use crate::registry::Registry;
-use crate::sandbox::{CacheError, Compiler, EngineError, Limits, Sandbox, limits};
+use crate::sandbox::{Cache, CacheError, Compiler, EngineError, Limits, Sandbox, limits};
 use crate::session::{CONCURRENCY, Session, SessionBuilder};
-use crate::workspace::{Workspace, WorkspaceError};
+use crate::workspace::{HardLinks, HostRules, Reading, Tree, Workspace, WorkspaceError};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -52,6 +52,8 @@ pub struct HostBuilder {
     compiler: Compiler,
     confirmation_timeout: Option<Duration>,
     call_mode: CallMode,
+    hard_links: HardLinks,
+    protected: Vec<(PathBuf, Reading)>,
 }
 
 /// What sessions get unless they say otherwise.
@@ -202,6 +204,28 @@ impl HostBuilder {
         self
     }
 
+    /// Whether tools may change files that have several names (hard links). Default: they may not.
+    #[must_use]
+    pub fn hard_links(mut self, hard_links: HardLinks) -> Self {
+        self.hard_links = hard_links;
+        self
+    }
+
+    /// Protects a file or a directory, wherever it lies in a workspace and whatever leads to it: no tool but `shell` changes anything there. It need not exist
+    /// yet. Can be given several times. Directories and files of plugins, the cache, and every `.git` are protected anyway.
+    #[must_use]
+    pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
+        self.protected.push((path.into(), Reading::Allowed));
+        self
+    }
+
+    /// As [`protect`](Self::protect), for what is the host's own, such as its configuration and its log: no tool but `shell` reads it either.
+    #[must_use]
+    pub fn hide(mut self, path: impl Into<PathBuf>) -> Self {
+        self.protected.push((path.into(), Reading::Refused));
+        self
+    }
+
     /// Opens the workspace and loads the plugins. Blocks while plugins compile, on every core.
     ///
     /// # Errors
@@ -216,7 +240,10 @@ impl HostBuilder {
             None => Workspace::open(&workspace)?,
             Some(_) => Workspace::open_within(workspace, limits::OPENING)?,
         });
-        let sandbox = Sandbox::new(cache::open(self.cache, &workspace)?)?.with_compiler(self.compiler);
+        let cache = cache::open(self.cache, &workspace)?;
+        let rules = Arc::new(rules(self.hard_links, self.protected, &self.sources, &cache)?);
+        workspace.keep_rules_of(&rules);
+        let sandbox = Sandbox::new(cache)?.with_compiler(self.compiler);
         let registry = Registry::new();
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
         let native = native(self.sources.shipped, self.shell.unwrap_or(Confinement::Landlock), self.native);
@@ -231,6 +258,7 @@ impl HostBuilder {
             tool_timeouts: Arc::new(self.tool_timeouts),
             confirmation_timeout: self.confirmation_timeout.unwrap_or(CONFIRMATION_TIMEOUT),
             threads,
+            rules,
         };
         let session = self.session.begin(&workspace).independent_calls().build();
         Ok(Host { dispatcher, session, defaults: self.session, sandbox, loaded })
@@ -241,6 +269,22 @@ impl HostBuilder {
 fn native(shipped: Shipped, shell: Confinement, own: Vec<Factory>) -> Vec<Factory> {
     let shell = (shipped == Shipped::Included).then(|| Shell::factory(shell));
     shell.into_iter().chain(own).collect()
+}
+
+/// What is protected in every workspace: what the program names, where plugins come from, and the compiled code.
+fn rules(
+    hard_links: HardLinks,
+    named: Vec<(PathBuf, Reading)>,
+    sources: &Sources,
+    cache: &Cache,
+) -> Result<HostRules, BuildError> {
+    let plugins = sources.directories.iter().chain(&sources.files).map(|path| (path.clone(), Reading::Allowed));
+    let cache = cache.dir().map(|dir| (dir.to_owned(), Reading::Refused));
+    let open = |(path, reading): (PathBuf, Reading)| {
+        Tree::open(&path, reading).map(Arc::new).map_err(|source| BuildError::Protected { path, source })
+    };
+    let trees = named.into_iter().chain(plugins).chain(cache).map(open).collect::<Result<_, _>>()?;
+    Ok(HostRules { hard_links, trees })
 }
 
 fn announce(events: &Events, loaded: &Loaded) {
@@ -275,6 +319,14 @@ pub enum BuildError {
     CacheInWorkspace {
         /// Where it lies.
         cache: PathBuf,
+    },
+    /// What is to be protected cannot be looked at.
+    #[error("`{}` cannot be protected: {source}", path.display())]
+    Protected {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
     },
     /// This machine cannot run WebAssembly.
     #[error(transparent)]

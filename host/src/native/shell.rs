@@ -125,10 +125,8 @@ impl Shell {
 
     #[cfg(not(unix))]
     async fn run(&self, _: Input, _: &ToolContext) -> Result<ToolOutput, ErrorKind> {
-        Err(ErrorKind::PermissionDenied {
-            reason: crate::tool::PermissionReason::Policy,
-            message: "`shell` runs commands of /bin/sh, which this system does not have; use another tool".to_owned(),
-        })
+        let message = "`shell` runs commands of /bin/sh, which this system does not have; use another tool";
+        Err(ErrorKind::denied(crate::tool::PermissionReason::Policy, message))
     }
 
     /// Sets the phase and gives back the one before.

@@ -2,6 +2,7 @@
 
 use super::bindings::exports::palisade::tool::tool as exported;
 use super::bindings::palisade::tool::types as wit;
+use super::guard::Refusal;
 use super::limits;
 use super::prepare::PluginRefused;
 use super::state::State;
@@ -89,17 +90,22 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
             source: None,
         },
         exported::ToolError::NotFound(text) => ErrorKind::execution(ExecutionKind::NotFound, message(&text)),
-        exported::ToolError::PermissionDenied(text) if state.guard.refused() => {
-            ErrorKind::PermissionDenied { reason: PermissionReason::Sandbox, message: message(&text) }
-        }
-        exported::ToolError::PermissionDenied(text) => {
-            ErrorKind::execution(ExecutionKind::PermissionDenied, message(&text))
-        }
+        exported::ToolError::PermissionDenied(text) => match state.guard.refusal() {
+            Some(refusal) => denied(&text, refusal),
+            None => ErrorKind::execution(ExecutionKind::PermissionDenied, message(&text)),
+        },
         exported::ToolError::Failed(text) => ErrorKind::execution(ExecutionKind::Failed, message(&text)),
         exported::ToolError::Cancelled => {
             ErrorKind::execution(ExecutionKind::Cancelled, "the tool says that it was cancelled; nobody cancelled it")
         }
     }
+}
+
+/// The tool's own words, and what the host knows better.
+fn denied(text: &str, refusal: &Refusal) -> ErrorKind {
+    let tree = refusal.tree().cloned();
+    let reason = if tree.is_some() { PermissionReason::Protected } else { PermissionReason::Sandbox };
+    ErrorKind::PermissionDenied { reason, message: format!("{}; {refusal}", message(text)), tree }
 }
 
 fn message(text: &str) -> String {

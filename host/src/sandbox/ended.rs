@@ -110,6 +110,7 @@ impl From<Exhausted> for (Limit, u64) {
             Exhausted::WriteBytes(limit) => (Limit::BytesWritten, limit),
             Exhausted::NewEntries(limit) => (Limit::NewEntries, limit),
             Exhausted::ListedEntries(limit) => (Limit::ListedEntries, limit),
+            Exhausted::Depth(limit) => (Limit::Depth, limit),
         }
     }
 }

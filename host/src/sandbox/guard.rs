@@ -9,6 +9,7 @@ mod direct;
 mod errors;
 mod file;
 mod journal;
+mod keeper;
 mod ledger;
 mod path;
 mod positioned;
@@ -32,6 +33,7 @@ pub(crate) use ledger::{Exhausted, Quotas};
 #[cfg(not(unix))]
 pub(crate) use stock::Mount;
 
+use crate::workspace::Rules;
 #[cfg(unix)]
 use direct::Root;
 use errors::Fault;
@@ -70,22 +72,23 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// A guard for one call. Without a mount the guest finds no directory, and so can name no file at all.
-    pub(crate) fn new(mount: Option<(&Mount, Access)>, quotas: Quotas) -> Self {
-        let (root, access) = match mount {
-            Some((mount, access)) => (Some(mount.root()), access),
-            None => (None, Access::ReadOnly),
+    pub(crate) fn new(mount: Option<(&Mount, Access, Arc<Rules>)>, quotas: Quotas) -> Self {
+        let (root, access, rules) = match mount {
+            Some((mount, access, rules)) => (Some(mount.root()), access, Some(rules)),
+            None => (None, Access::ReadOnly, None),
         };
-        Self { root, access, ledger: Arc::new(Ledger::new(quotas)) }
+        Self { root, access, ledger: Arc::new(Ledger::new(quotas, rules)) }
     }
 
-    /// Whether this layer has refused something in this call. What the operating system itself refused, such as a file without read permission,
-    /// does not count.
+    /// Whether this layer has refused something in this call.
+    #[cfg(test)]
     pub(crate) fn refused(&self) -> bool {
         self.refusal().is_some()
     }
 
-    /// The first thing that was refused in this call, and why.
-    pub(crate) fn refusal(&self) -> Option<Refusal> {
+    /// The first thing that this layer has refused in this call, and why. What the operating system itself refused, such as a file without read
+    /// permission, does not count.
+    pub(crate) fn refusal(&self) -> Option<&Refusal> {
         self.ledger.refusal()
     }
 
@@ -110,6 +113,22 @@ impl Guard {
     pub(crate) fn modified(&self) -> Vec<String> {
         self.ledger.modified()
     }
+
+    /// Removes the temporary files of a call that was stopped half-way: those that it has made under the name `.palisade-`, sixteen hexadecimal digits,
+    /// `.tmp`, and has not renamed. What cannot be removed stays in [`Guard::modified`].
+    #[cfg(unix)]
+    pub(crate) fn tidy(&self) {
+        let Some(root) = &self.root else { return };
+        for path in self.ledger.temporaries() {
+            if let Err(error) = direct::unlink(root, &path, &self.ledger) {
+                tracing::debug!("a temporary file was left behind: {error}");
+            }
+        }
+    }
+
+    /// The stock layer removes nothing without the guest.
+    #[cfg(not(unix))]
+    pub(crate) fn tidy(&self) {}
 
     /// How many changes are missing from [`Guard::modified`] because it was full.
     pub(crate) fn modified_unlisted(&self) -> u64 {

@@ -9,6 +9,7 @@ use super::state::State;
 use super::talk::Talk;
 use super::{Limits, Prepared, Sandbox, convert};
 use crate::execution::{BoxFuture, Factory, Report, Tool, ToolContext, ToolOutput, ValidInput, wait};
+use crate::tool::text::elided;
 use crate::tool::{Definition, ErrorKind, ExecutionKind, SideEffects, Usage};
 use std::sync::Arc;
 use wasmtime::Store;
@@ -81,7 +82,10 @@ impl WasmTool {
         };
         let result = match ended {
             Ok(returned) => Ok(convert::returned(returned, &self.definition, store.data())),
-            Err(stop) => Err(stop.into_ended(&store)),
+            Err(stop) => {
+                store.data().guard.tidy();
+                Err(stop.into_ended(&store))
+            }
         };
         context.set_report(report(&mut store));
         result
@@ -122,7 +126,7 @@ impl WasmTool {
             field: None,
             source: Some(Arc::new(error)),
         })?;
-        Ok(Guard::new(Some((&*mount, access)), Quotas::default()))
+        Ok(Guard::new(Some((&*mount, access, context.workspace().rules())), Quotas::default()))
     }
 }
 
@@ -136,10 +140,6 @@ fn report(store: &mut Store<State>) -> Report {
             tracing::debug!(stream = name, "{}", crate::tool::text::visible(&String::from_utf8_lossy(&bytes)));
         }
     }
-    let unlisted = state.guard.modified_unlisted();
-    if unlisted > 0 {
-        tracing::warn!("{unlisted} changes found no place in the list of modified files");
-    }
     Report {
         usage: Usage {
             peak_memory_bytes: state.limiter.peak(),
@@ -147,7 +147,9 @@ fn report(store: &mut Store<State>) -> Report {
             bytes_written: state.guard.bytes_written(),
             truncated_bytes: state.talk.dropped() + stdout_dropped + stderr_dropped,
         },
-        files_modified: state.guard.modified(),
+        // Names are the guest's: whoever reads the list on a terminal is not deceived.
+        files_modified: state.guard.modified().iter().map(|path| elided(path, usize::MAX)).collect(),
+        files_unlisted: state.guard.modified_unlisted(),
         stopped: None,
     }
 }

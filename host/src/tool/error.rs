@@ -33,6 +33,8 @@ pub enum ErrorKind {
         reason: PermissionReason,
         /// What was refused, and what would be accepted.
         message: String,
+        /// The protected tree that was met, for [`PermissionReason::Protected`].
+        tree: Option<Arc<str>>,
     },
     /// A person said no.
     #[error("the user denied this operation")]
@@ -87,6 +89,12 @@ impl ErrorKind {
     #[must_use]
     pub fn execution(kind: ExecutionKind, message: impl Into<String>) -> Self {
         Self::Execution { kind, message: message.into(), field: None, source: None }
+    }
+
+    /// A refusal in plain words.
+    #[must_use]
+    pub fn denied(reason: PermissionReason, message: impl Into<String>) -> Self {
+        Self::PermissionDenied { reason, message: message.into(), tree: None }
     }
 
     /// The class that the error falls into.
@@ -147,6 +155,9 @@ impl ErrorKind {
     fn detail(&self) -> Map<String, Value> {
         let detail = match self {
             Self::NotFound { nearest, .. } => json!({"nearest": nearest}),
+            Self::PermissionDenied { reason, tree: Some(tree), .. } => {
+                json!({"reason": reason.as_str(), "tree": &**tree})
+            }
             Self::PermissionDenied { reason, .. } => json!({"reason": reason.as_str()}),
             Self::Timeout { limit, .. } => json!({"limit": "timeout", "value_ms": millis(*limit)}),
             Self::Unanswered { limit } => {

@@ -8,6 +8,8 @@ mod tests;
 
 pub use error::FileError;
 
+#[cfg(unix)]
+use super::HardLinks;
 use super::{LastLink, Workspace};
 use crate::tool::text::elided;
 use atomic::replace;
@@ -25,8 +27,8 @@ pub const MAX_ENTRIES: usize = 100_000;
 ///
 /// A path is relative to the workspace, or absolute and inside it. `..` beyond the root, other absolute paths, and links that lead out are refused, at the
 /// moment of use and on the opened directory, so that a link swapped in between leads nowhere. A link that stays inside is followed, except by
-/// [`delete`](Self::delete). Nothing is written in a `.git` directory, at any depth and in any letter case; reading there is allowed. Only regular files are
-/// read and written, and nothing waits for a pipe or a device.
+/// [`delete`](Self::delete). Nothing is changed in a protected tree: `.git` at any depth and in any letter case, directories of plugins, and what is the host's
+/// own; reading there is allowed, but for the last. Only regular files are read and written, and nothing waits for a pipe or a device.
 ///
 /// The calls are synchronous: they hold their thread for as long as the file system takes.
 ///
@@ -70,6 +72,7 @@ impl<'a> WorkspaceFiles<'a> {
         let relative = self.workspace.resolve(path, LastLink::Follow)?;
         let dir = self.workspace.dir();
         let fail = |error| FileError::io("read", path, error);
+        self.check_readable(path, &relative)?;
         // Looked at before it is opened, so that opening wakes no device; and once more afterwards, since it may be another by then.
         regular(path, &dir.metadata(&relative).map_err(fail)?)?;
         let file = dir.open_with(&relative, &unblocked(OpenOptions::new().read(true))).map_err(fail)?;
@@ -114,6 +117,7 @@ impl<'a> WorkspaceFiles<'a> {
         let mut file = place.open(OpenOptions::new().append(true).create(true)).map_err(fail)?;
         let metadata = file.metadata().map_err(fail)?;
         regular(path, &metadata)?;
+        self.check_links(path, &metadata)?;
         fits(path, metadata.len().saturating_add(content.len() as u64))?;
         file.write_all(content.as_bytes()).map_err(fail)
     }
@@ -141,6 +145,7 @@ impl<'a> WorkspaceFiles<'a> {
     pub fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
         let relative = self.workspace.resolve(path, LastLink::Follow)?;
         let fail = |error| FileError::io("list", path, error);
+        self.check_readable(path, &relative)?;
         let dir = self.workspace.dir();
         if !dir.metadata(&relative).map_err(fail)?.is_dir() {
             return Err(FileError::NotADirectory(elided(path, 256)));
@@ -183,7 +188,31 @@ impl<'a> WorkspaceFiles<'a> {
 
     fn place(&self, path: &str, last: LastLink, missing: Missing) -> Result<Place, FileError> {
         let relative = self.workspace.resolve(path, last)?;
-        Place::find(self.workspace.dir(), relative.as_ref(), path, last, missing)
+        let rules = self.workspace.rules();
+        Place::find((self.workspace.dir(), &rules), relative.as_ref(), path, last, missing)
+    }
+
+    /// Refuses what is the host's own. Where there is nothing of it in the workspace, this costs nothing.
+    fn check_readable(&self, path: &str, relative: &str) -> Result<(), FileError> {
+        let rules = self.workspace.rules();
+        if !rules.hide_anything() {
+            return Ok(());
+        }
+        place::check_readable(&rules, self.workspace.dir(), relative).map_err(|why| FileError::forbidden(path, why))
+    }
+
+    #[cfg(unix)]
+    fn check_links(&self, path: &str, metadata: &cap_std::fs::Metadata) -> Result<(), FileError> {
+        use cap_std::fs::MetadataExt as _;
+        if metadata.nlink() > 1 && self.workspace.rules().hard_links() == HardLinks::Refuse {
+            return Err(FileError::HardLinked(elided(path, 256)));
+        }
+        Ok(())
+    }
+
+    #[cfg(not(unix))]
+    fn check_links(&self, _: &str, _: &cap_std::fs::Metadata) -> Result<(), FileError> {
+        Ok(())
     }
 }
 

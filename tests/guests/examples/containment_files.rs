@@ -67,8 +67,27 @@ fn attempt(Args { op, path, to }: &Args) -> Result<String> {
         "unlink" => fs::remove_file(path).map(|()| done)?,
         "rename" => fs::rename(path, to).map(|()| done)?,
         "link" => fs::hard_link(path, to).map(|()| done)?,
+        "scribble" => scribble(path)?,
+        "begin" => begin(path)?,
         other => return Err(Error::invalid_input("op", format!("there is no `{other}`"))),
     })
+}
+
+/// Adds to a file for as long as it is let.
+fn scribble(path: &str) -> Result<String> {
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    loop {
+        file.write_all(b"+")?;
+    }
+}
+
+/// Begins to write a file, and never comes to its end.
+fn begin(path: &str) -> Result<String> {
+    fs::write(path, "half of it")?;
+    let mut turns: u64 = 0;
+    loop {
+        turns = std::hint::black_box(turns.wrapping_add(1));
+    }
 }
 
 fn kind(meta: &fs::Metadata) -> String {

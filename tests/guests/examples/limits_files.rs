@@ -52,6 +52,17 @@ fn make(args: Args) -> Result<String> {
     Ok(format!("{} made", args.amount))
 }
 
+/// Makes so many directories inside each other.
+#[tool(side_effects = "write")]
+fn nest(args: Args) -> Result<String> {
+    let mut path = String::from("d");
+    for _ in 0..args.amount {
+        fs::create_dir(&path)?;
+        path.push_str("/d");
+    }
+    Ok(format!("{} nested", args.amount))
+}
+
 /// Lists the workspace so many times.
 #[tool(side_effects = "read")]
 fn list(args: Args) -> Result<String> {
@@ -65,4 +76,4 @@ fn list(args: Args) -> Result<String> {
     Ok(format!("{seen} listed"))
 }
 
-palisade_guest::export!(read, write, stretch, make, list);
+palisade_guest::export!(read, write, stretch, make, nest, list);

@@ -19,6 +19,13 @@ fn hold(args: Args) -> Result<String> {
     Ok(format!("{} held", held.len()))
 }
 
+/// Begins to list the workspace so many times, and ends none.
+#[tool(side_effects = "read")]
+fn hold_listings(args: Args) -> Result<String> {
+    let held = (0..args.count).map(|_| std::fs::read_dir(".")).collect::<std::io::Result<Vec<_>>>()?;
+    Ok(format!("{} held", held.len()))
+}
+
 /// Opens the same file so many times, and closes it each time.
 #[tool(side_effects = "read")]
 fn reuse(args: Args) -> Result<String> {
@@ -28,4 +35,4 @@ fn reuse(args: Args) -> Result<String> {
     Ok(format!("{} opened", args.count))
 }
 
-palisade_guest::export!(hold, reuse);
+palisade_guest::export!(hold, hold_listings, reuse);

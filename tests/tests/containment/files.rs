@@ -50,9 +50,7 @@ fn fresh() -> palisade_tests::world::Snapshot {
 }
 
 #[test]
-fn renaming_and_linking_inside_works() {
+fn renaming_inside_works() {
     let moved = files("in_write", "rename", "file.txt", "dir/moved.txt");
     moved.left("dir/moved.txt", Some("inside")).left("file.txt", None);
-    let linked = files("in_write", "link", "file.txt", "dir/hard.txt");
-    linked.left("dir/hard.txt", Some("inside")).left("file.txt", Some("inside"));
 }

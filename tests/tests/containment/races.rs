@@ -1,14 +1,18 @@
 //! What changes while a call runs, or between two calls, opens no way out.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::fs::symlink;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use palisade::{Call, Host, ToolResult};
+use palisade::{Call, Host, SideEffects, ToolResult};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::CONTAINMENT_FILES;
 use palisade_tests::world::SECRET;
 use palisade_tests::{Case, World};
+use rustix::fs::{CWD, FileType, Mode, OFlags, RenameFlags, mknodat, open, renameat_with};
 use serde_json::json;
 
 fn host(world: &World) -> Host {
@@ -40,55 +44,233 @@ fn a_workspace_that_is_removed_fails_its_calls_and_nothing_else() {
     assert_eq!(result.error().map(|error| error.class().as_str()), Some("execution_error"), "{result}");
 }
 
-/// Swaps an entry of the workspace to and fro while tools read through it; gives back what they got.
-fn read_while_swapping(world: &World, path: &str, swap: impl Fn(usize) + Sync) -> Vec<ToolResult> {
-    let (host, done) = (host(world), AtomicBool::new(false));
+/// How often things are swapped, and how often the tools try, at least.
+const ROUNDS: usize = 1000;
+/// What no race takes, however slow the machine is.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Swaps something to and fro while something else is tried, until both have been done so often, or `try_it` has seen what it looks for.
+fn race(rounds: usize, swap: impl Fn(usize) + Sync, mut try_it: impl FnMut() -> ControlFlow<()>) {
+    let (swaps, done, start) = (AtomicUsize::new(0), AtomicBool::new(false), Instant::now());
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            for turn in 0.. {
-                if done.load(Ordering::SeqCst) {
-                    break;
-                }
-                swap(turn);
+            while !done.load(Ordering::SeqCst) {
+                swap(swaps.fetch_add(1, Ordering::SeqCst));
             }
         });
-        let results = (0..2000).map(|_| read(&host, path)).collect();
+        let mut tries = 0;
+        while (tries < rounds || swaps.load(Ordering::SeqCst) < rounds) && start.elapsed() < PATIENCE {
+            tries += 1;
+            if try_it().is_break() {
+                break;
+            }
+        }
         done.store(true, Ordering::SeqCst);
-        results
-    })
+        assert!(start.elapsed() < PATIENCE, "{tries} tries and {} swaps only", swaps.load(Ordering::SeqCst));
+    });
+}
+
+/// Puts a link under a name in one step: the name is always there.
+fn relink(root: &Path, name: &str, to: &str) {
+    let _ = fs::remove_file(root.join("next"));
+    let _ = symlink(to, root.join("next"));
+    let _ = fs::rename(root.join("next"), root.join(name));
+}
+
+/// Exchanges two entries in one step.
+fn exchange(root: &Path, one: &str, other: &str) {
+    let _ = renameat_with(CWD, root.join(one), CWD, root.join(other), RenameFlags::EXCHANGE);
+}
+
+/// A link that leads inside and outside in turn, to a file or to a directory above it.
+fn turn(root: &Path, path: &str, turn: usize) {
+    let (name, targets) = match path {
+        "turning" => ("turning", ["inside.txt", "../secret.txt"]),
+        _ => ("turning", ["real", "../outside"]),
+    };
+    relink(root, name, targets[turn % 2]);
+}
+
+fn turning() -> World {
+    let world = World::new();
+    world.file("inside.txt", "inside").file("real/secret.txt", "inside");
+    world
+}
+
+/// What somebody would write who knows of no races: look where the path leads, and open it if that is inside.
+fn naive_open(root: &Path, path: &str) -> Option<PathBuf> {
+    let real = root.join(path).canonicalize().ok()?;
+    a_moment_passes();
+    (real.starts_with(root) && !real.components().any(|part| part.as_os_str() == ".git")).then(|| root.join(path))
+}
+
+/// Between a check before a call and the use inside lies the start of a sandbox. Without a moment the control would say little on a busy machine.
+fn a_moment_passes() {
+    std::thread::yield_now();
+}
+
+fn naive_read(root: &Path, path: &str) -> String {
+    naive_open(root, path).and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default()
 }
 
 #[track_caller]
-fn nothing_got_out(results: &[ToolResult]) {
-    for result in results {
-        assert!(!result.to_json().to_string().contains(SECRET), "{result}");
-    }
-    assert!(results.iter().any(ToolResult::is_success), "at times the path led inside");
+fn is_never_read_outside(path: &str) {
+    let world = turning();
+    let (host, root, mut inside) = (host(&world), world.root(), 0);
+    race(
+        ROUNDS,
+        |turns| turn(&root, path, turns),
+        || {
+            let result = read(&host, path);
+            assert!(!result.to_json().to_string().contains(SECRET), "{result}");
+            inside += usize::from(result.is_success());
+            ControlFlow::Continue(())
+        },
+    );
+    assert!(inside > 0, "at times the path led inside");
+}
+
+#[track_caller]
+fn is_read_outside_without_the_guard(path: &str) {
+    let world = turning();
+    let (root, mut escaped) = (world.root().canonicalize().unwrap(), false);
+    race(
+        usize::MAX,
+        |turns| turn(&root, path, turns),
+        || {
+            escaped = naive_read(&root, path).contains(SECRET);
+            if escaped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        },
+    );
+    assert!(escaped, "the race is too slow to find anything");
 }
 
 #[test]
 fn a_file_that_turns_into_a_link_that_leads_out_and_back_is_never_read_outside() {
-    let world = World::new();
-    world.file("inside.txt", "inside").link("a", "inside.txt").link("b", "../secret.txt");
-    let root = world.root();
-    let results = read_while_swapping(&world, "turning", |turn| {
-        // A rename onto the name is how an attacker would do it: the name is always there.
-        let _ = fs::remove_file(root.join("next"));
-        let _ = symlink(if turn % 2 == 0 { "inside.txt" } else { "../secret.txt" }, root.join("next"));
-        let _ = fs::rename(root.join("next"), root.join("turning"));
-    });
-    nothing_got_out(&results);
+    is_never_read_outside("turning");
+}
+
+#[test]
+fn a_file_that_turns_into_a_link_is_read_outside_where_there_is_no_guard() {
+    is_read_outside_without_the_guard("turning");
 }
 
 #[test]
 fn a_directory_in_the_middle_that_turns_into_a_link_is_never_passed() {
+    is_never_read_outside("turning/secret.txt");
+}
+
+#[test]
+fn a_directory_in_the_middle_that_turns_into_a_link_is_passed_where_there_is_no_guard() {
+    is_read_outside_without_the_guard("turning/secret.txt");
+}
+
+/// A directory and a repository, of which one takes the other's place, by a link or by its name.
+fn repository() -> World {
     let world = World::new();
-    world.file("real/secret.txt", "inside");
-    let root = world.root();
-    let results = read_while_swapping(&world, "turning/secret.txt", |turn| {
-        let _ = fs::remove_file(root.join("next"));
-        let _ = symlink(if turn % 2 == 0 { "real" } else { "../outside" }, root.join("next"));
-        let _ = fs::rename(root.join("next"), root.join("turning"));
-    });
-    nothing_got_out(&results);
+    world.file(".git/config", "[core]").file("draft/config", "draft").link("link", "draft");
+    world
+}
+
+/// The ways to get a repository under another name: a link that is swapped, and the directory itself.
+type Swap = fn(&Path, usize);
+const SWAPS: [(&str, Swap); 2] = [
+    ("link/config", |root, turn| relink(root, "link", if turn % 2 == 0 { "draft" } else { ".git" })),
+    ("draft/config", |root, _| exchange(root, "draft", ".git")),
+];
+
+/// Whether the repository is what it was, wherever it is now.
+fn is_whole(root: &Path) -> bool {
+    ["draft/config", ".git/config"]
+        .iter()
+        .any(|path| fs::read_to_string(root.join(path)).is_ok_and(|text| text == "[core]"))
+}
+
+#[test]
+fn a_repository_that_is_swapped_in_is_never_written() {
+    for (path, swap) in SWAPS {
+        let world = repository();
+        let (root, mut written) = (world.root(), 0);
+        let case = Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write);
+        let host = case.builder(&world).build().unwrap();
+        race(
+            ROUNDS,
+            |turn| swap(&root, turn),
+            || {
+                let call = Call::new("in_write", json!({"op": "write", "path": path}));
+                written += usize::from(block_on(host.dispatch(host.session(), call)).is_success());
+                ControlFlow::Continue(())
+            },
+        );
+        assert!(is_whole(&root), "{path}");
+        assert!(written > 0, "at times {path} led to the draft");
+    }
+}
+
+#[test]
+fn a_repository_that_is_swapped_in_is_written_where_there_is_no_guard() {
+    for (path, swap) in SWAPS {
+        let world = repository();
+        let (root, mut lost) = (world.root().canonicalize().unwrap(), false);
+        race(
+            usize::MAX,
+            |turn| swap(&root, turn),
+            || {
+                let _ = naive_open(&root, path).map(|path| fs::write(path, "changed"));
+                lost = (0..20).all(|_| !is_whole(&root));
+                if lost { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            },
+        );
+        assert!(!is_whole(&root), "the race is too slow to find anything");
+    }
+}
+
+/// A file and a pipe that exchange their names.
+fn with_pipe() -> World {
+    let world = World::new();
+    world.file("turning", "inside");
+    mknodat(CWD, world.root().join("pipe"), FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
+    world
+}
+
+#[test]
+fn a_pipe_that_is_swapped_in_for_a_file_holds_no_thread() {
+    let world = with_pipe();
+    let case = Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write);
+    let (host, root, mut done) = (case.builder(&world).build().unwrap(), world.root(), 0);
+    race(
+        ROUNDS,
+        |_| exchange(&root, "turning", "pipe"),
+        || {
+            for op in ["read", "append"] {
+                let call = Call::new("in_write", json!({"op": op, "path": "turning"}));
+                // An open that waited would hold this very thread, and nothing would ever end it.
+                done += usize::from(block_on(host.dispatch(host.session(), call)).is_success());
+            }
+            ControlFlow::Continue(())
+        },
+    );
+    assert!(done > 0, "at times it was the file");
+}
+
+#[test]
+fn a_pipe_that_is_swapped_in_for_a_file_is_opened_where_there_is_no_guard() {
+    let world = with_pipe();
+    let (root, mut opened) = (world.root(), false);
+    race(
+        usize::MAX,
+        |_| exchange(&root, "turning", "pipe"),
+        || {
+            let path = root.join("turning");
+            if path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+                a_moment_passes();
+                // Without `NONBLOCK` the test would end here.
+                let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+                let file = open(&path, flags, Mode::empty()).map(fs::File::from);
+                opened = file.is_ok_and(|file| !file.metadata().is_ok_and(|meta| meta.is_file()));
+            }
+            if opened { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        },
+    );
+    assert!(opened, "the race is too slow to find anything");
 }

@@ -109,12 +109,11 @@ fn legitimate_changes_are_made() {
             json!({"op": "create", "path": "new.txt"}),
             json!({"op": "mutate", "path": "dir"}),
             json!({"op": "rename", "path": "new.txt", "to": "dir/made/moved.txt"}),
-            json!({"op": "link", "path": "file.txt", "to": "dir/hard.txt"}),
             json!({"op": "unlink", "path": "dir/inner.txt"}),
             json!({"op": "rmdir", "path": "empty"}),
             json!({"op": "set-times-at", "path": "file.txt"}),
         ],
     );
-    assert_eq!(answers, ["created", "done", "done", "done", "done", "done", "done"]);
-    seen.left("dir/made/moved.txt", Some("")).left("dir/hard.txt", Some("inside")).left("dir/inner.txt", None);
+    assert_eq!(answers, ["created", "done", "done", "done", "done", "done"]);
+    seen.left("dir/made/moved.txt", Some("")).left("dir/inner.txt", None);
 }

@@ -88,3 +88,73 @@ fn listing_violated() {
     let seen = call("list", 101, thousand_entries);
     assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("listed_entries", &json!(100_000)));
 }
+
+#[test]
+fn a_hole_of_four_exbibytes_is_no_way_around() {
+    let seen = call("stretch", 1 << 42, nothing);
+    assert_eq!(seen.limit(), "bytes_written");
+    for world in seen.worlds() {
+        assert_eq!(world.root().join("stretched").metadata().unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn depth_obeyed() {
+    assert_eq!(call("nest", 128, nothing).output(), "128 nested");
+}
+
+#[test]
+fn depth_violated() {
+    let seen = call("nest", 129, nothing);
+    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("depth", &json!(128)));
+    assert_eq!(seen.result["files_modified"].as_array().unwrap().len(), 128);
+}
+
+#[test]
+fn every_bound_says_what_to_do_for_more() {
+    for (tool, amount) in [("write", 70), ("nest", 129)] {
+        let seen = call(tool, amount, nothing);
+        let advice = seen.error("resource_exhausted")["detail"]["advice"].as_str().unwrap();
+        assert!(
+            seen.message("resource_exhausted").contains(advice) && advice.contains("this bound is fixed"),
+            "{advice}"
+        );
+    }
+}
+
+#[test]
+fn changes_without_a_place_in_the_list_are_counted() {
+    let seen = call("make", 10_000, nothing);
+    let listed = seen.result["files_modified"].as_array().unwrap().len();
+    assert_eq!((listed, &seen.result["metadata"]["files_modified_unlisted"]), (4096, &json!(10_000 - 4096)));
+}
+
+/// One call of the program with a small file system over the workspace, which nobody else sees; none where nothing can be mounted.
+fn on_a_small_disk(tool: &str, amount: u64) -> Option<serde_json::Value> {
+    let case = Case::new(LIMITS_FILES, tool).input(json!({"amount": amount})).allow(SideEffects::Write);
+    let world = case.world();
+    let mount = format!("mount -t tmpfs -o size=1m,nr_inodes=8 none '{}' && exec \"$@\"", world.root().display());
+    let program = ["--mount", "--map-root-user", "sh", "-c", &mount, "sh"];
+    let can = std::process::Command::new("unshare").args(program).arg("true").output();
+    if !can.is_ok_and(|ran| ran.status.success()) {
+        palisade_tests::skip("file systems cannot be mounted here");
+        return None;
+    }
+    let result = case.program(&world).through("unshare", program).run().left_with(5).json();
+    assert!(world.inside().is_empty(), "the file system was the program's own");
+    Some(result)
+}
+
+#[test]
+fn a_full_disk_is_told_as_such() {
+    let Some(result) = on_a_small_disk("make", 100) else { return };
+    assert!(result["error"]["message"].as_str().unwrap().contains("No space left"), "{result:#}");
+    assert!(!result["files_modified"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_disk_that_fills_up_ends_a_write_and_what_was_written_is_listed() {
+    // The standard library of the guest makes an I/O error of whatever stops a stream.
+    let Some(result) = on_a_small_disk("write", 2) else { return };
+    assert_eq!((&result["files_modified"], &result["usage"]["bytes_written"]), (&json!(["written"]), &json!(1 << 20)));
+}

@@ -24,6 +24,17 @@ fn handles_violated() {
 }
 
 #[test]
+fn open_listings_obeyed() {
+    assert_eq!(call("hold_listings", 100).output(), "100 held");
+}
+
+#[test]
+fn open_listings_violated() {
+    let seen = call("hold_listings", 257);
+    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("handles", &json!(256)));
+}
+
+#[test]
 fn a_handle_that_is_given_back_counts_no_more() {
     assert_eq!(call("reuse", 5000).output(), "5000 opened");
 }

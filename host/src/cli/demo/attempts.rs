@@ -71,6 +71,7 @@ pub(super) static ATTEMPTS: &[Attempt] = &[
     ),
     attempt("hard_link", "give an outside file a name inside", Wall::Refused("no hard link through a link")),
     attempt("write_outside", "write outside of the workspace", Wall::Refused("no path leads above the workspace")),
+    attempt("hook", "plant a git hook", Wall::Refused("`.git` is protected, in any spelling")),
     attempt("write_anyway", "write with a tool that may only read", Wall::Refused("mounted read-only")).reading(),
     attempt("pipe", "wait at a pipe that nobody feeds", Wall::Refused("regular files and directories only")),
     attempt("environment", "read your environment variables", Wall::Refused("the sandbox has none")),

@@ -88,7 +88,7 @@ fn judge(abi: u32) -> Result<Confined, ErrorKind> {
         "`shell` is not run: {lacks}, and nothing else would hold a command in the workspace; \
          use Linux 6.2 or later with Landlock, or set `shell.unconfined = true` in your own palisade.toml to run commands with all of your rights"
     );
-    Err(ErrorKind::PermissionDenied { reason: PermissionReason::Policy, message })
+    Err(ErrorKind::denied(PermissionReason::Policy, message))
 }
 
 #[cfg(test)]

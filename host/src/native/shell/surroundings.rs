@@ -86,7 +86,7 @@ fn closer(highest: u32, confinement: Confinement) -> Result<&'static str, ErrorK
             "`shell` is not run: whoever started this program left its descriptor {highest} open, a command would inherit it, and \
              only bash could close it, which this system does not have; start the program without it (`{highest}>&-`)"
         );
-        return Err(ErrorKind::PermissionDenied { reason: PermissionReason::Sandbox, message });
+        return Err(ErrorKind::denied(PermissionReason::Sandbox, message));
     }
     Ok("/bin/sh")
 }

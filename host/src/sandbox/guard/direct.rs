@@ -11,6 +11,7 @@ mod open;
 mod sync;
 mod walk;
 
+pub(super) use entries::unlink;
 pub(crate) use mount::Mount;
 #[cfg(test)]
 pub(super) use mount::Resolver;

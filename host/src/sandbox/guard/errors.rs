@@ -1,6 +1,7 @@
 //! What can go wrong in a file operation, and how a guest sees it.
 
 use std::io;
+use std::sync::Arc;
 
 #[cfg(unix)]
 use rustix::io::Errno;
@@ -9,9 +10,10 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsError, FsResult, StreamError};
 
 use super::ledger::{Exhausted, Ledger};
+use crate::workspace::Forbidden;
 
 /// Why this layer refused an operation. The guest sees not-permitted for each of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     /// The path is absolute, or climbs or leads out of the directory it started from.
     #[error("the path leads out of the workspace; only paths inside it are accepted")]
@@ -25,6 +27,34 @@ pub(crate) enum Refusal {
     /// The guest wanted to create a symbolic link, which programs outside the sandbox would follow.
     #[error("symbolic links cannot be created from the sandbox; a copy of the file is accepted")]
     Symlink,
+    /// It lies in a tree where nothing is changed.
+    #[error("`{0}` is protected, and nothing is changed there; leave that to the program that it belongs to")]
+    Protected(Arc<str>),
+    /// It lies in a tree of the host, which is not even read.
+    #[error("`{0}` is the host's own and not for tools; leave it alone")]
+    Hidden(Arc<str>),
+    /// The file has several names, and the others may lie outside.
+    #[error(
+        "the file has more than one name (hard links), so that a change would show elsewhere; put a new file in its place, or set `workspace.hard_links` \
+         to \"allow\" in your own palisade.toml"
+    )]
+    HardLinked,
+    /// The guest wanted to give a file a second name.
+    #[error("hard links cannot be created from the sandbox; a copy of the file is accepted")]
+    HardLink,
+    /// The open file is found under another name than the one that was judged, and not at all under that.
+    #[error("the open file was moved while it was looked at; open it again by its name")]
+    Moved,
+}
+
+impl Refusal {
+    /// The protected tree that was met, if that is why.
+    pub(crate) fn tree(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Protected(tree) | Self::Hidden(tree) => Some(tree),
+            _ => None,
+        }
+    }
 }
 
 /// Why a file operation failed.
@@ -45,6 +75,17 @@ pub(super) enum Fault {
     /// The guest used a handle that it does not hold, or holds too many. This ends the call.
     #[error("{0}")]
     Trap(wasmtime::Error),
+}
+
+impl From<Forbidden> for Fault {
+    fn from(forbidden: Forbidden) -> Self {
+        match forbidden {
+            Forbidden::Protected(tree) => Refusal::Protected(tree).into(),
+            Forbidden::Hidden(tree) => Refusal::Hidden(tree).into(),
+            Forbidden::Outside => Refusal::Escape.into(),
+            Forbidden::Unknown(error) => error.into(),
+        }
+    }
 }
 
 impl From<ResourceTableError> for Fault {
@@ -103,7 +144,7 @@ impl Ledger {
 
     fn remember(&self, fault: &Fault) {
         match fault {
-            Fault::Refused(refusal) => self.note_refusal(*refusal),
+            Fault::Refused(refusal) => self.note_refusal(refusal.clone()),
             Fault::Exhausted(which) => self.note_exhausted(*which),
             Fault::Code(_) | Fault::Os(_) | Fault::Trap(_) => {}
         }

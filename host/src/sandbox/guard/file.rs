@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::errors::Fault;
+use super::keeper::Keeper;
 use super::ledger::Ledger;
 use super::positioned;
 
@@ -44,11 +45,14 @@ pub(super) struct OpenFile {
     /// The real name, kept where something about the file can be changed through this handle: its times, even if it was opened for reading only.
     name: Option<String>,
     changed: AtomicBool,
+    keeper: Keeper,
 }
 
 impl OpenFile {
     pub(super) fn new(file: File, mode: Mode, size: u64, name: Option<String>) -> Self {
-        Self { file, mode, size: AtomicU64::new(size), name, changed: AtomicBool::new(false) }
+        // What is opened to be changed has been judged; the rest is judged where it is changed nevertheless.
+        let keeper = if mode.writes() { Keeper::judged(&file) } else { Keeper::default() };
+        Self { file, mode, size: AtomicU64::new(size), name, changed: AtomicBool::new(false), keeper }
     }
 
     /// A file that the guest has just made.
@@ -108,6 +112,7 @@ impl OpenFile {
         if bytes.is_empty() {
             return Ok(0);
         }
+        self.check_place(ledger)?;
         ledger.charge_write(wide(bytes.len()), hole)?;
         let at = |done| offset.saturating_add(wide(done));
         let progress = write_all(bytes, |rest, done| positioned::write(&self.file, rest, at(done)));
@@ -122,6 +127,7 @@ impl OpenFile {
         if bytes.is_empty() {
             return Ok(0);
         }
+        self.check_place(ledger)?;
         ledger.charge_write(wide(bytes.len()), 0)?;
         let progress = write_all(bytes, |rest, _| positioned::append(&self.file, rest));
         let end = self.size.load(Ordering::Relaxed).saturating_add(wide(progress.written));
@@ -134,12 +140,18 @@ impl OpenFile {
         if !self.mode.writes() {
             return Err(ErrorCode::BadDescriptor.into());
         }
+        self.check_place(ledger)?;
         let growth = size.saturating_sub(self.refresh_size()?);
         ledger.charge_write(0, growth)?;
         self.file.set_len(size).inspect_err(|_| ledger.refund_write(0, growth))?;
         self.size.store(size, Ordering::Relaxed);
         self.note_change(ledger);
         Ok(())
+    }
+
+    /// Refuses to change the file where it stands by now.
+    pub(super) fn check_place(&self, ledger: &Ledger) -> Result<(), Fault> {
+        self.keeper.check(&self.file, ledger)
     }
 
     /// Notes, the first time, that the file has been changed.

@@ -81,6 +81,12 @@ impl Journal {
         paths.into_iter().map(|(path, _)| if path.is_empty() { ".".to_owned() } else { path.clone() }).collect()
     }
 
+    /// The temporary files that the call has made and that are there still.
+    pub(super) fn temporaries(&self) -> Vec<String> {
+        let made = self.changes.iter().filter(|(_, change)| change.origin == Origin::Call);
+        made.filter(|(path, _)| is_temporary(path)).map(|(path, _)| path.clone()).collect()
+    }
+
     /// How many changes found no place in the list. A path that is changed twice counts twice here, since it is not remembered.
     pub(super) fn unlisted(&self) -> u64 {
         self.unlisted
@@ -91,4 +97,12 @@ impl Journal {
             self.bytes = self.bytes.saturating_sub(path.len());
         }
     }
+}
+
+/// Whether a file is one of those that the shipped tools, and others that replace files in one step, write before they rename it: `.palisade-`, sixteen
+/// hexadecimal digits, `.tmp`.
+fn is_temporary(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let digits = name.strip_prefix(".palisade-").and_then(|name| name.strip_suffix(".tmp"));
+    digits.is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::errors::Refusal;
 use super::journal::{Journal, Origin};
+use crate::workspace::{HardLinks, Rules};
 
 /// How much one call may do to and with the file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub(crate) struct Quotas {
     pub(crate) new_entries: u64,
     /// Directory entries listed, in sum.
     pub(crate) listed_entries: u64,
+    /// How many names the path of something new has at most, from the mount.
+    pub(crate) depth: u64,
 }
 
 impl Quotas {
@@ -29,6 +32,8 @@ impl Quotas {
     pub(crate) const NEW_ENTRIES: u64 = 10_000;
     /// 100,000: the Linux kernel's tree has about 90,000 files; listing this many takes about a quarter of a second.
     pub(crate) const LISTED_ENTRIES: u64 = 100_000;
+    /// 128: packages within packages reach some 50, and programs that walk a tree without a bound of their own survive this.
+    pub(crate) const DEPTH: u64 = 128;
 }
 
 impl Default for Quotas {
@@ -38,6 +43,7 @@ impl Default for Quotas {
             write_bytes: Self::WRITE_BYTES,
             new_entries: Self::NEW_ENTRIES,
             listed_entries: Self::LISTED_ENTRIES,
+            depth: Self::DEPTH,
         }
     }
 }
@@ -53,6 +59,8 @@ pub(crate) enum Exhausted {
     NewEntries(u64),
     /// [`Quotas::listed_entries`]
     ListedEntries(u64),
+    /// [`Quotas::depth`]
+    Depth(u64),
 }
 
 impl fmt::Display for Exhausted {
@@ -62,6 +70,7 @@ impl fmt::Display for Exhausted {
             Self::WriteBytes(limit) => write!(f, "{limit} bytes written to files"),
             Self::NewEntries(limit) => write!(f, "{limit} files and directories created"),
             Self::ListedEntries(limit) => write!(f, "{limit} directory entries listed"),
+            Self::Depth(limit) => write!(f, "{limit} directories inside each other"),
         }
     }
 }
@@ -76,10 +85,12 @@ pub(super) struct Ledger {
     refusal: OnceLock<Refusal>,
     exhausted: OnceLock<Exhausted>,
     journal: Mutex<Journal>,
+    depth: u64,
+    rules: Option<Arc<Rules>>,
 }
 
 impl Ledger {
-    pub(super) fn new(quotas: Quotas) -> Self {
+    pub(super) fn new(quotas: Quotas, rules: Option<Arc<Rules>>) -> Self {
         Self {
             read: Meter::new(quotas.read_bytes),
             write: Meter::new(quotas.write_bytes),
@@ -89,6 +100,8 @@ impl Ledger {
             refusal: OnceLock::new(),
             exhausted: OnceLock::new(),
             journal: Mutex::new(Journal::default()),
+            depth: quotas.depth,
+            rules,
         }
     }
 
@@ -156,6 +169,11 @@ impl Ledger {
         self.journal().paths()
     }
 
+    /// The temporary files that the call has made and that are there still.
+    pub(super) fn temporaries(&self) -> Vec<String> {
+        self.journal().temporaries()
+    }
+
     pub(super) fn modified_unlisted(&self) -> u64 {
         self.journal().unlisted()
     }
@@ -168,8 +186,38 @@ impl Ledger {
         self.write.used().saturating_sub(self.holes.load(Ordering::Relaxed))
     }
 
-    pub(super) fn refusal(&self) -> Option<Refusal> {
-        self.refusal.get().copied()
+    pub(super) fn refusal(&self) -> Option<&Refusal> {
+        self.refusal.get()
+    }
+
+    /// What holds in the workspace besides its border. Without a workspace nothing may be changed.
+    pub(super) fn rules(&self) -> Result<&Rules, Refusal> {
+        self.rules.as_deref().ok_or(Refusal::ReadOnly)
+    }
+
+    /// Whether something in the workspace must not even be read.
+    pub(super) fn hides(&self) -> bool {
+        self.rules.as_ref().is_some_and(|rules| rules.hide_anything())
+    }
+
+    /// Refuses to change a file in place that has so many names.
+    pub(super) fn check_links(&self, names: u64) -> Result<(), Refusal> {
+        if names > 1 && self.rules()?.hard_links() == HardLinks::Refuse { Err(Refusal::HardLinked) } else { Ok(()) }
+    }
+
+    /// Refuses to make second names.
+    pub(super) fn check_linking(&self) -> Result<(), Refusal> {
+        if self.rules()?.hard_links() == HardLinks::Refuse { Err(Refusal::HardLink) } else { Ok(()) }
+    }
+
+    /// Refuses a place that lies deeper than directories may be made.
+    pub(super) fn check_depth(&self, name: &str) -> Result<(), Exhausted> {
+        let depth = name.split('/').filter(|part| !part.is_empty()).count();
+        if u64::try_from(depth).is_ok_and(|depth| depth <= self.depth) {
+            Ok(())
+        } else {
+            Err(Exhausted::Depth(self.depth))
+        }
     }
 
     pub(super) fn exhausted(&self) -> Option<Exhausted> {

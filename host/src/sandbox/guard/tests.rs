@@ -6,6 +6,7 @@ mod changes;
 mod links;
 mod listing;
 mod paths;
+mod protected;
 mod quotas;
 mod read_only;
 #[cfg(target_os = "linux")]
@@ -17,6 +18,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use tempfile::TempDir;
@@ -28,7 +30,9 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, StreamError};
 
 use super::direct::Resolver;
+use super::ledger::Ledger;
 use super::{Access, Guard, GuardView, Mount, Quotas};
+use crate::workspace::{HardLinks, HostRules, Workspace};
 
 const FOLLOW: PathFlags = PathFlags::SYMLINK_FOLLOW;
 const READ: DescriptorFlags = DescriptorFlags::READ;
@@ -54,10 +58,20 @@ struct Call {
     outer: TempDir,
     table: ResourceTable,
     guard: Guard,
+    workspace: Workspace,
+    quotas: Quotas,
 }
 
 impl Call {
+    /// With files of several names allowed, which are a matter of their own.
     fn new(resolver: Resolver, access: Access, quotas: Quotas) -> Self {
+        let mut call = Self::strict(resolver, access, quotas);
+        call.keep(HostRules { hard_links: HardLinks::Allow, ..HostRules::default() });
+        call
+    }
+
+    /// Under the rules that hold where nobody has said anything.
+    fn strict(resolver: Resolver, access: Access, quotas: Quotas) -> Self {
         let outer = TempDir::new().unwrap();
         let workspace = outer.path().join("workspace");
         fs::create_dir_all(workspace.join("dir/sub")).unwrap();
@@ -67,7 +81,25 @@ impl Call {
         fs::write(outer.path().join("outside/secret.txt"), "secret").unwrap();
         let handle = fs::File::open(&workspace).unwrap();
         let mount = Mount::with_resolver(handle.into(), resolver);
-        Self { outer, table: ResourceTable::new(), guard: Guard::new(Some((&mount, access)), quotas) }
+        let workspace = Workspace::open(&workspace).unwrap();
+        let guard = Guard::new(Some((&mount, access, workspace.rules())), quotas);
+        Self { outer, table: ResourceTable::new(), guard, workspace, quotas }
+    }
+
+    /// The same workspace in another call, under the rules of this host as well, and with the repository that it has by now.
+    fn keep(&mut self, rules: HostRules) {
+        self.workspace = Workspace::open(&self.host("")).unwrap();
+        self.workspace.keep_rules_of(&Arc::new(rules));
+        self.again();
+    }
+
+    /// Another call in the same workspace.
+    fn again(&mut self) {
+        let root = self.guard.root.clone().unwrap();
+        let access = self.guard.access;
+        let ledger = Arc::new(Ledger::new(self.quotas, Some(self.workspace.rules())));
+        self.guard = Guard { root: Some(root), access, ledger };
+        self.table = ResourceTable::new();
     }
 
     fn view(&mut self) -> GuardView<'_> {

@@ -73,6 +73,8 @@ pub enum Limit {
     NewEntries,
     /// Directory entries listed.
     ListedEntries,
+    /// Directories inside each other.
+    Depth,
     /// Time in the queue, in milliseconds.
     Queue,
     /// Calls that wait in the queue, in all or of one plugin.
@@ -100,6 +102,7 @@ impl Limit {
             Self::ListedEntries => "listed_entries",
             Self::Queue | Self::Waiting => "queue",
             Self::LostThreads => "lost_threads",
+            Self::Depth => "depth",
             Self::Sandboxes => "sandboxes",
         }
     }
@@ -115,8 +118,9 @@ impl Limit {
             }
             Self::Queue | Self::Waiting | Self::Sandboxes => "try again when other calls have ended",
             Self::Tables | Self::Instances | Self::Handles => "this bound is fixed; the plugin has to use less",
+            Self::Depth => "this bound is fixed; keep files in fewer directories inside each other",
             Self::BytesRead | Self::BytesWritten | Self::NewEntries | Self::ListedEntries => {
-                "split the work over several calls"
+                "this bound is fixed for one call; split the work over several"
             }
         }
     }
@@ -178,6 +182,8 @@ pub enum PermissionReason {
     Workspace,
     /// The sandbox refused the guest something, and the guest gave up on it.
     Sandbox,
+    /// Something lies in a tree where nothing is changed, or that is the host's own.
+    Protected,
     /// The policy says deny.
     Policy,
     /// A person would have to be asked, and nobody can be.
@@ -191,6 +197,7 @@ impl PermissionReason {
         match self {
             Self::Workspace => "workspace",
             Self::Sandbox => "sandbox",
+            Self::Protected => "protected",
             Self::Policy => "policy",
             Self::NoConfirmer => "no_confirmer",
         }

@@ -1,6 +1,6 @@
 //! Why something could not be done to a file.
 
-use super::super::{PathRefused, resolve};
+use super::super::{Forbidden, PathRefused, resolve};
 use crate::tool::text::elided;
 use crate::tool::{ErrorKind, ExecutionKind, PermissionReason};
 use std::io;
@@ -23,11 +23,29 @@ pub enum FileError {
         /// Why.
         reason: &'static str,
     },
-    /// It lies in a tree where nothing is written.
+    /// It lies in a tree where nothing is changed: a repository, a directory of plugins, or what is the host's own.
     #[error(
-        "the path `{0}` lies in a `.git` directory, where files may be read but nothing is written; leave that to git itself"
+        "the path `{path}` lies in `{tree}`, which is protected: nothing is changed there; leave that to the program that it belongs to"
     )]
-    Protected(String),
+    Protected {
+        /// The path.
+        path: String,
+        /// The tree.
+        tree: Arc<str>,
+    },
+    /// It lies in a tree of the host, which is not even read.
+    #[error("the path `{path}` lies in `{tree}`, which is the host's own and not for tools; leave it alone")]
+    Hidden {
+        /// The path.
+        path: String,
+        /// The tree.
+        tree: Arc<str>,
+    },
+    /// The file has several names, and the others may lie outside of the workspace.
+    #[error(
+        "`{0}` has more than one name (hard links), so that a change would show elsewhere; replace the file as a whole, or set `workspace.hard_links` to \"allow\" in your own palisade.toml"
+    )]
+    HardLinked(String),
     /// Nothing is there.
     #[error("`{0}` does not exist; list a directory to see what does")]
     NotFound(String),
@@ -101,6 +119,16 @@ impl FileError {
         Self::Io { verb, path, source }
     }
 
+    pub(super) fn forbidden(path: &str, why: Forbidden) -> Self {
+        let path = elided(path, 256);
+        match why {
+            Forbidden::Protected(tree) => Self::Protected { path, tree },
+            Forbidden::Hidden(tree) => Self::Hidden { path, tree },
+            Forbidden::Outside => Self::Escapes(path),
+            Forbidden::Unknown(source) => Self::Io { verb: "reach", path, source },
+        }
+    }
+
     pub(super) fn not_regular(path: &str, what: &'static str) -> Self {
         Self::NotRegular { path: elided(path, 256), what }
     }
@@ -119,8 +147,12 @@ impl From<FileError> for ErrorKind {
     fn from(error: FileError) -> Self {
         let message = error.to_string();
         let kind = match error {
-            FileError::Escapes(_) | FileError::Protected(_) => {
-                return Self::PermissionDenied { reason: PermissionReason::Workspace, message };
+            FileError::Escapes(_) | FileError::HardLinked(_) => {
+                return Self::denied(PermissionReason::Workspace, message);
+            }
+            FileError::Protected { ref tree, .. } | FileError::Hidden { ref tree, .. } => {
+                let tree = Some(tree.clone());
+                return Self::PermissionDenied { reason: PermissionReason::Protected, message, tree };
             }
             FileError::Unusable { .. } | FileError::NotUnique { .. } => ExecutionKind::InvalidInput,
             FileError::NotFound(_) => ExecutionKind::NotFound,

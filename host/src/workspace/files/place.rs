@@ -1,8 +1,7 @@
 //! Where a file that is changed stands: a directory held open, and a bare name in it, which nobody can lead elsewhere any more.
 
-use super::super::LastLink;
+use super::super::{Forbidden, LastLink, Rules};
 use super::{FileError, regular, unblocked};
-use crate::tool::text::elided;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -27,13 +26,14 @@ impl Place {
     /// Follows the links of `relative` beneath the root, refuses protected trees on the path without links, and only then walks that path, following none:
     /// a link swapped in after the check is met as a link, and refused.
     pub(super) fn find(
-        root: &Dir,
+        (root, rules): (&Dir, &Rules),
         relative: &Path,
         path: &str,
         last: LastLink,
         missing: Missing,
     ) -> Result<Self, FileError> {
         let fail = |error| FileError::io("reach", path, error);
+        let forbidden = |why| FileError::forbidden(path, why);
         let real = match real(root, relative, last) {
             Err(Unreal::Dangling) => {
                 return Err(FileError::not_regular(path, "a symbolic link that leads nowhere, or lies behind one"));
@@ -41,11 +41,22 @@ impl Place {
             Err(Unreal::Io(error)) => return Err(fail(error)),
             Ok(real) => real,
         };
-        if is_protected(&real) || is_protected(relative) {
-            return Err(FileError::Protected(elided(path, 256)));
+        for name in [&real, relative] {
+            rules.check_names(&name.to_string_lossy()).map_err(forbidden)?;
         }
         let Some(name) = real.file_name() else { return Err(FileError::not_regular(path, "a directory")) };
-        let dir = walk(root, real.parent().unwrap_or(Path::new("")), missing).map_err(fail)?;
+        let allowed = |dir: &Dir, name: &OsStr| check_entry(rules, dir, name).map_err(forbidden);
+        let mut dir = root.try_clone().map_err(fail)?;
+        for part in real.parent().unwrap_or(Path::new("")).components() {
+            dir = match step(&dir, part) {
+                Err(error) if error.kind() == ErrorKind::NotFound && missing == Missing::Created => {
+                    allowed(&dir, part.as_os_str())?;
+                    create(&dir, part).map_err(fail)?
+                }
+                entered => entered.map_err(fail)?,
+            };
+        }
+        allowed(&dir, name)?;
         Ok(Self { dir, name: name.to_owned() })
     }
 
@@ -78,10 +89,32 @@ impl Place {
     }
 }
 
-/// Whether a part of the path is called `.git`, in any letter case: on file systems that fold case they are all the same directory. A file of that name counts
-/// as well, since it says where the directory is.
-fn is_protected(path: &Path) -> bool {
-    path.components().any(|part| part.as_os_str().as_encoded_bytes().eq_ignore_ascii_case(b".git"))
+#[cfg(unix)]
+pub(super) fn check_entry(rules: &Rules, dir: &Dir, name: &OsStr) -> Result<(), Forbidden> {
+    use std::os::fd::AsFd as _;
+    rules.check_entry(dir.as_fd(), name)
+}
+
+#[cfg(not(unix))]
+pub(super) fn check_entry(_: &Rules, _: &Dir, _: &OsStr) -> Result<(), Forbidden> {
+    Ok(())
+}
+
+/// Whether what a path leads to may be read: the directory that it stands in is looked at, or the one that it is.
+#[cfg(unix)]
+pub(super) fn check_readable(rules: &Rules, root: &Dir, relative: &str) -> Result<(), Forbidden> {
+    use std::os::fd::AsFd as _;
+    let Ok(real) = root.canonicalize(relative) else { return Ok(()) };
+    let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
+        return rules.check_readable(root.as_fd(), OsStr::new("."));
+    };
+    let dir = if parent.as_os_str().is_empty() { root.try_clone()? } else { root.open_dir(parent)? };
+    rules.check_readable(dir.as_fd(), name)
+}
+
+#[cfg(not(unix))]
+pub(super) fn check_readable(_: &Rules, _: &Dir, _: &str) -> Result<(), Forbidden> {
+    Ok(())
 }
 
 /// Why a path has no form without links.
@@ -104,27 +137,18 @@ fn real(root: &Dir, path: &Path, last: LastLink) -> Result<PathBuf, Unreal> {
     Ok(real(root, parent, LastLink::Follow)?.join(name))
 }
 
-fn walk(root: &Dir, path: &Path, missing: Missing) -> io::Result<Dir> {
-    let mut dir = root.try_clone()?;
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => dir = step(&dir, name, missing)?,
-            Component::CurDir => {}
-            _ => return Err(io::Error::other("the path changed while it was followed")),
-        }
+fn step(dir: &Dir, part: Component<'_>) -> io::Result<Dir> {
+    match part {
+        Component::Normal(name) => enter(dir, name),
+        Component::CurDir => dir.try_clone(),
+        _ => Err(io::Error::other("the path changed while it was followed")),
     }
-    Ok(dir)
 }
 
-fn step(dir: &Dir, name: &OsStr, missing: Missing) -> io::Result<Dir> {
-    match enter(dir, name) {
-        Err(error) if error.kind() == ErrorKind::NotFound && missing == Missing::Created => {
-            match dir.create_dir(name) {
-                Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
-                _ => enter(dir, name),
-            }
-        }
-        entered => entered,
+fn create(dir: &Dir, part: Component<'_>) -> io::Result<Dir> {
+    match dir.create_dir(part) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => step(dir, part),
     }
 }
 

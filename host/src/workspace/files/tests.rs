@@ -249,7 +249,7 @@ fn what_goes_wrong_reaches_the_caller_under_the_right_class() {
     let denied = ErrorKind::from(files.read("../outside/secret").unwrap_err());
     assert_eq!(denied.class(), ErrorClass::PermissionDenied);
     assert_eq!(class(files.read("../x").unwrap_err()).0, "workspace");
-    assert_eq!(class(files.write(".git/x", "").unwrap_err()).0, "workspace");
+    assert_eq!(class(files.write(".git/x", "").unwrap_err()).0, "protected");
     assert_eq!(class(files.read("none").unwrap_err()).0, "not-found");
     assert_eq!(class(files.read("").unwrap_err()).0, "invalid-input");
     assert_eq!(class(files.patch("file", "x", "y").unwrap_err()).0, "invalid-input");

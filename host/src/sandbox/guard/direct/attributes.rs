@@ -8,8 +8,9 @@ use rustix::fs::{
 use wasmtime_wasi::p2::bindings::clocks::wall_clock::Datetime;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorStat, ErrorCode, MetadataHashValue, NewTimestamp};
 
+use super::entries::to_change;
 use super::listing::descriptor_type;
-use super::locate::{Follow, look};
+use super::locate::{Follow, is_directory, look};
 use super::mount::OpenDir;
 use super::node::Node;
 use crate::sandbox::guard::errors::Fault;
@@ -52,11 +53,15 @@ pub(super) fn set_times(
     let times = timestamps(access, modification)?;
     match node {
         Node::File(file) => {
+            file.check_place(ledger)?;
+            check_links(&fstat(file.as_file())?, ledger)?;
             futimens(file.as_file(), &times)?;
             file.note_change(ledger);
         }
         // By name, since the mount's own handle may be good for resolving names only.
         Node::Dir(dir) => {
+            ledger.rules()?.check_names(dir.name())?;
+            ledger.rules()?.check_dir(dir.handle())?;
             utimensat(dir.handle(), HERE, &times, AtFlags::SYMLINK_NOFOLLOW)?;
             ledger.note_changed(dir.name().to_owned());
         }
@@ -73,11 +78,19 @@ pub(super) fn set_times_at(
     ledger: &Ledger,
 ) -> Result<(), Fault> {
     let times = timestamps(access, modification)?;
-    let (place, found) = look(dir, &GuestPath::parse(path)?, follow)?;
-    found.ok_or(ErrorCode::NoEntry)?;
+    let (place, found) = look(dir, &to_change(path, ledger)?, follow)?;
+    place.check_change(ledger)?;
+    let found = found.ok_or(ErrorCode::NoEntry)?;
+    check_links(&found, ledger)?;
     utimensat(place.handle(), &*place.name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
     ledger.note_changed(place.real_name());
     Ok(())
+}
+
+/// Times belong to a file and not to one of its names. A directory has more names than one by itself.
+fn check_links(stat: &Stat, ledger: &Ledger) -> Result<(), Fault> {
+    let names = if is_directory(stat) { 1 } else { number(stat.st_nlink).unwrap_or(u64::MAX) };
+    Ok(ledger.check_links(names)?)
 }
 
 fn found(dir: &OpenDir, path: &str, follow: Follow) -> Result<Stat, Fault> {
@@ -97,7 +110,7 @@ fn descriptor_stat(stat: &Stat) -> DescriptorStat {
 }
 
 /// Systems differ in how wide these fields are and whether they have a sign.
-fn number(value: impl TryInto<u64>) -> Option<u64> {
+pub(super) fn number(value: impl TryInto<u64>) -> Option<u64> {
     value.try_into().ok()
 }
 

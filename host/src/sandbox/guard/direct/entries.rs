@@ -1,5 +1,7 @@
 //! Operations on names in directories: make, remove, move, link.
 
+use std::ffi::OsStr;
+
 use rustix::fs::{AtFlags, FileType, Mode, linkat, mkdirat, readlinkat, renameat, unlinkat};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
@@ -11,10 +13,12 @@ use crate::sandbox::guard::path::GuestPath;
 
 /// Makes a directory.
 pub(super) fn create_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), Fault> {
-    let place = locate(dir, &GuestPath::parse(path)?)?;
+    let place = locate(dir, &to_change(path, ledger)?)?;
     if place.is_here() {
         return Err(ErrorCode::Exist.into());
     }
+    place.check_change(ledger)?;
+    ledger.check_depth(&place.real_name())?;
     // What any program creates: the user's umask decides about the rest.
     let permissions = Mode::from_raw_mode(0o777);
     ledger.charge_entry()?;
@@ -25,18 +29,20 @@ pub(super) fn create_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Re
 
 /// Removes an empty directory.
 pub(super) fn remove_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), Fault> {
-    let place = named(dir, path)?;
+    let place = named(dir, path, ledger)?;
+    check_moved(&place, ledger)?;
     unlinkat(place.handle(), &*place.name, AtFlags::REMOVEDIR)?;
     ledger.note_gone(place.real_name());
     Ok(())
 }
 
 /// Removes anything but a directory; a symbolic link, not what it points to.
-pub(super) fn unlink(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), Fault> {
-    let place = locate(dir, &GuestPath::parse(path)?)?;
+pub(in crate::sandbox::guard) fn unlink(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), Fault> {
+    let place = locate(dir, &to_change(path, ledger)?)?;
     if place.is_here() {
         return Err(ErrorCode::IsDirectory.into());
     }
+    place.check_change(ledger)?;
     if place.slash {
         let directory = place.stat()?.is_some_and(|stat| is_directory(&stat));
         return Err(if directory { ErrorCode::IsDirectory } else { ErrorCode::NotDirectory }.into());
@@ -48,7 +54,10 @@ pub(super) fn unlink(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), F
 
 /// Moves an entry, replacing what is there; a symbolic link, not what it points to.
 pub(super) fn rename(from: (&OpenDir, &str), to: (&OpenDir, &str), ledger: &Ledger) -> Result<(), Fault> {
-    let (old, new) = (named(from.0, from.1)?, named(to.0, to.1)?);
+    let (old, new) = (named(from.0, from.1, ledger)?, named(to.0, to.1, ledger)?);
+    check_moved(&old, ledger)?;
+    check_moved(&new, ledger)?;
+    ledger.check_depth(&new.real_name())?;
     if (old.slash || new.slash) && !old.stat()?.is_some_and(|stat| is_directory(&stat)) {
         return Err(ErrorCode::NotDirectory.into());
     }
@@ -60,10 +69,11 @@ pub(super) fn rename(from: (&OpenDir, &str), to: (&OpenDir, &str), ledger: &Ledg
 
 /// Gives a regular file a second name. A link to a symbolic link would be a way to make one, in a place where it leads elsewhere.
 pub(super) fn link(from: (&OpenDir, &str), follow: Follow, to: (&OpenDir, &str), ledger: &Ledger) -> Result<(), Fault> {
+    ledger.check_linking()?;
     if follow == Follow::Yes {
         return Err(ErrorCode::Invalid.into());
     }
-    let (old, new) = (named(from.0, from.1)?, named(to.0, to.1)?);
+    let (old, new) = (named(from.0, from.1, ledger)?, named(to.0, to.1, ledger)?);
     let stat = old.stat()?.ok_or(ErrorCode::NoEntry)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if old.slash || new.slash => return Err(ErrorCode::NotDirectory.into()),
@@ -90,11 +100,23 @@ pub(super) fn read_link(dir: &OpenDir, path: &str) -> Result<String, Fault> {
     Ok(target)
 }
 
-/// The place of a path that names an entry of a directory.
-fn named<'a>(dir: &'a OpenDir, path: &'a str) -> Result<Located<'a>, Fault> {
-    let place = locate(dir, &GuestPath::parse(path)?)?;
+/// The place of a path that names an entry of a directory, which may be changed.
+fn named<'a>(dir: &'a OpenDir, path: &'a str, ledger: &Ledger) -> Result<Located<'a>, Fault> {
+    let place = locate(dir, &to_change(path, ledger)?)?;
     if place.is_here() {
         return Err(ErrorCode::Invalid.into());
     }
+    place.check_change(ledger)?;
     Ok(place)
+}
+
+/// A path that is to be changed. What it says counts as well as where it leads: a link called `.git` is as good as the repository.
+pub(super) fn to_change<'p>(path: &'p str, ledger: &Ledger) -> Result<GuestPath<'p>, Fault> {
+    let path = GuestPath::parse(path)?;
+    ledger.rules()?.check_names(path.whole)?;
+    Ok(path)
+}
+
+fn check_moved(place: &Located<'_>, ledger: &Ledger) -> Result<(), Fault> {
+    Ok(ledger.rules()?.check_moved(place.handle(), OsStr::new(&*place.name))?)
 }

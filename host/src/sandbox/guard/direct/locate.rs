@@ -4,6 +4,7 @@
 //! the tree in between can lead an operation out of it: a race can only end in a refusal or in a place that is inside.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, FileType, OFlags, Stat, statat};
@@ -17,6 +18,7 @@ use super::walk::walk;
 use crate::sandbox::guard::errors::Fault;
 #[cfg(target_os = "linux")]
 use crate::sandbox::guard::errors::Refusal;
+use crate::sandbox::guard::ledger::Ledger;
 use crate::sandbox::guard::path::{self, GuestPath, HERE};
 
 /// What to do where the last component is a symbolic link. Links before it are always followed, as long as they stay inside.
@@ -64,6 +66,18 @@ impl Located<'_> {
         let mut name = path::join(&self.base, self.way);
         path::append(&mut name, &self.name);
         name
+    }
+
+    /// Refuses to make, change or remove what the place names, where it lies in a protected tree or is one.
+    pub(super) fn check_change(&self, ledger: &Ledger) -> Result<(), Fault> {
+        let rules = ledger.rules()?;
+        rules.check_names(&self.real_name())?;
+        if self.is_here() {
+            rules.check_dir(self.handle())?;
+        } else {
+            rules.check_entry(self.handle(), OsStr::new(&*self.name))?;
+        }
+        Ok(())
     }
 
     /// What is there, if anything. Never follows a link.

@@ -1,5 +1,6 @@
 //! Opening, which never waits and yields regular files and directories only.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,6 +10,8 @@ use rustix::fs::{FileType, Mode as Permissions, OFlags, Stat, fstat, openat};
 use rustix::io::Errno;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags, PathFlags};
 
+use super::attributes::number;
+use super::entries::to_change;
 use super::locate::{Follow, Located, look};
 #[cfg(target_os = "linux")]
 use super::locate::{Stopped, open_beneath};
@@ -20,6 +23,7 @@ use crate::sandbox::guard::errors::{Fault, Refusal};
 use crate::sandbox::guard::file::{Mode, OpenFile};
 use crate::sandbox::guard::ledger::Ledger;
 use crate::sandbox::guard::path::{self, GuestPath};
+use crate::workspace::Identity;
 
 /// Neither waits for a pipe's other end, nor becomes the owner of a terminal, nor is inherited by a program that the host starts.
 const QUIETLY: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
@@ -75,11 +79,11 @@ impl Wish {
 
 /// Opens what a path names. Whether the access allows it has been checked.
 pub(super) fn open(dir: &OpenDir, path: &str, wish: Wish, access: Access, ledger: &Ledger) -> Result<Node, Fault> {
-    let path = GuestPath::parse(path)?;
     if wish.changes() {
-        return open_to_change(dir, &path, wish, ledger);
+        return open_to_change(dir, &to_change(path, ledger)?, wish, ledger);
     }
-    let (handle, name) = open_to_read(dir, &path, wish)?;
+    let path = GuestPath::parse(path)?;
+    let (handle, name) = open_to_read(dir, &path, wish, ledger)?;
     let stat = check_type(&handle)?;
     let name = || name.unwrap_or_else(|| path::join(dir.name(), path.whole));
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
@@ -119,18 +123,26 @@ fn access_flags(mode: Mode) -> OFlags {
 }
 
 /// Opens in one step where the path holds no symbolic link. The name is known where it differs from the path's letters.
-fn open_to_read(dir: &OpenDir, path: &GuestPath<'_>, wish: Wish) -> Result<(OwnedFd, Option<String>), Fault> {
+fn open_to_read(
+    dir: &OpenDir,
+    path: &GuestPath<'_>,
+    wish: Wish,
+    ledger: &Ledger,
+) -> Result<(OwnedFd, Option<String>), Fault> {
     let mut flags = access_flags(wish.mode);
     flags.set(OFlags::DIRECTORY, wish.directory || path.slash);
+    if ledger.hides() {
+        return open_walked(dir, path, wish, flags, ledger);
+    }
     match dir.resolver() {
         #[cfg(target_os = "linux")]
         Resolver::Kernel => match open_beneath(dir, path.whole, flags) {
             Ok(handle) => Ok((handle, None)),
-            Err(Stopped::Symlink) => open_walked(dir, path, wish, flags),
+            Err(Stopped::Symlink) => open_walked(dir, path, wish, flags, ledger),
             Err(Stopped::Errno(errno)) => Err(unopened(errno)),
             Err(Stopped::Refused(refusal)) => Err(refusal.into()),
         },
-        Resolver::Walk => open_walked(dir, path, wish, flags),
+        Resolver::Walk => open_walked(dir, path, wish, flags, ledger),
     }
 }
 
@@ -139,10 +151,14 @@ fn open_walked(
     path: &GuestPath<'_>,
     wish: Wish,
     mut flags: OFlags,
+    ledger: &Ledger,
 ) -> Result<(OwnedFd, Option<String>), Fault> {
     let follow = if path.slash { Follow::Yes } else { wish.follow };
     let place = walk(dir, path, follow)?;
     flags.set(OFlags::DIRECTORY, wish.directory || place.slash);
+    if ledger.hides() {
+        ledger.rules()?.check_readable(place.handle(), OsStr::new(&*place.name))?;
+    }
     let handle = open_at(&place, flags)?;
     Ok((handle, Some(place.real_name())))
 }
@@ -152,6 +168,7 @@ fn open_to_change(dir: &OpenDir, path: &GuestPath<'_>, wish: Wish, ledger: &Ledg
     let follow = if wish.create == Create::Always { Follow::No } else { wish.follow };
     for _ in 0..ATTEMPTS {
         let (place, found) = look(dir, path, follow)?;
+        place.check_change(ledger)?;
         let opened = match found {
             Some(stat) => {
                 check_changeable(&stat, wish)?;
@@ -191,6 +208,11 @@ fn open_existing(place: &Located<'_>, wish: Wish, ledger: &Ledger) -> Result<Nod
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(ErrorCode::IsDirectory.into());
     }
+    // What counts is what was opened, not what was there before.
+    ledger.rules()?.check_identity(Identity::from_stat(&stat))?;
+    if wish.mode.writes() {
+        ledger.check_links(number(stat.st_nlink).unwrap_or(u64::MAX))?;
+    }
     let node = file(handle, &stat, wish.mode, Some(place.real_name()));
     if wish.truncate && stat.st_size != 0 {
         node.file(ErrorCode::IsDirectory)?.set_size(ledger, 0)?;
@@ -209,6 +231,7 @@ fn create_new(place: &Located<'_>, wish: Wish, ledger: &Ledger) -> Result<Node, 
     let flags = access_flags(wish.mode) | OFlags::CREATE | OFlags::EXCL;
     // What any program creates: the user's umask decides about the rest.
     let permissions = Permissions::from_raw_mode(0o666);
+    ledger.check_depth(&place.real_name())?;
     ledger.charge_entry()?;
     let made = openat(place.handle(), &*place.name, flags, permissions);
     let handle = made.inspect_err(|_| ledger.refund_entry())?;

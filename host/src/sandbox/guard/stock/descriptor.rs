@@ -94,6 +94,7 @@ impl HostDescriptor for StockView<'_> {
     ) -> FsResult<()> {
         let outcome = async {
             self.check_writable()?;
+            self.ledger.rules()?.check_names(&self.node(&fd)?.name)?;
             stock!(self, &fd, set_times, access, modification)?;
             self.ledger.note_changed(self.node(&fd)?.name.clone());
             Ok(())
@@ -127,6 +128,7 @@ impl HostDescriptor for StockView<'_> {
     async fn create_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
         let outcome = async {
             let name = self.change(&fd, &path)?;
+            self.ledger.check_depth(&name)?;
             self.ledger.charge_entry()?;
             let made = stock!(self, &fd, create_directory_at, path);
             made.inspect_err(|_| self.ledger.refund_entry())?;
@@ -218,6 +220,7 @@ impl HostDescriptor for StockView<'_> {
     ) -> FsResult<()> {
         let outcome = async {
             let (old, new) = (self.change(&fd, &old_path)?, self.change(&new_fd, &new_path)?);
+            self.ledger.check_depth(&new)?;
             let replaces = self.look(&new_fd, PathFlags::empty(), &new_path).await.is_ok();
             let to = self.inner(&new_fd)?;
             stock!(self, &fd, rename_at, old_path, to, new_path)?;

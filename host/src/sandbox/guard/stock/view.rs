@@ -59,7 +59,11 @@ impl StockView<'_> {
     pub(super) fn change(&self, fd: &Resource<Descriptor>, path: &str) -> Result<String, Fault> {
         self.check_writable()?;
         let path = GuestPath::parse(path)?;
-        Ok(path::join(&self.node(fd)?.name, &path.whole.replace(std::path::MAIN_SEPARATOR, "/")))
+        let name = path::join(&self.node(fd)?.name, &path.whole.replace(std::path::MAIN_SEPARATOR, "/"));
+        // What was written counts, and what it comes to: `..` is worked out in the name.
+        self.ledger.rules()?.check_names(path.whole)?;
+        self.ledger.rules()?.check_names(&name)?;
+        Ok(name)
     }
 
     pub(super) async fn look(
@@ -81,15 +85,20 @@ impl StockView<'_> {
         flags: DescriptorFlags,
     ) -> Result<Resource<Descriptor>, Fault> {
         let creates = open_flags.contains(OpenFlags::CREATE);
-        if creates || open_flags.contains(OpenFlags::TRUNCATE) || flags.contains(DescriptorFlags::WRITE) {
-            self.check_writable()?;
+        let changes = creates || open_flags.contains(OpenFlags::TRUNCATE) || flags.contains(DescriptorFlags::WRITE);
+        if changes {
+            self.change(fd, &path)?;
         }
         let before = match self.look(fd, path_flags, &path).await {
             Err(Fault::Code(ErrorCode::NoEntry)) if creates => None,
             found => Some(check_type(found?)?),
         };
+        if let Some(stat) = before.as_ref().filter(|stat| changes && stat.type_ == DescriptorType::RegularFile) {
+            self.ledger.check_links(stat.link_count)?;
+        }
         let name = path::join(&self.node(fd)?.name, &path.replace(std::path::MAIN_SEPARATOR, "/"));
         if before.is_none() {
+            self.ledger.check_depth(&name)?;
             self.ledger.charge_entry()?;
         }
         let opened = stock!(self, fd, open_at, path_flags, path, open_flags, flags);
@@ -116,6 +125,8 @@ impl StockView<'_> {
         flags: PathFlags,
         (new_fd, new_path): (&Resource<Descriptor>, String),
     ) -> Result<(), Fault> {
+        self.ledger.check_linking()?;
+        self.change(fd, &old_path)?;
         let name = self.change(new_fd, &new_path)?;
         match self.look(fd, PathFlags::empty(), &old_path).await?.type_ {
             DescriptorType::RegularFile => {}

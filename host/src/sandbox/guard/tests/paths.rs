@@ -170,12 +170,9 @@ fn a_workspace_that_is_moved_away_stays_the_one_that_guests_see() {
 
 #[test]
 fn a_mount_made_from_a_handle_finds_the_best_way_of_resolving() {
-    let outer = tempfile::TempDir::new().unwrap();
-    std::fs::write(outer.path().join("file.txt"), "inside").unwrap();
-    let dir = cap_std::fs::Dir::open_ambient_dir(outer.path(), cap_std::ambient_authority()).unwrap();
-    let mount = crate::sandbox::guard::Mount::new(&dir).unwrap();
-    let guard = Guard::new(Some((&mount, Access::ReadOnly)), Quotas::default());
-    let mut call = Call { outer, table: ResourceTable::new(), guard };
+    let mut call = Call::new(super::resolvers()[0], Access::ReadOnly, Quotas::default());
+    let mount = crate::sandbox::guard::Mount::new(call.workspace.dir()).unwrap();
+    call.guard = Guard::new(Some((&mount, Access::ReadOnly, call.workspace.rules())), Quotas::default());
     assert_eq!(call.read("file.txt").unwrap(), "inside");
     assert_eq!(call.open_to_read("../x").map(drop), Err(ErrorCode::NotPermitted));
 }

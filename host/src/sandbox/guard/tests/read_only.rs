@@ -44,7 +44,7 @@ fn every_way_of_opening_that_could_change_something_is_not_permitted() {
             assert_eq!(call.open(path, FOLLOW, OpenFlags::empty(), WRITE).map(drop), Err(ErrorCode::NotPermitted));
         }
         assert_eq!(snapshot(call), before);
-        assert_eq!(call.guard.refusal(), Some(Refusal::ReadOnly));
+        assert_eq!(call.guard.refusal(), Some(&Refusal::ReadOnly));
     });
 }
 

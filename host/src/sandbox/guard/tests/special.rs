@@ -76,7 +76,8 @@ fn a_device_is_refused_at_once() {
     for resolver in super::resolvers() {
         let call = Call::new(resolver, super::Access::ReadWrite, super::Quotas::default());
         let mount = super::Mount::with_resolver(std::fs::File::open("/dev").unwrap().into(), resolver);
-        let guard = super::Guard::new(Some((&mount, super::Access::ReadWrite)), super::Quotas::default());
+        let rules = super::Workspace::open("/dev".as_ref()).unwrap().rules();
+        let guard = super::Guard::new(Some((&mount, super::Access::ReadWrite, rules)), super::Quotas::default());
         let mut call = Call { guard, ..call };
         every_open(&mut call, "null");
         every_open(&mut call, "zero");

@@ -28,7 +28,8 @@ impl Stock {
         let call = Call::new(super::resolvers()[0], access, Quotas::default());
         let dir = cap_std::fs::Dir::open_ambient_dir(call.host(""), cap_std::ambient_authority()).unwrap();
         let root = Mount::new(&dir).unwrap().root();
-        Self { call, root, access, ledger: Arc::new(Ledger::new(quotas)), table: ResourceTable::new() }
+        let ledger = Arc::new(Ledger::new(quotas, Some(call.workspace.rules())));
+        Self { call, root, access, ledger, table: ResourceTable::new() }
     }
 
     fn view(&mut self) -> StockView<'_> {
@@ -77,7 +78,7 @@ fn a_path_that_leads_out_is_not_permitted() {
         assert_eq!(stock.read(path), Err(ErrorCode::NotPermitted), "{path}");
         assert_eq!(stock.write(path, "x"), Err(ErrorCode::NotPermitted), "{path}");
     }
-    assert_eq!(stock.ledger.refusal(), Some(Refusal::Escape));
+    assert_eq!(stock.ledger.refusal(), Some(&Refusal::Escape));
     assert_eq!(stock.call.secret(), "secret");
 }
 
@@ -101,7 +102,7 @@ fn a_read_only_mount_refuses_every_change() {
     assert_eq!(code(now(stock.view().set_size(Resource::new_borrow(file), 0))), refused);
     assert_eq!(code(stock.view().append_via_stream(Resource::new_borrow(file))).map(drop), refused);
     assert_eq!(stock.read("file.txt").unwrap(), b"inside");
-    assert_eq!(stock.ledger.refusal(), Some(Refusal::ReadOnly));
+    assert_eq!(stock.ledger.refusal(), Some(&Refusal::ReadOnly));
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn directories_are_made_moved_linked_into_and_removed() {
 
 #[test]
 fn quotas_hold() {
-    let quotas = Quotas { read_bytes: 6, write_bytes: 3, new_entries: 1, listed_entries: 1 };
+    let quotas = Quotas { read_bytes: 6, write_bytes: 3, new_entries: 1, listed_entries: 1, depth: 128 };
     let mut stock = Stock::new(Access::ReadWrite, quotas);
     assert_eq!(stock.read("file.txt").unwrap(), b"inside");
     assert_eq!(stock.read("file.txt"), Err(ErrorCode::Quota));

@@ -93,11 +93,11 @@ fn nothing_is_changed_in_a_git_directory_however_it_is_spelt_or_reached_and_all_
     ];
     for path in paths {
         for (operation, result) in world.changes(path) {
-            assert!(matches!(result, Err(FileError::Protected(_))), "{operation} {path}: {result:?}");
+            assert!(matches!(result, Err(FileError::Protected { .. })), "{operation} {path}: {result:?}");
         }
     }
     for (operation, result) in world.changes("config").into_iter().filter(|(name, _)| !KEEPS.contains(name)) {
-        assert!(matches!(result, Err(FileError::Protected(_))), "{operation}: {result:?}");
+        assert!(matches!(result, Err(FileError::Protected { .. })), "{operation}: {result:?}");
     }
     assert!(!world.at(".git").exists() && !world.at("a").exists());
     assert_eq!((world.entries("sub/.git"), world.entries("sub/.git/hooks")), (2, 0));

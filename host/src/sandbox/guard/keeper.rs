@@ -1,0 +1,102 @@
+//! Where an open file stands while it is changed: a handle outlives the name that was judged when it was opened.
+
+pub(super) use system::Keeper;
+
+#[cfg(unix)]
+mod system {
+    use std::ffi::OsString;
+    use std::fs::File;
+    use std::io;
+    use std::os::unix::ffi::OsStringExt as _;
+    use std::path::{Path, PathBuf};
+    use std::sync::{Mutex, PoisonError};
+
+    use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, statat};
+
+    use super::super::errors::{Fault, Refusal};
+    use super::super::ledger::Ledger;
+
+    /// The place of an open file that was judged last.
+    #[derive(Default)]
+    pub(in super::super) struct Keeper {
+        judged: Mutex<Option<PathBuf>>,
+    }
+
+    impl Keeper {
+        /// For a file whose place has just been judged.
+        pub(in super::super) fn judged(file: &File) -> Self {
+            Self { judged: Mutex::new(current(file)) }
+        }
+
+        /// Judges the file's place again if it is another by now. Where the system does not tell, the judgement at open stands.
+        pub(in super::super) fn check(&self, file: &File, ledger: &Ledger) -> Result<(), Fault> {
+            let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(now) = current(file) else { return Ok(()) };
+            if judged.as_ref() == Some(&now) {
+                return Ok(());
+            }
+            let stat = fstat(file)?;
+            if stat.st_nlink == 0 {
+                // It has been removed, and nobody but this call can ever see it.
+                return Ok(());
+            }
+            let (Some(parent), Some(name)) = (now.parent(), now.file_name()) else { return Err(Refusal::Moved.into()) };
+            let dir = pin(parent).map_err(|_| Refusal::Moved)?;
+            let found = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|_| Refusal::Moved)?;
+            if (found.st_dev, found.st_ino) != (stat.st_dev, stat.st_ino) {
+                return Err(Refusal::Moved.into());
+            }
+            ledger.rules()?.check_entry(std::os::fd::AsFd::as_fd(&dir), name)?;
+            *judged = Some(now);
+            Ok(())
+        }
+    }
+
+    fn pin(path: &Path) -> io::Result<std::os::fd::OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        #[cfg(target_os = "linux")]
+        let flags = flags | OFlags::PATH;
+        Ok(openat(rustix::fs::CWD, path, flags, Mode::empty())?)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn current(file: &File) -> Option<PathBuf> {
+        use std::os::fd::AsRawFd as _;
+        let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let path = rustix::fs::readlink(link, Vec::new()).ok()?;
+        Some(PathBuf::from(OsString::from_vec(path.into_bytes())))
+    }
+
+    #[cfg(target_vendor = "apple")]
+    fn current(file: &File) -> Option<PathBuf> {
+        let path = rustix::fs::getpath(file).ok()?;
+        Some(PathBuf::from(OsString::from_vec(path.into_bytes())))
+    }
+
+    #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+    fn current(_: &File) -> Option<PathBuf> {
+        None
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    use std::fs::File;
+
+    use super::super::errors::Fault;
+    use super::super::ledger::Ledger;
+
+    /// The judgement at open stands: what is open cannot be moved on such a system.
+    #[derive(Default)]
+    pub(in super::super) struct Keeper;
+
+    impl Keeper {
+        pub(in super::super) fn judged(_: &File) -> Self {
+            Self
+        }
+
+        pub(in super::super) fn check(&self, _: &File, _: &Ledger) -> Result<(), Fault> {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What holds in a workspace besides its border: the trees that nobody changes, and what is done about files with several names.
+//!
+//! One definition for guests and native tools. Names are checked where they are known, and objects where names can deceive: whatever leads to a protected
+//! directory, it is the same directory, and everything below it has it above itself.
+
+#[cfg(unix)]
+mod ascent;
+mod names;
+#[cfg(unix)]
+mod place;
+#[cfg(all(test, unix))]
+mod tests;
+mod tree;
+
+pub(crate) use tree::{Reading, Tree};
+
+#[cfg(unix)]
+pub(crate) use ascent::Identity;
+use cap_std::fs::Dir;
+use names::git_tree;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// What is done about a regular file that has more than one name, when a tool wants to change its content in place.
+///
+/// Package managers share files between projects in this way, so that the other name may lie outside of the workspace. Replacing the file by a new one touches
+/// the one name only, and is always possible.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HardLinks {
+    /// It may be read and not changed, and guests make no such names.
+    #[default]
+    Refuse,
+    /// It is a file like any other.
+    Allow,
+}
+
+impl fmt::Display for HardLinks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Refuse => "refuse",
+            Self::Allow => "allow",
+        })
+    }
+}
+
+impl FromStr for HardLinks {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "refuse" => Ok(Self::Refuse),
+            "allow" => Ok(Self::Allow),
+            other => Err(format!("`{other}` is none of refuse and allow")),
+        }
+    }
+}
+
+/// What a host adds to the rules of every workspace that its tools work in.
+#[derive(Debug, Default)]
+pub(crate) struct HostRules {
+    /// Whether its operator lets files with several names be changed.
+    pub(crate) hard_links: HardLinks,
+    /// What belongs to the host, wherever it lies.
+    pub(crate) trees: Vec<Arc<Tree>>,
+}
+
+/// The rules of one workspace.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    #[cfg(unix)]
+    root: Identity,
+    /// What lies in this workspace, each under the name that it had when the rules were made.
+    trees: Vec<(Arc<str>, Arc<Tree>)>,
+    hosts: Vec<Arc<HostRules>>,
+}
+
+/// Why nothing may be changed, or read, in a place.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Forbidden {
+    /// It lies in a tree where nothing is changed.
+    #[error("`{0}` is protected")]
+    Protected(Arc<str>),
+    /// It lies in a tree of the host, which is not even read.
+    #[error("`{0}` belongs to the host")]
+    Hidden(Arc<str>),
+    /// It does not lie in the workspace any more.
+    #[error("it does not lie in the workspace any more")]
+    Outside,
+    /// The system does not tell where it lies.
+    #[error(transparent)]
+    Unknown(#[from] io::Error),
+}
+
+impl Rules {
+    /// The rules of a workspace that no host works in yet: its repository is protected.
+    pub(super) fn new(dir: &Dir) -> io::Result<Self> {
+        let trees = tree::repository(dir).into_iter().map(|(label, tree)| (label, Arc::new(tree))).collect();
+        Ok(Self {
+            #[cfg(unix)]
+            root: Identity::of(dir)?,
+            trees,
+            hosts: Vec::new(),
+        })
+    }
+
+    /// The same, and what this host adds.
+    pub(super) fn with(&self, host: &Arc<HostRules>, root: &Path) -> Self {
+        let inside = host.trees.iter().filter(|tree| self.holds(tree)).map(|tree| (tree.label(root), tree.clone()));
+        Self {
+            #[cfg(unix)]
+            root: self.root,
+            trees: self.trees.iter().cloned().chain(inside).collect(),
+            hosts: self.hosts.iter().chain([host]).cloned().collect(),
+        }
+    }
+
+    /// Whether these are in them already.
+    pub(super) fn include(&self, host: &Arc<HostRules>) -> bool {
+        self.hosts.iter().any(|known| Arc::ptr_eq(known, host))
+    }
+
+    /// What is done about files with several names: what the strictest host says.
+    pub(crate) fn hard_links(&self) -> HardLinks {
+        self.hosts.iter().map(|host| host.hard_links).min().unwrap_or_default()
+    }
+
+    /// Whether anything in the workspace must not be read. Where nothing is, reading costs no look at where it happens.
+    pub(crate) fn hide_anything(&self) -> bool {
+        self.trees.iter().any(|(_, tree)| tree.reading() == Reading::Refused)
+    }
+
+    /// Refuses to change what has a protected name, or stands below one. The path is relative to the workspace, and may be what a tool wrote as well as what
+    /// it leads to.
+    pub(crate) fn check_names(&self, path: &str) -> Result<(), Forbidden> {
+        match git_tree(path) {
+            Some(tree) => Err(Forbidden::Protected(tree.into())),
+            None => Ok(()),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn holds(&self, _: &Tree) -> bool {
+        false
+    }
+}

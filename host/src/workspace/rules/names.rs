@@ -1,0 +1,75 @@
+//! Names that mean a git repository, in every form that some file system takes for `.git`.
+
+/// The path up to the first component that means a repository, if there is one.
+pub(super) fn git_tree(path: &str) -> Option<&str> {
+    let mut end = 0;
+    for part in path.split(is_separator) {
+        end += part.len();
+        if means_git(part) {
+            return path.get(..end);
+        }
+        end += 1;
+    }
+    None
+}
+
+fn is_separator(c: char) -> bool {
+    c == '/' || (cfg!(windows) && c == '\\')
+}
+
+/// Whether some file system finds `.git` under this name. Folded are: letter case; characters that HFS+ ignores; dots and spaces at the end, the short name
+/// `GIT~1`, and a stream behind a colon, as Windows does. On a file system that folds none of this, such a name is refused without need, and nobody misses it.
+fn means_git(name: &str) -> bool {
+    // Most names are decided by their first byte.
+    if !name.starts_with(['.', 'g', 'G']) && name.is_ascii() {
+        return false;
+    }
+    let shown: String = name.chars().filter(|c| !is_ignored(*c)).map(|c| c.to_ascii_lowercase()).collect();
+    let stem = shown.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    stem == ".git" || stem.strip_prefix("git~").is_some_and(is_number)
+}
+
+/// Whether two names may be one, on a file system that does not tell letter case apart.
+#[cfg(unix)]
+pub(super) fn is_same(one: &std::ffi::OsStr, other: &std::ffi::OsStr) -> bool {
+    one.eq_ignore_ascii_case(other)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// What HFS+ leaves out when it compares names.
+fn is_ignored(c: char) -> bool {
+    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_that_some_file_system_takes_for_git_is_known() {
+        for name in
+            [".git", ".GIT", ".Git", ".git.", ".git ", ".git . .", "GIT~1", "git~2", ".g\u{200c}it", "\u{feff}.git"]
+        {
+            assert_eq!(git_tree(name), Some(name));
+        }
+        assert_eq!(git_tree(".git::$INDEX_ALLOCATION/config"), Some(".git::$INDEX_ALLOCATION"));
+    }
+
+    #[test]
+    fn the_tree_is_named_by_the_path_up_to_it() {
+        assert_eq!(git_tree("a/b/.git/hooks/x"), Some("a/b/.git"));
+        assert_eq!(git_tree("é/.Git/.git"), Some("é/.Git"));
+    }
+
+    #[test]
+    fn names_that_only_look_alike_are_free() {
+        for name in
+            [".gitignore", ".github/x", "git", "a.git", ".gi", "git~", "git~x", "x/.gitmodules", "digit~1", "", "."]
+        {
+            assert_eq!(git_tree(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! When a call has ended, by its caller's word or by the clock, nothing of it is under way any more: from the terminal event on not a byte changes.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use palisade::{Call, CancellationToken, Event, Host, SideEffects, ToolResult};
+use palisade_tests::case::block_on;
+use palisade_tests::guest::CONTAINMENT_FILES;
+use palisade_tests::{Case, Recorder, World};
+use serde_json::json;
+
+/// How many calls are stopped. Each is stopped at another instant of its loop.
+const ROUNDS: usize = 200;
+
+/// What can be seen of a file from outside: its size, and when it was changed.
+type Look = Option<(u64, i64, i64)>;
+
+fn look(path: &Path) -> Look {
+    path.metadata().ok().map(|meta| (meta.len(), meta.mtime(), meta.mtime_nsec()))
+}
+
+/// Calls a tool that writes without end, over and over, and looks at its file in the instant of each terminal event and long after.
+fn stopped(stop: impl Fn(Call, PathBuf) -> Call, class: &str) {
+    let (world, at_end) = (World::new(), Arc::new(Mutex::new(Vec::new())));
+    let (root, looks) = (world.root(), at_end.clone());
+    let recorder = Recorder::reacting(move |event: &Event| {
+        if event.is_terminal() {
+            let mut looks = looks.lock().unwrap();
+            let path = root.join(format!("f{}", looks.len()));
+            looks.push((look(&path), path));
+        }
+    });
+    let case = Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write);
+    let host = case.builder(&world).subscriber(Arc::new(recorder)).build().unwrap();
+    for round in 0..ROUNDS {
+        let name = format!("f{round}");
+        let call = Call::new("in_write", json!({"op": "scribble", "path": name}));
+        let result = block_on(host.dispatch(host.session(), stop(call, world.root().join(&name))));
+        assert_eq!(result.error().map(|error| error.class().as_str()), Some(class), "{result}");
+        let written = look(&world.root().join(&name)).is_some();
+        assert_eq!(result.files_modified(), if written { vec![name] } else { Vec::new() });
+    }
+    drop(host);
+    let at_end = at_end.lock().unwrap();
+    assert_eq!(at_end.len(), ROUNDS);
+    for (then, path) in at_end.iter() {
+        assert_eq!(look(path), *then, "{} has changed after the end of its call", path.display());
+    }
+    let busy = at_end.iter().filter(|(then, _)| then.is_some_and(|(size, ..)| size > 0)).count();
+    assert!(busy > ROUNDS / 2, "only {busy} calls had begun to write");
+}
+
+/// Cancels when the file has grown to so many bytes, from another thread.
+fn cancel_at(call: Call, path: PathBuf, size: u64) -> Call {
+    let token = CancellationToken::new();
+    let trigger = token.clone();
+    std::thread::spawn(move || {
+        let start = Instant::now();
+        while look(&path).is_none_or(|(now, ..)| now < size) && start.elapsed() < Duration::from_secs(60) {
+            std::thread::yield_now();
+        }
+        trigger.cancel();
+    });
+    call.with_cancellation(token)
+}
+
+#[test]
+fn after_a_cancellation_not_a_byte_changes() {
+    let rounds = std::sync::atomic::AtomicU64::new(0);
+    stopped(
+        |call, path| cancel_at(call, path, 1 + rounds.fetch_add(7, std::sync::atomic::Ordering::Relaxed)),
+        "cancelled",
+    );
+}
+
+#[test]
+fn after_a_timeout_not_a_byte_changes() {
+    stopped(|call, _| call.with_timeout(Duration::from_millis(20)), "timeout");
+}
+
+/// Stops a call that has begun to write a file and does not end by itself.
+fn begun(host: &Host, path: PathBuf) -> ToolResult {
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let call = Call::new("in_write", json!({"op": "begin", "path": name}));
+    block_on(host.dispatch(host.session(), cancel_at(call, path, 10)))
+}
+
+#[test]
+fn what_a_stopped_call_has_begun_is_listed_and_its_temporary_file_is_gone() {
+    let world = World::new();
+    let host = Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write).builder(&world).build().unwrap();
+    let result = begun(&host, world.root().join("begun"));
+    assert_eq!(result.files_modified(), ["begun"]);
+    assert_eq!(world.read("begun").as_deref(), Some("half of it"));
+    let result = begun(&host, world.root().join(".palisade-0123456789abcdef.tmp"));
+    assert_eq!(result.files_modified(), [""; 0], "{result}");
+    assert_eq!(fs::read_dir(world.root()).unwrap().count(), 1);
+    // A name that is only alike is the tool's own affair.
+    let result = begun(&host, world.root().join(".palisade-x.tmp"));
+    assert_eq!(result.files_modified(), [".palisade-x.tmp"]);
+}
+
+#[test]
+fn a_temporary_file_that_was_there_before_is_left_alone() {
+    let world = World::new();
+    let name = ".palisade-0123456789abcdef.tmp";
+    world.file(name, "x");
+    let host = Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write).builder(&world).build().unwrap();
+    let result = begun(&host, world.root().join(name));
+    assert_eq!(result.files_modified(), [name]);
+    assert!(world.read(name).is_some());
+}

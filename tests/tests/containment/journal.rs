@@ -1,0 +1,47 @@
+//! What a result says of changed files comes from the host's own books.
+
+use palisade::SideEffects;
+use palisade_tests::Case;
+use palisade_tests::guest::CONTAINMENT_FILES;
+use serde_json::json;
+
+use super::{furnished, raw};
+
+#[test]
+fn every_kind_of_change_is_listed_once_in_the_order_of_its_first() {
+    let (seen, _) = raw(
+        "raw_write",
+        &[
+            json!({"op": "create", "path": "made"}),
+            json!({"op": "mkdir", "path": "folder"}),
+            json!({"op": "unlink", "path": "dir/inner.txt"}),
+            json!({"op": "rmdir", "path": "empty"}),
+            json!({"op": "rename", "path": "dangling-inside", "to": "renamed"}),
+            json!({"op": "set-times-at", "path": "dir/deep"}),
+            json!({"op": "truncate", "path": "to-file", "follow": true}),
+            json!({"op": "set-times-at", "path": "file.txt"}),
+        ],
+    );
+    seen.modified(&["made", "folder", "dir/inner.txt", "empty", "dangling-inside", "renamed", "dir/deep", "file.txt"]);
+}
+
+#[test]
+fn what_a_call_makes_and_removes_again_is_no_change() {
+    let (seen, _) = raw(
+        "raw_write",
+        &[
+            json!({"op": "create", "path": "made"}),
+            json!({"op": "unlink", "path": "made"}),
+            json!({"op": "mkdir", "path": "folder"}),
+            json!({"op": "rmdir", "path": "folder"}),
+        ],
+    );
+    seen.modified(&[]).changed_nothing();
+}
+
+#[test]
+fn names_that_could_deceive_a_reader_are_escaped() {
+    let case = Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": "create", "path": "a\u{1b}[2J\n\u{202e}b"}));
+    let seen = case.allow(SideEffects::Write).arrange(furnished).check();
+    seen.modified(&["a\\u{1b}[2J\\n\\u{202e}b"]);
+}

@@ -1,0 +1,221 @@
+//! Trees in which no tool changes anything: repositories, plugins, and what is the host's own.
+
+use std::fs;
+
+use palisade::{Call, HardLinks, SideEffects};
+use palisade_tests::case::{Plugins, block_on};
+use palisade_tests::guest::CONTAINMENT_FILES;
+use palisade_tests::{Case, Seen, World};
+use serde_json::json;
+
+fn repositories(world: &World) {
+    world.file(".git/config", "[core]").file("sub/.git/hooks/pre-commit.sample", "#!/bin/sh").folder("dir");
+    world.file("worktree/.git", "gitdir: ../.git/worktrees/w").file("file.txt", "inside");
+    world.link("innocent", "sub/.git");
+}
+
+fn attempt(op: &str, path: &str, to: &str) -> Seen {
+    let case = Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": op, "path": path, "to": to}));
+    case.allow(SideEffects::Write).arrange(repositories).check()
+}
+
+#[track_caller]
+fn is_refused(op: &str, path: &str, to: &str, tree: &str) {
+    let seen = attempt(op, path, to);
+    let error = seen.error("permission_denied");
+    assert_eq!(error["detail"], json!({"reason": "protected", "tree": tree}), "{op} {path} {to}");
+    assert!(error["message"].as_str().unwrap().contains(tree));
+    seen.changed_nothing().modified(&[]);
+}
+
+#[test]
+fn nothing_is_changed_in_a_repository_and_the_error_names_it() {
+    for op in ["write", "append", "truncate", "touch", "unlink"] {
+        is_refused(op, ".git/config", "", ".git");
+    }
+    is_refused("create", "sub/.git/hooks/pre-commit", "", "sub/.git");
+    is_refused("mkdir", "sub/.git/hooks/new", "", "sub/.git");
+    is_refused("rmdir", "sub/.git/hooks", "", "sub/.git");
+    is_refused("write", "innocent/config", "", "sub/.git");
+    is_refused("write", "worktree/.git", "", "worktree/.git");
+}
+
+#[test]
+fn an_example_of_a_hook_is_not_renamed_into_a_hook() {
+    is_refused("rename", "sub/.git/hooks/pre-commit.sample", "sub/.git/hooks/pre-commit", "sub/.git");
+    is_refused("rename", "file.txt", "sub/.git/hooks/pre-commit", "sub/.git");
+}
+
+#[test]
+fn a_repository_is_neither_moved_away_nor_made() {
+    is_refused("rename", ".git", "moved", ".git");
+    is_refused("rename", "sub/.git", "moved", "sub/.git");
+    for name in ["dir/.git", "dir/.GIT", "dir/GIT~1"] {
+        is_refused("mkdir", name, "", name);
+        is_refused("create", name, "", name);
+        is_refused("rename", "dir/../file.txt", name, name);
+    }
+}
+
+#[test]
+fn a_repository_is_read_and_what_stands_beside_it_is_changed() {
+    assert_eq!(attempt("read", ".git/config", "").output(), "[core]");
+    assert_eq!(attempt("list", "innocent", "").output(), "hooks");
+    attempt("write", "sub/file.txt", "").modified(&["sub/file.txt"]);
+    attempt("write", ".gitignore", "").modified(&[".gitignore"]);
+    attempt("rename", "sub", "other").left("other/.git/hooks/pre-commit.sample", Some("#!/bin/sh"));
+}
+
+#[test]
+fn the_shipped_tools_are_held_to_it_as_well() {
+    for (tool, input) in [
+        ("write_file", json!({"path": ".git/config", "content": "x"})),
+        ("patch_file", json!({"path": "sub/.git/hooks/pre-commit.sample", "old": "sh", "new": "evil"})),
+        ("delete_file", json!({"path": ".git/config"})),
+    ] {
+        let case = Case::new(Plugins::Shipped, tool).input(input).allow(SideEffects::Write).arrange(repositories);
+        let seen = case.check();
+        assert_eq!(seen.error("permission_denied")["detail"]["reason"], "protected", "{tool}");
+        seen.changed_nothing();
+    }
+}
+
+/// A workspace that holds the plugin that is called in it.
+fn with_plugins() -> World {
+    let world = World::new();
+    world.folder("lib/plugins");
+    fs::copy(CONTAINMENT_FILES.file(), world.root().join("lib/plugins/containment_files.wasm")).unwrap();
+    world
+}
+
+#[test]
+fn a_tool_changes_no_plugin_that_lies_in_the_workspace() {
+    let world = with_plugins();
+    let before = world.inside();
+    for (op, path, to) in [
+        ("write", "lib/plugins/containment_files.wasm", ""),
+        ("create", "lib/plugins/evil.wasm", ""),
+        ("rename", "lib", "other"),
+        ("rename", "lib/plugins", "other"),
+        ("mkdir", "lib/plugins/new", ""),
+    ] {
+        let input = json!({"op": op, "path": path, "to": to});
+        let program = palisade_tests::Program::new(&world)
+            .args(["call", "in_write", "-", "--json", "--allow", "write", "--no-builtin", "--plugins"])
+            .args([world.root().join("lib/plugins")])
+            .stdin(input.to_string());
+        let result = program.run().left_with(4).json();
+        assert_eq!(result["error"]["detail"], json!({"reason": "protected", "tree": "lib/plugins"}), "{op} {path}");
+    }
+    assert_eq!(world.inside(), before);
+}
+
+#[test]
+fn what_is_the_program_s_own_is_neither_changed_nor_read() {
+    let world = World::new();
+    world.file("own.toml", "").file("palisade.toml", "[limits]\nmemory = \"64MiB\"");
+    let call = |op: &str, path: &str| {
+        let program = palisade_tests::Program::new(&world)
+            .args(["call", "in_write", "-", "--json", "--allow", "write", "--no-builtin", "--plugins"])
+            .args([CONTAINMENT_FILES.directory()])
+            .args(["--config".into(), world.root().join("own.toml"), "--events".into(), world.root().join("log.jsonl")])
+            .stdin(json!({"op": op, "path": path}).to_string());
+        program.run().json()
+    };
+    for (op, path) in [
+        ("read", "own.toml"),
+        ("write", "own.toml"),
+        ("read", "log.jsonl"),
+        ("truncate", "log.jsonl"),
+        ("unlink", "log.jsonl"),
+        ("write", "palisade.toml"),
+        ("unlink", "palisade.toml"),
+    ] {
+        assert_eq!(call(op, path)["error"]["detail"], json!({"reason": "protected", "tree": path}), "{op} {path}");
+    }
+    assert_eq!(call("read", "palisade.toml")["output"], "[limits]\nmemory = \"64MiB\"");
+    fs::remove_file(world.root().join("palisade.toml")).unwrap();
+    assert_eq!(call("create", "palisade.toml")["error"]["detail"]["tree"], "palisade.toml", "it is not made either");
+    assert!(world.read("log.jsonl").is_some_and(|log| log.contains("tool.failed")));
+}
+
+#[test]
+fn an_embedder_protects_and_hides_what_it_likes() {
+    let world = World::new();
+    world.file("kept/a", "a").file("hidden/b", "b");
+    let builder = Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write).builder(&world);
+    let host = builder.protect(world.root().join("kept")).hide(world.root().join("hidden")).build().unwrap();
+    let call = |op: &str, path: &str| {
+        let call = Call::new("in_write", json!({"op": op, "path": path}));
+        block_on(host.dispatch(host.session(), call)).to_json()
+    };
+    assert_eq!(call("write", "kept/a")["error"]["detail"]["tree"], "kept");
+    assert_eq!(call("read", "kept/a")["output"], "a");
+    assert_eq!(call("read", "hidden/b")["error"]["detail"]["tree"], "hidden");
+    assert_eq!(call("write", "other")["success"], true);
+}
+
+/// A file with a second name elsewhere, as a package manager's store has it.
+fn stored(world: &World) {
+    fs::write(world.home().join("store"), "shared").unwrap();
+    fs::hard_link(world.home().join("store"), world.root().join("package")).unwrap();
+}
+
+#[track_caller]
+fn the_store_is_what_it_was(seen: &Seen) {
+    for world in seen.worlds() {
+        assert_eq!(fs::read_to_string(world.home().join("store")).unwrap(), "shared");
+    }
+}
+
+#[test]
+fn a_file_with_another_name_elsewhere_is_read_and_not_changed_in_place() {
+    for op in ["write", "append", "truncate", "touch"] {
+        let case = Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": op, "path": "package"}));
+        let seen = case.allow(SideEffects::Write).arrange(stored).check();
+        assert!(seen.message("permission_denied").contains("workspace.hard_links"), "{op}");
+        seen.changed_nothing().modified(&[]);
+        the_store_is_what_it_was(&seen);
+    }
+    let case = Case::new(CONTAINMENT_FILES, "in_read").input(json!({"op": "read", "path": "package"}));
+    assert_eq!(case.arrange(stored).check().output(), "shared");
+}
+
+#[test]
+fn a_file_with_another_name_elsewhere_is_replaced_as_a_whole() {
+    let input = json!({"path": "package", "content": "own"});
+    let case = Case::new(Plugins::Shipped, "write_file").input(input).allow(SideEffects::Write).arrange(stored);
+    let seen = case.check();
+    seen.left("package", Some("own")).modified(&["package"]);
+    the_store_is_what_it_was(&seen);
+}
+
+#[test]
+fn the_operator_may_allow_files_with_several_names() {
+    let world = World::new();
+    world.file("one", "shared");
+    fs::hard_link(world.root().join("one"), world.root().join("two")).unwrap();
+    let append = |hard_links| {
+        let builder = Case::new(CONTAINMENT_FILES, "in_write").allow(SideEffects::Write).builder(&world);
+        let host = builder.hard_links(hard_links).build().unwrap();
+        let call = Call::new("in_write", json!({"op": "append", "path": "one"}));
+        block_on(host.dispatch(host.session(), call)).is_success()
+    };
+    assert!(!append(HardLinks::Refuse));
+    assert!(append(HardLinks::Allow));
+    assert_eq!(world.read("two").as_deref(), Some("shared+"));
+    fs::write(world.home().join("own.toml"), "[workspace]\nhard_links = \"allow\"").unwrap();
+    let program = palisade_tests::Program::new(&world)
+        .args(["call", "in_write", "-", "--allow", "write", "--no-builtin", "--plugins"])
+        .args([CONTAINMENT_FILES.directory(), "--config".into(), world.home().join("own.toml")])
+        .stdin(json!({"op": "link", "path": "one", "to": "three"}).to_string());
+    let _ = program.run().left_with(0);
+    assert_eq!(world.read("three").as_deref(), Some("shared+"));
+}
+
+#[test]
+fn no_tool_makes_a_second_name() {
+    let seen = attempt("link", "file.txt", "second");
+    assert!(seen.message("permission_denied").contains("hard links cannot be created"));
+    seen.changed_nothing();
+}
