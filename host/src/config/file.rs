@@ -27,6 +27,8 @@ pub struct FileConfig {
     pub trusted: Vec<Trusted>,
     /// Memory of a call, in bytes.
     pub memory: Option<u64>,
+    /// Memory of all calls together, in bytes.
+    pub total_memory: Option<u64>,
     /// Time of a call.
     pub timeout: Option<Duration>,
     /// Calls of a session that run at once.
@@ -121,6 +123,7 @@ struct RawTrusted {
 #[serde(deny_unknown_fields, default)]
 struct RawLimits {
     memory: Option<String>,
+    total_memory: Option<String>,
     timeout: Option<String>,
     concurrency: Option<u32>,
     tool_concurrency: BTreeMap<String, u32>,
@@ -172,6 +175,7 @@ impl FileConfig {
             confirm_timeout: confirm.timeout.as_deref().map(|text| duration("confirm.timeout", text)).transpose()?,
             trusted: raw.trusted.iter().map(trusted).collect::<Result<_, _>>()?,
             memory: raw.limits.memory.as_deref().map(memory).transpose()?,
+            total_memory: raw.limits.total_memory.as_deref().map(total_memory).transpose()?,
             timeout: raw.limits.timeout.as_deref().map(|text| call_time("limits.timeout", text)).transpose()?,
             concurrency: raw.limits.concurrency.map(|count| concurrency("limits.concurrency", count)).transpose()?,
             tool_concurrency: per_tool("limits.tool_concurrency", &raw.limits.tool_concurrency, |key, count| {
@@ -250,15 +254,27 @@ pub(crate) fn call_time(key: &str, text: &str) -> Result<Duration, String> {
 
 /// Parses the memory of a call.
 pub(crate) fn memory(text: &str) -> Result<u64, String> {
-    let size = text
-        .parse::<bytesize::ByteSize>()
-        .map_err(|_| format!("`limits.memory` is not a size: `{text}`; write it like 128MiB"))?
-        .as_u64();
+    let size = size("limits.memory", text)?;
     if (1 << 20..=limits::MAX_MEMORY).contains(&size) {
         Ok(size)
     } else {
         Err(format!("`limits.memory` is {text}; 1MiB to 512MiB are accepted"))
     }
+}
+
+/// Parses the memory of all calls together.
+fn total_memory(text: &str) -> Result<u64, String> {
+    let size = size("limits.total_memory", text)?;
+    if size >= limits::MAX_MEMORY {
+        Ok(size)
+    } else {
+        Err(format!("`limits.total_memory` is {text}; 512MiB or more is accepted"))
+    }
+}
+
+fn size(key: &str, text: &str) -> Result<u64, String> {
+    let size = text.parse::<bytesize::ByteSize>();
+    size.map(|size| size.as_u64()).map_err(|_| format!("`{key}` is not a size: `{text}`; write it like 128MiB"))
 }
 
 /// A table with one value for each tool.
@@ -338,6 +354,7 @@ mod tests {
         for (text, expected) in [
             ("[limits]\nmemory = \"1TiB\"", "1MiB to 512MiB"),
             ("[limits]\nmemory = \"much\"", "like 128MiB"),
+            ("[limits]\ntotal_memory = \"1MiB\"", "512MiB or more"),
             ("[limits]\ntimeout = \"11m\"", "600s"),
             ("[limits]\ntimeout = \"0s\"", "at least 1ms"),
             ("[limits]\ntimeout = \"-1s\"", "like 30s"),

@@ -67,6 +67,8 @@ pub struct Settings {
     pub tools: BTreeMap<String, Value<Mode>>,
     /// Memory of a call, in bytes.
     pub memory: Value<u64>,
+    /// Memory of all calls together, in bytes.
+    pub total_memory: Value<u64>,
     /// Time of a call; the default depends on the class.
     pub timeout: Value<Option<Duration>>,
     /// Directories of plugins.
@@ -94,6 +96,7 @@ impl Default for Settings {
             classes: SideEffects::ALL.into_iter().map(|class| (class, Value::default(policy.class(class)))).collect(),
             tools: BTreeMap::new(),
             memory: Value::default(limits::MEMORY),
+            total_memory: Value::default(limits::total_memory()),
             timeout: Value::default(None),
             directories: Value::default(Vec::new()),
             builtin: Value::default(true),
@@ -148,7 +151,7 @@ impl Settings {
     /// The limits that hold.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        Limits { memory: self.memory.value, timeout: self.timeout.value }
+        Limits { memory: self.memory.value, timeout: self.timeout.value, total_memory: self.total_memory.value }
     }
 
     /// The policy that holds in a workspace.
@@ -178,6 +181,7 @@ impl Settings {
             .extend(config.classes.into_iter().map(|(class, value)| (class, Value { value, origin: origin() })));
         self.tools.extend(config.tools.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
         self.memory.set(config.memory, origin);
+        self.total_memory.set(config.total_memory, origin);
         self.timeout.set(config.timeout.map(Some), origin);
         self.tool_concurrency
             .extend(config.tool_concurrency.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
@@ -207,6 +211,9 @@ impl Settings {
         }
         if project.memory.is_some_and(|memory| memory > self.memory.value) {
             return loosens("limits.memory".to_owned());
+        }
+        if project.total_memory.is_some_and(|memory| memory > self.total_memory.value) {
+            return loosens("limits.total_memory".to_owned());
         }
         let time = self.timeout.value.unwrap_or(limits::TIMEOUT);
         if project.timeout.is_some_and(|timeout| timeout > time) {
@@ -286,7 +293,10 @@ mod tests {
             "[limits]\nmemory = \"64MiB\"\n[confirm]\nread = \"deny\"",
         )
         .unwrap();
-        assert_eq!(settings.limits(), Limits { memory: 64 << 20, timeout: Some(Duration::from_secs(30)) });
+        assert_eq!(
+            settings.limits(),
+            Limits { memory: 64 << 20, timeout: Some(Duration::from_secs(30)), ..Limits::default() }
+        );
         assert_eq!(settings.policy(Path::new(".")).class(SideEffects::Read), Mode::Deny);
     }
 
@@ -297,6 +307,7 @@ mod tests {
             ("[confirm.tools]\nwrite_file = \"auto\"", "confirm.tools.write_file"),
             ("[[trusted]]\nworkspace = \"/x\"", "trusted"),
             ("[limits]\nmemory = \"512MiB\"", "limits.memory"),
+            ("[limits]\ntotal_memory = \"64GiB\"", "limits.total_memory"),
             ("[limits]\ntimeout = \"600s\"", "limits.timeout"),
             ("[plugins]\ndirectories = [\"evil\"]", "plugins.directories"),
             ("[limits.tool_concurrency]\nshell = 9", "limits.tool_concurrency.shell"),

@@ -55,6 +55,8 @@ impl fmt::Display for ErrorClass {
 pub enum Limit {
     /// The sum of all linear memories of a call, in bytes.
     Memory,
+    /// The sum of the linear memories of all calls of the process, in bytes.
+    TotalMemory,
     /// The sum of all table elements of a call.
     Tables,
     /// Core instances of a call.
@@ -85,6 +87,7 @@ impl Limit {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Memory => "memory",
+            Self::TotalMemory => "total_memory",
             Self::Tables => "tables",
             Self::Instances => "instances",
             Self::Handles => "handles",
@@ -104,6 +107,9 @@ impl Limit {
     pub fn advice(self) -> &'static str {
         match self {
             Self::Memory => "raise `limits.memory` in palisade.toml (at most 512MiB), or ask the tool for less at once",
+            Self::TotalMemory => {
+                "try again when other calls have ended, or raise `limits.total_memory` in palisade.toml if the machine has more"
+            }
             Self::Result | Self::HostcallData => "ask the tool for a smaller part at once",
             Self::Queue | Self::Sandboxes => "try again when other calls have ended",
             Self::Tables | Self::Instances | Self::Handles => "this bound is fixed; the plugin has to use less",
