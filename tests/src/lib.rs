@@ -12,6 +12,7 @@ pub mod soak;
 pub mod stage;
 pub mod uniform;
 pub mod wat;
+pub mod without_openat2;
 pub mod world;
 
 pub use case::{Case, Plugins};
