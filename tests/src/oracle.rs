@@ -13,7 +13,7 @@ mod tests;
 
 use std::future::Future;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use palisade::{CacheMode, Call, Desk, Event, Host, HostBuilder, Shipped, ToolResult};
@@ -124,6 +124,12 @@ impl Oracle {
         let builder = host(&world, &desk).subscriber(Arc::new(recorder.clone()));
         let host = builder.plugins(HOSTILE_ECHO.directory()).build().expect("the host can be built");
         assert!(host.rejected().is_empty(), "a plugin was rejected: {:?}", host.rejected());
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            if !canary::can_be_seen(&world) {
+                crate::skip("this file system does not write down who reads what: canaries are only compared");
+            }
+        });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime can be started");
         let stage = Stage { world, host: Arc::new(host), desk, recorder };
