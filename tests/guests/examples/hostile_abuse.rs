@@ -31,7 +31,10 @@ fn abuse(args: Args, ctx: &Context) -> Result<String> {
     match args.how.as_str() {
         "hold-pollables" => Ok(held((0..amount).map(|_| subscribe_duration(1)))),
         "hold-streams" => Ok(held((0..amount).map(|_| get_stdout()))),
-        "hold-inputs" => Ok(held((0..amount).map(|_| get_stdin().subscribe()))),
+        "hold-inputs" => Ok(held((0..amount).map(|_| {
+            let input = get_stdin();
+            (input.subscribe(), input)
+        }))),
         "random" => Ok(format!("{} bytes", get_random_bytes(amount).len())),
         "random-for-ever" => loop {
             std::hint::black_box(get_random_bytes(amount));
@@ -96,6 +99,9 @@ fn look_around() -> String {
     found.join("\n")
 }
 
+/// What is written at once.
+const PART: usize = 64 << 10;
+
 /// What can be done to a stream of output.
 fn streams(how: &str, amount: u64) -> Result<String> {
     let out = get_stdout();
@@ -105,10 +111,12 @@ fn streams(how: &str, amount: u64) -> Result<String> {
     };
     match how {
         "flood" => {
-            let (part, both) = (vec![b'f'; 4096], [get_stdout(), get_stderr()]);
-            for number in 0..amount / 4096 {
+            let (part, both) = (vec![b'f'; PART], [get_stdout(), get_stderr()]);
+            for number in 0..amount / PART as u64 {
                 let stream = &both[usize::from(number % 2 == 1)];
-                stream.blocking_write_and_flush(&part).map_err(|error| format!("{error:?}"))?;
+                let permit = stream.check_write().map_err(|error| format!("{error:?}"))?;
+                let part = &part[..part.len().min(usize::try_from(permit).unwrap_or(0))];
+                stream.write(part).map_err(|error| format!("{error:?}"))?;
             }
             Ok("flooded".to_owned())
         }

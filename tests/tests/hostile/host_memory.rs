@@ -22,7 +22,7 @@ fn a_list_of_ten_million_empty_texts_is_never_copied_out_of_the_guest() {
 fn lists_of_lists_are_bounded_together() {
     // Every block is the same text of 64 KiB: little in the guest, very much in a host that copies each.
     let block = "(local $at i32) (local.set $at (i32.const 131072)) (drop (memory.grow (i32.const 100)))
-        (loop (i32.store offset=4 (local.get $at) (i32.const 1024)) (i32.store offset=8 (local.get $at) (i32.const 65536))
+        (loop (i32.store offset=4 (local.get $at) (i32.const 4194304)) (i32.store offset=8 (local.get $at) (i32.const 65536))
           (br_if 0 (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 36))) (i32.const 3000000))))";
     let plugin = raw().answering(block, &[(260, 131_072), (264, 60_000), (268, 1)]);
     assert_eq!(around(&case(&plugin)).limit(), "hostcall_data");
