@@ -3,7 +3,8 @@
 use std::fs::{self, File};
 use std::sync::Arc;
 
-use palisade::{CallId, Envelope, Event, Subject, Subscriber as _};
+use palisade::events::Subject;
+use palisade::{CallId, Envelope, ErrorKind, Event, ExecutionKind, Subscriber as _};
 
 use super::*;
 use crate::skip;
@@ -143,9 +144,9 @@ fn a_call_without_an_end_or_with_two_is_found() {
 
 #[test]
 fn a_result_that_is_not_valid_is_found() {
-    let mut wrong = ToolResult::success(CallId::new("c"), "t", "text");
-    wrong.plugin = Some("without a digest".to_owned());
-    let oracle = oracle().panicking(0);
+    let silent = ErrorKind::execution(ExecutionKind::Failed, " ");
+    let wrong = ToolResult::failure(CallId::new("c"), "t", silent);
+    let oracle = oracle();
     let broken = oracle.judged(PATIENCE, &|_: &Stage| std::future::ready(wrong.clone())).1;
     assert!(broken.iter().any(|text| text.contains("not valid")), "{broken:?}");
 }

@@ -168,5 +168,5 @@ fn what_is_mounted_in_the_workspace_is_part_of_it() {
         json!({"ops": ["open", "readdir"], "paths": ["mounted/inner.txt", "mounted"]}),
     );
     let answer = oracle.call(&call, ENOUGH).output().unwrap().into_owned();
-    assert_eq!(answer, r#"[["inner","is-directory"],["not-directory","inner.txt"]]"#);
+    assert_eq!(answer, r#"[["inner","bad-descriptor"],["not-directory","inner.txt"]]"#);
 }

@@ -84,12 +84,12 @@ fn a_plugin_that_goes_while_it_runs_ends_its_call_as_what_it_was() {
     let digest = oracle.stage.host.plugins()[0].digest();
     // Only once: the second time, the tool is gone.
     let gone = std::sync::Once::new();
-    let call = Call::new("count_slowly", json!({"text": "started"}));
+    let call = || Call::new("count_slowly", json!({"text": "started"}));
     let results = oracle.watch(ENOUGH, |stage| {
-        let (stage, call) = (same(stage), call.clone());
+        let stage = same(stage);
         let gone = &gone;
         async move {
-            let running = stage.begin(&stage.session(), call.clone());
+            let running = stage.begin(&stage.session(), call());
             if !gone.is_completed() {
                 stage.started(1).await;
             }
@@ -97,7 +97,7 @@ fn a_plugin_that_goes_while_it_runs_ends_its_call_as_what_it_was() {
                 stage.host.registry().unregister("count_slowly").unwrap();
             });
             let first = running.await.unwrap();
-            let second = stage.host.dispatch(stage.host.session(), call).await;
+            let second = stage.host.dispatch(stage.host.session(), call()).await;
             vec![first, second]
         }
     });
