@@ -25,6 +25,14 @@ fn a_flood_on_standard_output_is_dropped_and_counted() {
     assert_eq!(around_both(&abuse("flood", 65_536)).result["usage"]["truncated_bytes"], 0);
 }
 
+/// An answer of so many letters.
+fn long(length: u32) -> Wat {
+    let fill = format!(
+        "(drop (memory.grow (i32.const 100))) (memory.fill (i32.const {FAR}) (i32.const 120) (i32.const {length}))"
+    );
+    raw().answering_block(&fill, TEXT, FAR, length)
+}
+
 #[test]
 fn an_answer_at_its_bound_is_taken_and_one_byte_more_is_not() {
     assert_eq!(around(&case(&long(4 << 20))).output().len(), 4 << 20);
