@@ -38,6 +38,22 @@ fn resources_that_are_never_given_back_are_bounded() {
 }
 
 #[test]
+fn handles_of_resources_of_the_guests_own_are_bounded() {
+    let making = |count: u32| {
+        let step = "(i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1)))";
+        raw()
+            .importing("(type $r (resource (rep i32))) (core func $new (canon resource.new $r))")
+            .core_importing(r#"(import "own" "new" (func $new (param i32) (result i32)))"#)
+            .with(r#"(with "own" (instance (export "new" (func $new))))"#)
+            .execute(&format!(
+                "(local $n i32) (loop (drop (call $new (i32.const 7))) (br_if 0 {step} (i32.const {count})))) {{done}}"
+            ))
+    };
+    assert_eq!(around_both(&case(&making(100_000))).limit(), "handles");
+    assert_eq!(around(&case(&making(1000))).output(), "done");
+}
+
+#[test]
 fn random_numbers_come_in_bounded_portions() {
     for amount in [1 << 40, u64::MAX, 65_537] {
         let seen = around(&abuse("random", amount));
