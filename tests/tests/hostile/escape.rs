@@ -74,7 +74,7 @@ const OUT: [&str; 14] = [
     "/",
     "/etc/passwd",
     "//etc/passwd",
-    "/proc/self/root/etc/passwd",
+    "/proc/self/cwd/../etc/passwd",
     "../../../../../../../../../../etc/passwd",
 ];
 /// Paths that lead out through a link in their middle.
