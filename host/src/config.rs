@@ -2,6 +2,7 @@
 
 mod file;
 mod resolve;
+mod size;
 mod time;
 
 pub use file::{ConfigError, FileConfig, Trusted};

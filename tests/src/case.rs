@@ -210,6 +210,16 @@ impl Case {
         }
     }
 
+    /// The time that it has: its own, or what its class gets.
+    pub(crate) fn time(&self) -> Duration {
+        self.timeout.unwrap_or(palisade::sandbox::limits::TIMEOUT)
+    }
+
+    /// What differs from call to call.
+    pub(crate) fn varies(&self) -> &[&'static str] {
+        &self.varying
+    }
+
     fn directory(&self, world: &World) -> Option<PathBuf> {
         match &self.plugins {
             Plugins::Guest(guest) => Some(guest.directory()),
@@ -229,14 +239,14 @@ impl Case {
         let host = builder.build().expect("the host can be built");
         assert!(host.rejected().is_empty(), "a plugin of the case was rejected: {:?}", host.rejected());
         let call = change(self.to_call(&world));
-        let run = Run::start(world);
+        let run = Run::start(Arc::new(world));
         let result = block_on(host.dispatch(host.session(), call));
         run.ended(result.to_json(), recorder.events())
     }
 
     #[track_caller]
-    fn in_program(&self) -> Run {
-        let run = Run::start(self.world());
+    pub(crate) fn in_program(&self) -> Run {
+        let run = Run::start(Arc::new(self.world()));
         let ran = self.program(run.world()).run();
         let result = ran.json();
         crate::uniform::check_exit_code(&result, &ran);
@@ -245,7 +255,7 @@ impl Case {
 }
 
 /// What no case takes, however slow the machine is. One that waits for what never comes fails in place of the whole run.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs a future to its end, on this thread.
 ///

@@ -1,5 +1,6 @@
 //! A subscriber that keeps what it hears, and can act on it at once.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use palisade::{Envelope, Event, Subscriber};
@@ -55,6 +56,30 @@ impl Recorder {
     #[must_use]
     pub fn names(&self) -> Vec<&'static str> {
         self.events().iter().map(Event::name).collect()
+    }
+
+    /// Forgets what was heard so far.
+    pub fn forget(&self) {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The calls that did not end once and for all, each with what is wrong.
+    #[must_use]
+    pub fn unended(&self) -> Vec<String> {
+        let events = self.events();
+        let calls: BTreeSet<&str> = events.iter().filter_map(|event| Some(event.subject()?.call_id.as_str())).collect();
+        calls.into_iter().filter_map(|call| self.unended_call(call)).collect()
+    }
+
+    fn unended_call(&self, call: &str) -> Option<String> {
+        let events = self.of(call);
+        let ends = events.iter().filter(|event| event.is_terminal()).count();
+        let names = || events.iter().map(Event::name).collect::<Vec<_>>();
+        match ends {
+            1 if events.last().is_some_and(Event::is_terminal) => None,
+            1 => Some(format!("`{call}` is heard of after its end: {:?}", names())),
+            _ => Some(format!("`{call}` has {ends} ends: {:?}", names())),
+        }
     }
 
     /// The events that end a call.

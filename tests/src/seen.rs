@@ -1,5 +1,7 @@
 //! What was seen of a case, and what holds for every one of them.
 
+use std::sync::Arc;
+
 use palisade::Event;
 use serde_json::Value;
 
@@ -8,7 +10,7 @@ use crate::world::{SECRET, Snapshot, World};
 
 /// One run of a case.
 pub struct Run {
-    world: World,
+    world: Arc<World>,
     before: [Snapshot; 2],
     result: Value,
     events: Vec<Event>,
@@ -17,7 +19,7 @@ pub struct Run {
 impl Run {
     /// Looks at the world before anything happens in it.
     #[must_use]
-    pub(crate) fn start(world: World) -> Self {
+    pub(crate) fn start(world: Arc<World>) -> Self {
         let before = [world.inside(), world.outside()];
         Self { world, before, result: Value::Null, events: Vec::new() }
     }
@@ -136,7 +138,7 @@ impl Seen {
 
     /// The worlds that the case ran in.
     pub fn worlds(&self) -> impl Iterator<Item = &World> {
-        self.runs.iter().map(|run| &run.world)
+        self.runs.iter().map(|run| &*run.world)
     }
 
     /// Checks from outside that the workspace is what it was, to the last entry.
@@ -200,7 +202,7 @@ mod tests {
 
     /// Whether a run passes in which this happens, with this output.
     fn passes(output: &str, happens: impl FnOnce(&World)) -> bool {
-        let run = Run::start(World::new());
+        let run = Run::start(Arc::new(World::new()));
         happens(run.world());
         let result = ToolResult::success(CallId::new("c"), "t", output).to_json();
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(run.ended(result, Vec::new())))).is_ok()

@@ -11,7 +11,7 @@ use crate::world::World;
 /// A host on its stage.
 pub struct Stage {
     /// Its workspace.
-    pub world: World,
+    pub world: Arc<World>,
     /// The host.
     pub host: Arc<Host>,
     /// Where its questions wait.
@@ -40,7 +40,7 @@ impl Stage {
     #[must_use]
     #[track_caller]
     pub fn hearing(recorder: Recorder, guests: &[Guest], change: impl FnOnce(HostBuilder) -> HostBuilder) -> Self {
-        let (world, desk) = (World::new(), Desk::default());
+        let (world, desk) = (Arc::new(World::new()), Desk::default());
         let base = Host::builder()
             .workspace(world.root())
             .cache(CacheMode::Directory(cache()))

@@ -2,6 +2,16 @@
 
 /// The shell that a plugin is built into; see there for its places.
 const SHELL: &str = include_str!("../wat/plugin.wat");
+/// What gives memory to the host, for what it passes in: memory that is never given back, since a call is too short for more.
+const REALLOC: &str = r"(local $at i32)
+      (local.set $at (i32.and (i32.add (global.get $next) (i32.const 7)) (i32.const -8)))
+      (global.set $next (i32.add (local.get $at) (local.get $size)))
+      (if (i32.gt_u (global.get $next) (i32.mul (memory.size) (i32.const 65536)))
+        (then (if (i32.eq (memory.grow (i32.add (i32.div_u (local.get $size) (i32.const 65536)) (i32.const 1))) (i32.const -1))
+          (then unreachable))))
+      (local.get $at)";
+/// Where an answer of its own lies.
+const ANSWER: u32 = 256;
 /// Where the data of a plugin starts in its memory.
 const BASE: u32 = 1024;
 
@@ -58,6 +68,7 @@ pub struct Wat {
     with: String,
     definitions: Option<String>,
     execute: Option<String>,
+    realloc: Option<String>,
     extra: String,
     export: String,
 }
@@ -79,6 +90,7 @@ impl Wat {
             with: String::new(),
             definitions: None,
             execute: None,
+            realloc: None,
             extra: String::new(),
             export: "palisade:tool/tool@0.1.0".to_owned(),
         }
@@ -130,6 +142,30 @@ impl Wat {
         self
     }
 
+    /// With this code in place of what gives memory to the host; it leaves an address.
+    #[must_use]
+    pub fn realloc(mut self, code: &str) -> Self {
+        self.realloc = Some(code.to_owned());
+        self
+    }
+
+    /// With an answer of its own: these words, as the canonical ABI lays out a result, of which the addresses are the test's matter.
+    #[must_use]
+    pub fn answering(self, before: &str, words: &[(u32, u32)]) -> Self {
+        let store = |(at, word): &(u32, u32)| format!("(i32.store (i32.const {at}) (i32.const {word}))");
+        let stores: String = words.iter().map(store).collect();
+        self.execute(&format!("{before} {stores} (i32.const {ANSWER})"))
+    }
+
+    /// With an answer of one block: its case, and where in memory its text lies.
+    #[must_use]
+    pub fn answering_block(self, before: &str, case: u32, at: u32, length: u32) -> Self {
+        // The case `ok`; then the block's address, one of it, and success.
+        let answer = [(ANSWER + 4, ANSWER + 64), (ANSWER + 8, 1), (ANSWER + 12, 1)];
+        let block = [(ANSWER + 64, case), (ANSWER + 68, at), (ANSWER + 72, length)];
+        self.answering(before, &[&answer[..], &block].concat())
+    }
+
     /// With more in the core module.
     #[must_use]
     pub fn extra(mut self, fields: &str) -> Self {
@@ -169,6 +205,7 @@ impl Wat {
             .replace("{base}", &BASE.to_string())
             .replace("{definitions}", &self.definitions.clone().unwrap_or_else(|| constant(list)))
             .replace("{execute}", &execute)
+            .replace("{realloc}", self.realloc.as_deref().unwrap_or(REALLOC))
             .replace("{extra}", &self.extra)
             .replace("{with}", &self.with)
             .replace("{export}", &self.export)

@@ -68,15 +68,8 @@
     {core-imports}
     (memory (export "memory") {pages})
     (global $next (mut i32) (i32.const {heap}))
-    ;; Memory that is never given back: a call is too short for more.
     (func (export "cabi_realloc") (param i32 i32 i32) (param $size i32) (result i32)
-      (local $at i32)
-      (local.set $at (i32.and (i32.add (global.get $next) (i32.const 7)) (i32.const -8)))
-      (global.set $next (i32.add (local.get $at) (local.get $size)))
-      (if (i32.gt_u (global.get $next) (i32.mul (memory.size) (i32.const 65536)))
-        (then (if (i32.eq (memory.grow (i32.add (i32.div_u (local.get $size) (i32.const 65536)) (i32.const 1))) (i32.const -1))
-          (then unreachable))))
-      (local.get $at))
+      {realloc})
     (data (i32.const {base}) "{image}")
     (func (export "definitions") (result i32) {definitions})
     (func (export "execute") (param $call i32) (result i32) {execute})

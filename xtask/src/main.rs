@@ -1,5 +1,5 @@
 //! Support of the repository: `cargo xtask readme` keeps the documents true, `cargo xtask package` the published crates whole, `cargo xtask providers` the
-//! formats those that the providers read.
+//! formats those that the providers read; `cargo xtask soak` makes a million calls and looks for what grows.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -13,6 +13,7 @@ mod guests;
 mod packages;
 mod place;
 mod providers;
+mod soak;
 
 use place::Place;
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ const USAGE: &str = "\
 cargo xtask readme     run the commands of the documents and compare what they print
 cargo xtask package    package the published crates and build each from its package
 cargo xtask providers  hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip)
+cargo xtask soak [N]   make a million calls of every kind, or the N-th part of them, and look for what grows (takes an hour)
 cargo xtask prebuild   put the built plugins into plugins/prebuilt, as publishing needs them";
 
 fn main() -> ExitCode {
@@ -40,6 +42,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "readme" => documents::check(&place)?,
         "package" => packages::package(&place)?,
         "providers" => providers::check(&place)?,
+        "soak" => soak::run(&place)?,
         "prebuild" => packages::prebuild(&place)?,
         _ => {
             eprintln!("{USAGE}");

@@ -38,7 +38,9 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
         let origin = "your file".to_owned();
         rows.push([format!("trusted {}", trusted.workspace.display()), modes.join(", "), origin]);
     }
-    rows.push(row("limits.memory", &settings.memory, |bytes| bytesize::ByteSize(*bytes).display().iec().to_string()));
+    let size = |bytes: &u64| bytesize::ByteSize(*bytes).display().iec().to_string();
+    rows.push(row("limits.memory", &settings.memory, size));
+    rows.push(row("limits.total_memory", &settings.total_memory, size));
     rows.push(row("limits.timeout", &settings.timeout, |time| match time {
         Some(time) => humantime::format_duration(*time).to_string(),
         None => "1m (10m for execute and network)".to_owned(),

@@ -1,14 +1,14 @@
 //! `palisade.toml`, as written: parsed and checked, with nothing opened and nothing filled in.
 
-use super::time::{Written, call_time, duration};
+use super::size::{compile_memory, memory, total_memory};
+use super::time::{Written, call_time, compile_time, duration};
 use crate::policy::Mode;
-use crate::sandbox::{CompileLimits, limits};
+use crate::sandbox::limits;
 use crate::tool::{SideEffects, ToolName, nearest_names};
 use crate::workspace::{HardLinks, LastLink, open_regular};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ pub struct FileConfig {
     pub trusted: Vec<Trusted>,
     /// Memory of a call, in bytes.
     pub memory: Option<u64>,
+    /// Memory of all calls together, in bytes.
+    pub total_memory: Option<u64>,
     /// Time of a call.
     pub timeout: Option<Duration>,
     /// Time to compile one plugin.
@@ -134,6 +136,7 @@ struct RawLimits {
     timeout: Option<Written>,
     compile_time: Option<Written>,
     compile_memory: Option<String>,
+    total_memory: Option<String>,
     concurrency: Option<u32>,
     tool_concurrency: BTreeMap<String, u32>,
     tool_timeout: BTreeMap<String, Written>,
@@ -194,6 +197,7 @@ impl FileConfig {
             timeout: raw.limits.timeout.as_ref().map(|time| call_time("limits.timeout", &time.0)).transpose()?,
             compile_time: raw.limits.compile_time.as_ref().map(|time| compile_time(&time.0)).transpose()?,
             compile_memory: raw.limits.compile_memory.as_deref().map(compile_memory).transpose()?,
+            total_memory: raw.limits.total_memory.as_deref().map(total_memory).transpose()?,
             concurrency: raw.limits.concurrency.map(|count| concurrency("limits.concurrency", count)).transpose()?,
             tool_concurrency: per_tool("limits.tool_concurrency", &raw.limits.tool_concurrency, |key, count| {
                 concurrency(key, *count)
@@ -258,35 +262,6 @@ fn trusted(raw: &RawTrusted) -> Result<Trusted, String> {
 
 fn hard_links(text: &str) -> Result<HardLinks, String> {
     text.parse().map_err(|error| format!("`workspace.hard_links`: {error}"))
-}
-
-/// Parses the time that a compilation may take.
-fn compile_time(text: &str) -> Result<Duration, String> {
-    let parsed = duration("limits.compile_time", text)?;
-    if parsed <= CompileLimits::MAX_TIME {
-        Ok(parsed)
-    } else {
-        Err(format!("`limits.compile_time` is {text}; at most 1h is accepted"))
-    }
-}
-
-/// Parses the memory of a call.
-pub(crate) fn memory(text: &str) -> Result<u64, String> {
-    size("limits.memory", text, (1 << 20)..=limits::MAX_MEMORY, "1MiB to 512MiB")
-}
-
-/// Parses the address space of a compilation.
-fn compile_memory(text: &str) -> Result<u64, String> {
-    let range = CompileLimits::MIN_MEMORY..=CompileLimits::MAX_MEMORY;
-    size("limits.compile_memory", text, range, "256MiB to 64GiB")
-}
-
-fn size(key: &str, text: &str, range: RangeInclusive<u64>, accepted: &str) -> Result<u64, String> {
-    let size = text
-        .parse::<bytesize::ByteSize>()
-        .map_err(|_| format!("`{key}` is not a size: `{text}`; write it like 128MiB"))?
-        .as_u64();
-    if range.contains(&size) { Ok(size) } else { Err(format!("`{key}` is {text}; {accepted} are accepted")) }
 }
 
 /// A table with one value for each tool.
@@ -366,6 +341,7 @@ mod tests {
         for (text, expected) in [
             ("[limits]\nmemory = \"1TiB\"", "1MiB to 512MiB"),
             ("[limits]\nmemory = \"much\"", "like 128MiB"),
+            ("[limits]\ntotal_memory = \"1MiB\"", "512MiB or more"),
             ("[limits]\ntimeout = \"11m\"", "600s"),
             ("[limits]\ntimeout = \"0s\"", "at least 1ms"),
             ("[limits]\ntimeout = \"-1s\"", "like 30s"),

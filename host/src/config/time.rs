@@ -1,6 +1,6 @@
 //! Times, as written in a file, a variable or a flag.
 
-use crate::sandbox::limits;
+use crate::sandbox::{CompileLimits, limits};
 use serde::de::{Deserialize, Deserializer, Error};
 use std::time::Duration;
 
@@ -33,5 +33,15 @@ pub(crate) fn call_time(key: &str, text: &str) -> Result<Duration, String> {
         Err(format!("`{key}` is longer than 600s, the most that a call may take"))
     } else {
         Ok(parsed)
+    }
+}
+
+/// Parses the time that a compilation may take.
+pub(super) fn compile_time(text: &str) -> Result<Duration, String> {
+    let parsed = duration("limits.compile_time", text)?;
+    if parsed <= CompileLimits::MAX_TIME {
+        Ok(parsed)
+    } else {
+        Err(format!("`limits.compile_time` is {text}; at most 1h is accepted"))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Envelope, Event, VERSION};
 use crate::tool::SideEffects;
+use crate::tool::text::{is_deceptive, visible_json};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::time::Duration;
 
@@ -26,11 +27,12 @@ impl Serialize for Envelope {
 }
 
 impl Envelope {
-    /// The event on one line, with the line's end.
+    /// The event on one line, with the line's end. What could break the line or draw on a terminal stands there as an escape.
     #[must_use]
     pub fn to_line(&self) -> String {
         // Only maps with keys that are no strings fail to serialise, and there are none.
-        serde_json::to_string(self).unwrap_or_default() + "\n"
+        let json = serde_json::to_string(self).unwrap_or_default();
+        if json.contains(is_deceptive) { visible_json(&json) + "\n" } else { json + "\n" }
     }
 }
 

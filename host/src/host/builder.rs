@@ -345,6 +345,12 @@ fn check(given: &Limits) -> Result<(), BuildError> {
     if !(1 << 20..=limits::MAX_MEMORY).contains(&given.memory) {
         return Err(BuildError::Limit { name: "memory", accepted: "1MiB to 512MiB are accepted" });
     }
+    if given.total_memory < given.memory {
+        return Err(BuildError::Limit {
+            name: "total_memory",
+            accepted: "at least the memory of one call is accepted",
+        });
+    }
     match given.timeout {
         Some(timeout) if timeout < Duration::from_millis(1) || timeout > limits::MAX_TIMEOUT => {
             Err(BuildError::Limit { name: "timeout", accepted: "1ms to 600s are accepted" })

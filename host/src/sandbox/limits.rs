@@ -1,14 +1,19 @@
 //! Every limit of the sandbox, each a named constant with its reason.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
 
 /// Linear memory of one call, all memories together: enough for an interpreter of Python with its libraries.
 pub const MEMORY: u64 = 128 * MIB;
 /// The most that an operator can raise [`MEMORY`] to: one slot of the pool.
 pub const MAX_MEMORY: u64 = 512 * MIB;
+/// Linear memory of all calls of the process together, on a machine that has twice as much: with 256 calls at their own limit a machine would be long out
+/// of memory before any of them is refused something.
+pub const TOTAL_MEMORY: u64 = 4 * GIB;
 /// Time of one call of class none, read or write.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// Time of one call of class execute or network, and the most that anybody can ask for.
@@ -80,10 +85,26 @@ pub struct Limits {
     pub memory: u64,
     /// Time of one call; `None` leaves the default of the tool's class.
     pub timeout: Option<Duration>,
+    /// Linear memory of all calls of the process together, in bytes, at least that of one call. Calls of every host in the process count.
+    pub total_memory: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { memory: MEMORY, timeout: None }
+        Self { memory: MEMORY, timeout: None, total_memory: total_memory() }
     }
+}
+
+/// [`TOTAL_MEMORY`], or half of what this machine has where that is less; never less than one call may have.
+#[must_use]
+pub fn total_memory() -> u64 {
+    static LESSER: OnceLock<u64> = OnceLock::new();
+    *LESSER.get_or_init(|| physical_memory().map_or(TOTAL_MEMORY, |bytes| (bytes / 2).clamp(MAX_MEMORY, TOTAL_MEMORY)))
+}
+
+/// What Linux says that the machine has, in bytes.
+fn physical_memory() -> Option<u64> {
+    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kib = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.split_whitespace().next()?;
+    kib.parse::<u64>().ok()?.checked_mul(KIB)
 }

@@ -36,6 +36,21 @@ pub fn visible(text: &str) -> String {
     })
 }
 
+/// The same for a JSON text, in JSON's own escapes: it stays the text of the same value, and on a terminal or in a reader of lines it is one line that
+/// draws nothing.
+#[must_use]
+pub fn visible_json(json: &str) -> String {
+    let mut units = [0; 2];
+    json.chars().fold(String::with_capacity(json.len()), |mut out, c| {
+        if is_deceptive(c) {
+            c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+        out
+    })
+}
+
 /// Cuts `text` to at most `max` bytes at a character's border.
 #[must_use]
 pub fn cut(text: &str, max: usize) -> &str {
@@ -80,6 +95,14 @@ mod tests {
     fn what_can_be_seen_is_left_alone() {
         let text = "\tgrün 한글 ﾊﾝ ⠃⠗ 漢字 עברית ไทย 🦀 ⚠\u{fe0f}\n";
         assert_eq!(visible(text), text);
+    }
+
+    #[test]
+    fn a_json_text_is_escaped_in_jsons_own_way_and_means_the_same() {
+        let value = serde_json::json!({"a\u{202e}": "b\u{2028}\u{e0041}\u{7f}\u{85}c"});
+        let escaped = visible_json(&value.to_string());
+        assert_eq!(escaped, r#"{"a\u202e":"b\u2028\udb40\udc41\u007f\u0085c"}"#);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).ok(), Some(value));
     }
 
     #[test]

@@ -9,9 +9,10 @@ const QUOTAS: &str = "host/src/sandbox/guard/ledger.rs";
 const EXIT: &str = "host/src/cli/args.rs";
 
 /// A file, a piece of its code, and what the README says because of it.
-const FACTS: [(&str, &str, &str); 19] = [
+const FACTS: [(&str, &str, &str); 20] = [
     (LIMITS, "MEMORY: u64 = 128 * MIB;", "| memory | 128 MiB,"),
     (LIMITS, "MAX_MEMORY: u64 = 512 * MIB;", "at most 512 MiB) |"),
+    (LIMITS, "TOTAL_MEMORY: u64 = 4 * GIB;", "hold at most 4 GiB of memory"),
     (LIMITS, "TIMEOUT: Duration = Duration::from_secs(60);", "| time | 60 s;"),
     (LIMITS, "MAX_TIMEOUT: Duration = Duration::from_secs(600);", "600 s for `execute` and `network`"),
     (LIMITS, "DESCRIBE_TIMEOUT: Duration = Duration::from_secs(2);", "has 2 s to describe its tools"),

@@ -55,6 +55,8 @@ impl fmt::Display for ErrorClass {
 pub enum Limit {
     /// The sum of all linear memories of a call, in bytes.
     Memory,
+    /// The sum of the linear memories of all calls of the process, in bytes.
+    TotalMemory,
     /// The sum of all table elements of a call.
     Tables,
     /// Core instances of a call.
@@ -91,6 +93,7 @@ impl Limit {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Memory => "memory",
+            Self::TotalMemory => "total_memory",
             Self::Tables => "tables",
             Self::Instances => "instances",
             Self::Handles => "handles",
@@ -112,6 +115,9 @@ impl Limit {
     pub fn advice(self) -> &'static str {
         match self {
             Self::Memory => "raise `limits.memory` in palisade.toml (at most 512MiB), or ask the tool for less at once",
+            Self::TotalMemory => {
+                "try again when other calls have ended, or raise `limits.total_memory` in palisade.toml if the machine has more"
+            }
             Self::Result | Self::HostcallData => "ask the tool for a smaller part at once",
             Self::LostThreads => {
                 "see why the file system of the workspace does not answer; when it does, the threads come back"

@@ -1,0 +1,28 @@
+//! Sizes, as written in a file, a variable or a flag.
+
+use crate::sandbox::{CompileLimits, limits};
+use std::ops::RangeInclusive;
+
+/// Parses the memory of a call.
+pub(super) fn memory(text: &str) -> Result<u64, String> {
+    size("limits.memory", text, (1 << 20)..=limits::MAX_MEMORY, "1MiB to 512MiB are accepted")
+}
+
+/// Parses the memory of all calls together.
+pub(super) fn total_memory(text: &str) -> Result<u64, String> {
+    size("limits.total_memory", text, limits::MAX_MEMORY..=u64::MAX, "512MiB or more is accepted")
+}
+
+/// Parses the address space of a compilation.
+pub(super) fn compile_memory(text: &str) -> Result<u64, String> {
+    let range = CompileLimits::MIN_MEMORY..=CompileLimits::MAX_MEMORY;
+    size("limits.compile_memory", text, range, "256MiB to 64GiB are accepted")
+}
+
+fn size(key: &str, text: &str, range: RangeInclusive<u64>, accepted: &str) -> Result<u64, String> {
+    let size = text
+        .parse::<bytesize::ByteSize>()
+        .map_err(|_| format!("`{key}` is not a size: `{text}`; write it like 128MiB"))?
+        .as_u64();
+    if range.contains(&size) { Ok(size) } else { Err(format!("`{key}` is {text}; {accepted}")) }
+}

@@ -1,0 +1,162 @@
+//! The oracle itself: each of its points goes red where something breaks it, and all are green where nothing does.
+
+use std::fs::{self, File};
+use std::sync::Arc;
+
+use palisade::events::Subject;
+use palisade::{CallId, Envelope, ErrorKind, Event, ExecutionKind, Subscriber as _};
+
+use super::*;
+use crate::skip;
+
+fn oracle() -> Oracle {
+    Oracle::new(|_, builder| builder)
+}
+
+/// The points that this breaks.
+fn broken(within: Duration, act: impl Fn(&Stage)) -> Vec<String> {
+    let oracle = oracle();
+    oracle
+        .judged(within, &|stage: &Stage| {
+            act(stage);
+            async {}
+        })
+        .1
+}
+
+#[track_caller]
+fn breaks(point: &str, act: impl Fn(&Stage)) {
+    let broken = broken(PATIENCE, act);
+    assert!(broken.iter().any(|text| text.contains(point)), "{point}: {broken:?}");
+}
+
+/// Does something in a thread of its own, whose panics are its own.
+fn elsewhere(act: impl FnOnce() + Send + 'static) {
+    let _ = std::thread::spawn(act).join();
+}
+
+#[test]
+fn a_call_that_breaks_nothing_passes() {
+    assert_eq!(broken(PATIENCE, |_| {}), Vec::<String>::new());
+    let call = Call::new("echo", json!({"text": "hello"}));
+    assert_eq!(oracle().call(&call, PATIENCE).output().as_deref(), Some("hello"));
+}
+
+#[test]
+fn descriptors_that_stay_open_are_found() {
+    breaks("descriptors", |stage| {
+        (0..4).for_each(|_| std::mem::forget(File::open(stage.world.root()).expect("it is there")));
+    });
+}
+
+#[test]
+fn threads_that_stay_are_found() {
+    breaks("threads", |_| (0..4).for_each(|_| drop(std::thread::spawn(|| std::thread::park_timeout(PATIENCE)))));
+}
+
+#[test]
+fn memory_that_stays_is_found() {
+    breaks("bytes of memory", |_| std::mem::forget(vec![1_u8; 8 << 20]));
+}
+
+#[test]
+fn memory_that_is_kept_once_is_no_leak() {
+    let kept = std::sync::OnceLock::new();
+    let keep = |_: &Stage| {
+        let _ = kept.get_or_init(|| vec![1_u8; 16 << 20]);
+    };
+    assert_eq!(broken(PATIENCE, keep), Vec::<String>::new());
+}
+
+#[test]
+fn a_canary_that_is_read_is_found() {
+    if !canary::can_be_seen(&World::new()) {
+        return skip("this file system does not write down who reads what");
+    }
+    breaks("secret.txt was read", |stage| {
+        drop(fs::read(stage.world.outer().join("outside/folder/secret.txt")).expect("it is there"));
+    });
+    breaks("outside was read", |stage| {
+        let _ = fs::read_dir(stage.world.outer().join("outside")).expect("it is there").count();
+    });
+}
+
+#[test]
+fn a_canary_that_is_changed_is_found() {
+    breaks("has changed", |stage| {
+        fs::write(stage.world.outer().join("outside/new.txt"), "").expect("it can be written")
+    });
+    breaks("has changed", |stage| {
+        let _ = fs::remove_file(stage.world.outer().join("secret.txt"));
+    });
+}
+
+#[test]
+fn a_panic_of_any_thread_is_found() {
+    breaks("1 panics", |_| elsewhere(|| panic!("this panic is part of a test")));
+}
+
+#[test]
+fn a_panic_that_is_part_of_the_case_must_happen() {
+    let oracle = oracle().panicking(1);
+    let nothing = oracle.judged(PATIENCE, &|_: &Stage| async {}).1;
+    assert!(nothing.iter().any(|text| text.contains("0 panics")), "{nothing:?}");
+}
+
+#[test]
+fn a_log_that_tells_of_a_panic_is_found() {
+    breaks("the log tells", |_| tracing::error!("the call panicked: no message"));
+}
+
+#[test]
+fn a_call_that_takes_too_long_is_found() {
+    let broken = broken(Duration::ZERO, |_| {
+        let start = Instant::now();
+        while start.elapsed() < SLACK * 3 {
+            std::hint::spin_loop();
+        }
+    });
+    // A machine that is late itself is allowed more.
+    assert!(broken.is_empty() || broken[0].contains("it took"), "{broken:?}");
+    let judged = |took: Duration, late: Duration| took > Duration::ZERO + SLACK + late * 4;
+    assert!(judged(SLACK * 3, Duration::ZERO));
+}
+
+fn said(stage: &Stage, event: Event) {
+    let time = std::time::SystemTime::UNIX_EPOCH;
+    stage.recorder.receive(&Envelope { seq: 0, time, event });
+}
+
+fn subject() -> Subject {
+    Subject { call_id: CallId::new("c"), tool: Arc::from("t"), session_id: None, turn_id: None, side_effects: None }
+}
+
+#[test]
+fn a_call_without_an_end_or_with_two_is_found() {
+    let invalid = || Event::InputInvalid(subject(), String::new());
+    breaks("0 ends", |stage| said(stage, Event::Called(subject())));
+    breaks("2 ends", |stage| {
+        said(stage, invalid());
+        said(stage, invalid());
+    });
+    breaks("after its end", |stage| {
+        said(stage, invalid());
+        said(stage, Event::Called(subject()));
+    });
+}
+
+#[test]
+fn a_result_that_is_not_valid_is_found() {
+    let silent = ErrorKind::execution(ExecutionKind::Failed, " ");
+    let wrong = ToolResult::failure(CallId::new("c"), "t", silent);
+    let oracle = oracle();
+    let broken = oracle.judged(PATIENCE, &|_: &Stage| std::future::ready(wrong.clone())).1;
+    assert!(broken.iter().any(|text| text.contains("not valid")), "{broken:?}");
+}
+
+#[test]
+fn a_benign_plugin_that_is_gone_is_found() {
+    breaks("benign", |stage| {
+        let _ = stage.host.registry().unregister("echo");
+    });
+}

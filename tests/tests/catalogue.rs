@@ -1,0 +1,49 @@
+//! The promise of the catalogue: each of its ninety cases has a row in `catalogue.md` with the tests that hold it, or with why there is none.
+
+use std::collections::BTreeMap;
+
+use palisade_tests::rows::{self, Row, tests};
+
+/// How many cases there are.
+const CASES: usize = 90;
+
+fn rows() -> Vec<Row> {
+    rows::rows("catalogue.md", |name| name.parse::<usize>().is_ok())
+}
+
+/// Why a case has no test: `skipped: …` for good, `(pending: …)` until what it needs is there.
+fn excuse(row: &Row) -> Option<&str> {
+    let at = row.text.find("skipped: ").or_else(|| row.text.find("(pending: "))?;
+    row.text.get(at..).filter(|why| why.len() > "(pending: ".len() + 5)
+}
+
+#[test]
+fn every_case_has_a_row_in_order() {
+    let names: Vec<String> = rows().into_iter().map(|row| row.name).collect();
+    assert_eq!(names, (1..=CASES).map(|number| number.to_string()).collect::<Vec<_>>());
+    assert!(rows().iter().all(|row| !row.behaviour.is_empty()));
+}
+
+#[test]
+fn every_case_names_tests_that_exist_or_says_why_not() {
+    let tests = tests();
+    let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for row in rows() {
+        let missing: Vec<String> =
+            row.tests.iter().filter(|name| name.contains("::") && !tests.contains(*name)).cloned().collect();
+        let named = row.tests.iter().any(|name| name.contains("::"));
+        if !missing.is_empty() || (!named && excuse(&row).is_none()) {
+            wrong.insert(row.name, missing);
+        }
+    }
+    assert_eq!(wrong, BTreeMap::new(), "cases without tests or excuse, or with tests that do not exist");
+}
+
+#[test]
+fn what_is_skipped_is_said_to_whoever_runs_the_suite() {
+    for row in rows() {
+        if let Some(why) = excuse(&row) {
+            palisade_tests::skip(&format!("case {}: {}", row.name, why.trim_start_matches("skipped: ")));
+        }
+    }
+}

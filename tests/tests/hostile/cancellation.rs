@@ -1,0 +1,169 @@
+//! Calls that are given up wherever they are, by whoever, more than once; and panics where the host calls its embedder.
+
+use std::sync::Arc;
+
+use palisade::{Answer, BoxFuture, Call, CallId, ConfirmationRequest, Confirmer, NobodyToAsk, ToolResult};
+use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_POLL, CANCEL_SLEEP, DISPATCHER_GATE};
+use palisade_tests::oracle::Oracle;
+use palisade_tests::stage::class;
+use palisade_tests::{Guest, Stage};
+use serde_json::json;
+
+use super::{ENOUGH, SHORT, raw};
+
+fn oracle(guests: &[Guest]) -> Oracle {
+    Oracle::new(|_, builder| guests.iter().fold(builder, |builder, guest| builder.plugins(guest.directory())))
+}
+
+/// Begins these calls in one session with room for one, waits until the first has started, and gives up on all of them in this way.
+async fn given_up(stage: Stage, calls: Vec<Call>, way: fn(&palisade::Session)) -> Vec<ToolResult> {
+    let session = stage.host.new_session("s").concurrency(1).build();
+    let tasks: Vec<_> = calls.iter().map(|call| begin(&stage, &session, call.clone())).collect();
+    let local = async {
+        stage.started(1).await;
+        while session.in_flight() < calls.len() {
+            tokio::task::yield_now().await;
+        }
+        way(&session);
+    };
+    local.await;
+    let mut results = Vec::new();
+    for task in tasks {
+        results.push(task.await.unwrap());
+    }
+    results
+}
+
+fn begin(stage: &Stage, session: &palisade::Session, call: Call) -> tokio::task::JoinHandle<ToolResult> {
+    stage.begin(session, call)
+}
+
+fn same(stage: &Stage) -> Stage {
+    Stage {
+        world: stage.world.clone(),
+        host: stage.host.clone(),
+        desk: stage.desk.clone(),
+        recorder: stage.recorder.clone(),
+    }
+}
+
+#[track_caller]
+fn all_cancelled(results: &[ToolResult]) {
+    for result in results {
+        assert_eq!(class(result), "cancelled", "{result}");
+    }
+}
+
+#[test]
+fn a_call_that_computes_sleeps_or_does_not_care_is_cancelled_in_time_and_so_are_those_behind_it() {
+    for (guest, tool) in
+        [(CANCEL_COMPUTE, "compute"), (CANCEL_SLEEP, "sleep"), (CANCEL_POLL, "ignore"), (CANCEL_POLL, "pretend")]
+    {
+        let results = oracle(&[guest]).watch(SHORT, |stage| {
+            let calls = ["first", "second", "third"].map(|id| Call::new(tool, json!({})).with_id(id));
+            given_up(same(stage), calls.into(), |session| assert_eq!(session.cancel_all(), 3))
+        });
+        all_cancelled(&results);
+    }
+}
+
+#[test]
+fn cancelling_twice_and_what_is_not_there_is_cancelling_once() {
+    let results = oracle(&[CANCEL_COMPUTE]).watch(SHORT, |stage| {
+        let calls = vec![Call::new("compute", json!({})).with_id("first")];
+        given_up(same(stage), calls, |session| {
+            assert!(!session.cancel(&CallId::new("nobody")));
+            assert!(session.cancel(&CallId::new("first")) && session.cancel(&CallId::new("first")));
+            session.close();
+            session.close();
+        })
+    });
+    all_cancelled(&results);
+}
+
+#[test]
+fn a_call_is_cancelled_while_its_question_stands_and_a_late_answer_starts_nothing() {
+    let results = oracle(&[DISPATCHER_GATE]).watch(SHORT, |stage| {
+        let stage = same(stage);
+        async move {
+            let session = stage.session();
+            let call = stage.begin(&session, Call::new("of_write", json!({"number": 1})).with_id("w"));
+            let question = stage.desk.next().await;
+            assert_eq!(session.cancel_all(), 1);
+            let result = call.await.unwrap();
+            assert!(stage.desk.answer(&question.id, Answer::Allow).is_err());
+            assert!(!stage.world.root().join("written.txt").exists());
+            vec![result]
+        }
+    });
+    all_cancelled(&results);
+}
+
+#[test]
+fn a_call_whose_caller_goes_away_ends_once_wherever_it_was() {
+    for (guest, tool) in [(CANCEL_COMPUTE, "compute"), (CANCEL_SLEEP, "sleep"), (CANCEL_POLL, "ignore")] {
+        oracle(&[guest]).watch(SHORT, |stage| {
+            let stage = same(stage);
+            async move {
+                let session = stage.session();
+                let call = stage.begin(&session, Call::new(tool, json!({})).with_id("c"));
+                stage.started(1).await;
+                call.abort();
+                let _ = call.await;
+            }
+        });
+    }
+}
+
+fn panics() -> Result<Answer, NobodyToAsk> {
+    panic!("this panic is part of a test")
+}
+
+/// Panics when it is asked.
+struct Panicking;
+
+impl Confirmer for Panicking {
+    fn confirm<'a>(&'a self, _: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+        Box::pin(async { panics() })
+    }
+}
+
+#[test]
+fn a_panic_of_whoever_is_asked_is_no_yes_and_harms_no_other_call() {
+    let oracle = Oracle::new(|_, builder| builder.plugins(DISPATCHER_GATE.directory()).confirmer(Arc::new(Panicking)))
+        .panicking(1);
+    let result = oracle.call(&Call::new("of_write", json!({"number": 1})), ENOUGH);
+    assert!(["execution_error", "user_denied", "permission_denied"].contains(&class(&result)), "{result}");
+    assert!(!result.to_json().to_string().contains("part of a test"), "{result}");
+    assert!(!oracle.stage.world.root().join("written.txt").exists());
+}
+
+#[test]
+fn a_panic_of_a_tool_of_the_host_fails_its_call_and_no_other() {
+    let native = palisade_tests::native::Native::new("bad", |_, _| panic!("this panic is part of a test"));
+    let oracle = Oracle::new(|_, builder| builder.tool(native.factory())).panicking(1);
+    let result = oracle.call(&Call::new("bad", json!({})), ENOUGH);
+    assert_eq!((class(&result), &result.to_json()["error"]["detail"]["kind"]), ("execution_error", &json!("internal")));
+    assert!(!result.to_json().to_string().contains("part of a test"), "{result}");
+}
+
+#[test]
+fn a_call_is_cancelled_while_its_start_function_loops() {
+    let start = "(func $start (if (i64.ne (call $now) (i64.const 0)) (then (loop (br 0))))) (start $start)";
+    let bytes = raw().with_clock().extra(start).build();
+    let oracle = Oracle::new(|world, builder| {
+        std::fs::write(world.plugins().join("raw.wasm"), &bytes).unwrap();
+        builder.plugins(world.plugins())
+    });
+    let results = oracle.watch(SHORT, |stage| {
+        let stage = same(stage);
+        async move {
+            let session = stage.session();
+            let call = stage.begin(&session, Call::new("raw", json!({})).with_id("c"));
+            stage.recorder.until(|events| events.iter().any(|event| event.name() == "tool.called")).await;
+            assert_eq!(session.cancel_all(), 1);
+            vec![call.await.unwrap()]
+        }
+    });
+    all_cancelled(&results);
+}

@@ -1,0 +1,136 @@
+//! Guests that compute without end: in the call, before it, while they are described, and while the host gives them their arguments.
+
+use palisade::{CacheMode, Host, Shipped};
+use palisade_tests::guest::{HOSTILE_ECHO, cache};
+use palisade_tests::oracle::{self, Oracle, around, around_both};
+use palisade_tests::{Seen, Wat};
+use serde_json::json;
+
+use super::{ENOUGH, SHORT, case, raw};
+
+#[track_caller]
+fn was_stopped(seen: &Seen) {
+    assert_eq!(seen.error("timeout")["detail"], json!({"limit": "timeout", "value_ms": 300}));
+}
+
+#[test]
+fn a_loop_is_stopped_in_time() {
+    was_stopped(&around_both(&case(&raw().execute("(loop (br 0)) unreachable")).timeout(SHORT)));
+    let counted = "(local $n i32) (loop (br_if 0 (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 1000000)))) {done}";
+    assert_eq!(around_both(&case(&raw().execute(counted))).output(), "done");
+}
+
+#[test]
+fn loops_of_every_shape_are_stopped_in_time() {
+    for code in [
+        "(loop (drop (call $again)) (br 0)) unreachable",
+        "(loop (br_table 0 0 (i32.const 0))) unreachable",
+        "(drop (return_call $again)) unreachable",
+        "(call $again)",
+    ] {
+        let plugin = raw().execute(code).extra(&format!(
+            "(func $again (result i32) {})",
+            if code.contains("loop") { "(i32.const 0)" } else { "(return_call $again)" }
+        ));
+        was_stopped(&around(&case(&plugin).timeout(SHORT)));
+    }
+}
+
+/// A start function that runs this once time passes, which it does not while the plugin is described.
+fn starting(code: &str) -> Wat {
+    raw()
+        .with_clock()
+        .extra(&format!("(func $start (if (i64.ne (call $now) (i64.const 0)) (then {code}))) (start $start)"))
+}
+
+#[test]
+fn a_loop_in_a_start_function_counts_against_the_same_time() {
+    was_stopped(&around_both(&case(&starting("(loop (br 0))")).timeout(SHORT)));
+    assert_eq!(around(&case(&starting("nop"))).output(), "done");
+}
+
+#[test]
+fn a_start_function_that_traps_at_the_call_fails_the_call() {
+    assert_eq!(around_both(&case(&starting("unreachable"))).kind(), "trap");
+}
+
+#[test]
+fn a_description_that_loops_or_traps_costs_its_own_plugin_only() {
+    for code in ["(loop (br 0)) unreachable", "unreachable"] {
+        let bad = raw().definitions(code).build();
+        let loaded = oracle::loading(ENOUGH, |world| {
+            std::fs::write(world.plugins().join("a-bad.wasm"), &bad).unwrap();
+            std::fs::copy(HOSTILE_ECHO.file(), world.plugins().join("good.wasm")).unwrap();
+        });
+        assert_eq!(loaded.tools, ["echo"]);
+        assert!(loaded.reason().contains("asking it for its tools failed"), "{:?}", loaded.rejected);
+    }
+}
+
+/// A plugin that gives memory to the host in its own way.
+fn giving(code: &str) -> Wat {
+    raw().realloc(code)
+}
+
+#[test]
+fn memory_for_arguments_that_never_comes_is_waited_for_no_longer_than_the_call() {
+    was_stopped(&around_both(&case(&giving("(loop (br 0)) unreachable")).timeout(SHORT)));
+    assert_eq!(around(&case(&raw())).output(), "done");
+}
+
+#[test]
+fn memory_for_arguments_that_is_none_fails_the_call() {
+    for code in ["unreachable", "(i32.const -8)", "(i32.const 0x7ffffff0)", "(i32.const 3)", "(i32.const -1)"] {
+        assert_eq!(around(&case(&giving(code))).kind(), "trap", "{code}");
+    }
+}
+
+#[test]
+fn memory_for_arguments_is_given_without_the_hosts_help() {
+    let plugin = giving("(drop (call $now)) (i32.const 4096)").with_clock();
+    assert_eq!(around_both(&case(&plugin)).kind(), "trap");
+}
+
+#[test]
+fn memory_for_arguments_that_overlaps_harms_the_guest_alone() {
+    // Everything at one address: the arguments are rubbish, and the guest does not read them.
+    assert_eq!(around(&case(&giving("(i32.const 65536)"))).output(), "done");
+}
+
+#[test]
+fn filling_all_memory_without_end_is_stopped_in_time() {
+    let grow = "(drop (memory.grow (i32.const 500)))";
+    for bulk in [
+        "(memory.fill (i32.const 65536) (i32.const 7) (i32.const 30000000))",
+        "(memory.copy (i32.const 65536) (i32.const 131072) (i32.const 30000000))",
+    ] {
+        let endless = raw().execute(&format!("{grow} (loop {bulk} (br 0)) unreachable"));
+        was_stopped(&around(&case(&endless).timeout(SHORT)));
+        assert_eq!(around(&case(&raw().execute(&format!("{grow} {bulk} {{done}}")))).output(), "done");
+    }
+}
+
+#[test]
+fn recursion_without_end_is_a_failure_that_says_so() {
+    let down = "(func $down (param i64) (result i64) (i64.add (call $down (i64.add (local.get 0) (i64.const 1))) (i64.const 1)))";
+    let seen = around_both(&case(&raw().extra(down).execute("(drop (call $down (i64.const 0))) {done}")));
+    assert!(seen.message("execution_error").contains("recurses too deeply"), "{:#}", seen.result);
+}
+
+#[test]
+fn recursion_that_asks_the_host_at_each_step_is_a_failure_that_says_so() {
+    let down = "(func $down (result i64) (i64.add (call $now) (call $down)))";
+    let seen = around(&case(&raw().with_clock().extra(down).execute("(drop (call $down)) {done}")));
+    assert!(seen.message("execution_error").contains("recurses too deeply"), "{:#}", seen.result);
+}
+
+#[test]
+fn a_thousand_hosts_that_come_and_go_leave_no_thread_behind() {
+    Oracle::new(|_, builder| builder).watch(ENOUGH, |stage| {
+        for _ in 0..1000 {
+            let builder = Host::builder().workspace(stage.world.root()).shipped(Shipped::LeftOut);
+            drop(builder.cache(CacheMode::Directory(cache())).build().unwrap());
+        }
+        async {}
+    });
+}

@@ -1,0 +1,153 @@
+//! Plugins that lie about what they do, and people who are asked about what they cannot see.
+
+use palisade::{Answer, Call, SideEffects, ToolResult};
+use palisade_tests::guest::{DISPATCHER_GATE, HOSTILE_ABUSE, HOSTILE_PROBE};
+use palisade_tests::oracle::{self, Oracle, around_both};
+use palisade_tests::stage::class;
+use palisade_tests::wat::Told;
+use palisade_tests::{Case, Stage, Wat};
+use serde_json::{Value, json};
+
+use super::{ENOUGH, SHORT};
+
+/// What lies in the workspace.
+fn furnished(world: &palisade_tests::World) {
+    world.file("file.txt", "inside").file("here.txt", "here");
+}
+
+#[test]
+fn a_tool_that_claims_to_read_writes_nothing_and_the_one_that_says_so_does() {
+    let case = |tool: &str| {
+        let input = json!({"ops": ["create", "truncate", "append", "unlink", "mkdir"], "paths": ["file.txt"]});
+        Case::new(HOSTILE_PROBE, tool).input(input).allow(SideEffects::Write).timeout(ENOUGH).arrange(furnished)
+    };
+    let seen = around_both(&case("probe_read"));
+    assert!(seen.output().matches("not-permitted").count() == 5, "{}", seen.output());
+    seen.changed_nothing().modified(&[]);
+    let seen = around_both(&case("probe_write"));
+    assert!(seen.output().matches("done").count() == 5, "{}", seen.output());
+}
+
+#[test]
+fn a_tool_that_claims_to_do_nothing_finds_no_files_no_network_and_no_environment() {
+    let seen = around_both(
+        &Case::new(HOSTILE_ABUSE, "abuse").input(json!({"how": "look-around"})).timeout(ENOUGH).arrange(furnished),
+    );
+    assert!(!seen.output().contains("inside") && !seen.output().contains("PATH"), "{}", seen.output());
+    assert!(!seen.output().contains("Ok(["), "{}", seen.output());
+}
+
+#[test]
+fn what_was_allowed_for_one_plugin_is_asked_again_of_another_of_the_same_name() {
+    // Two hosts of one name and class, and two digests: what was always allowed of the first is not of the second.
+    let bytes = |text: &str| Wat::new(Told { class: 2, description: text.to_owned(), ..Told::new("raw") }).build();
+    let asked = |bytes: Vec<u8>| {
+        let oracle = Oracle::new(|world, builder| {
+            std::fs::write(world.plugins().join("raw.wasm"), bytes).unwrap();
+            builder.plugins(world.plugins())
+        });
+        let digests = std::sync::Mutex::new(Vec::new());
+        oracle.watch(ENOUGH, |stage: &Stage| {
+            let (host, desk, recorder) = (stage.host.clone(), stage.desk.clone(), stage.recorder.clone());
+            let digests = &digests;
+            async move {
+                let session = host.new_session("s").build();
+                let call = host.dispatch(&session, Call::new("raw", json!({})));
+                let answer = async {
+                    let question = desk.next().await;
+                    digests.lock().unwrap().push(question.digest.map(|digest| digest.to_string()));
+                    desk.answer(&question.id, Answer::Always).unwrap();
+                };
+                let (first, ()) = tokio::join!(call, answer);
+                let second = host.dispatch(&session, Call::new("raw", json!({}))).await;
+                let asked = recorder.names().iter().filter(|name| **name == "tool.confirmation_requested").count();
+                assert_eq!(asked, 1, "always means always, for this one");
+                vec![first, second]
+            }
+        });
+        digests.into_inner().unwrap().pop().unwrap()
+    };
+    assert_ne!(asked(bytes("A tool.")), asked(bytes("A tool, updated.")));
+}
+
+#[test]
+fn silence_is_no_yes_and_the_calls_own_time_has_not_begun() {
+    let oracle = Oracle::new(|_, builder| builder.plugins(DISPATCHER_GATE.directory()).confirmation_timeout(SHORT));
+    let result = oracle.call(&Call::new("of_write", json!({"number": 1})), SHORT);
+    assert_eq!(class(&result), "confirmation_timeout");
+    assert!(!oracle.stage.world.root().join("written.txt").exists());
+}
+
+#[test]
+fn an_answer_to_another_question_or_a_second_one_changes_nothing() {
+    let oracle = Oracle::new(|_, builder| builder.plugins(DISPATCHER_GATE.directory()));
+    let results = oracle.watch(ENOUGH, |stage: &Stage| {
+        let (host, desk) = (stage.host.clone(), stage.desk.clone());
+        async move {
+            let call = |number: i64| host.call("of_write", json!({"number": number}), json!({}));
+            let answers = async {
+                let (one, other) = (desk.next().await, desk.next().await);
+                assert_ne!(one.id, other.id);
+                desk.answer(&one.id, Answer::Deny).unwrap();
+                assert!(desk.answer(&one.id, Answer::Allow).is_err());
+                desk.answer(&other.id, Answer::Deny).unwrap();
+            };
+            let (one, other, ()) = tokio::join!(call(1), call(2), answers);
+            vec![one, other]
+        }
+    });
+    assert!(results.iter().all(|result: &ToolResult| class(result) == "user_denied"), "{results:?}");
+    assert!(!oracle.stage.world.root().join("written.txt").exists());
+}
+
+/// What a person is asked who is asked about this input, and what the events say of it.
+fn question(number: &Value) -> (String, Vec<String>) {
+    let oracle = Oracle::new(|_, builder| builder);
+    let seen = std::sync::Mutex::new((String::new(), Vec::new()));
+    oracle.watch(ENOUGH, |stage: &Stage| {
+        let host = palisade::Host::builder()
+            .workspace(stage.world.root())
+            .cache(palisade::CacheMode::Directory(palisade_tests::guest::cache()));
+        let desk = palisade::Desk::default();
+        let builder = host.confirmer(std::sync::Arc::new(desk.clone()));
+        let host = std::thread::scope(|scope| scope.spawn(|| builder.build()).join()).unwrap().unwrap();
+        let (seen, number) = (&seen, number.clone());
+        async move {
+            let call = host.call("write_file", number, json!({}));
+            let answer = async {
+                let question = desk.next().await;
+                *seen.lock().unwrap() = (question.input_summary.to_string(), question.projected_modifications.to_vec());
+                desk.answer(&question.id, Answer::Deny).unwrap();
+            };
+            let (result, ()) = tokio::join!(call, answer);
+            assert_eq!(class(&result), "user_denied");
+        }
+    });
+    seen.into_inner().unwrap()
+}
+
+#[test]
+fn a_question_shows_what_was_written_and_not_what_it_draws() {
+    let padding = " ".repeat(100_000);
+    for content in
+        ["a\u{1b}[2J\u{1b}[1;1Hallow", "a\u{202e}txt.exe", "a\u{200b}b", "a\r\nallow? yes\r\n", &padding, "\u{7}\u{0}"]
+    {
+        let (summary, modifications) = question(&json!({"path": "note.txt", "content": content}));
+        assert!(summary.len() < 2048, "{} bytes", summary.len());
+        assert!(!summary.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\r', '\n', '\u{7}', '\u{0}']), "{summary:?}");
+        assert_eq!(modifications, ["note.txt"]);
+    }
+    // The paths are those that the call would find, for whoever compares them; the program escapes them where it shows them.
+    let (summary, modifications) = question(&json!({"path": "n\u{43e}te\u{1b}[2J.txt", "content": ""}));
+    assert!(!summary.contains('\u{1b}') && modifications == ["n\u{43e}te\u{1b}[2J.txt"], "{summary:?}");
+}
+
+#[test]
+fn a_plugin_of_a_taken_name_gets_no_allowance_of_the_first() {
+    let twin = Wat::new(Told::new("echo")).build();
+    let loaded = oracle::loading(ENOUGH, |world| {
+        std::fs::copy(palisade_tests::guest::HOSTILE_ECHO.file(), world.plugins().join("a.wasm")).unwrap();
+        std::fs::write(world.plugins().join("b.wasm"), &twin).unwrap();
+    });
+    assert_eq!((loaded.tools.len(), loaded.rejected.len()), (1, 1));
+}

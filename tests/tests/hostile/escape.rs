@@ -1,0 +1,308 @@
+//! Every operation on every kind of path that leads out, or is none: the exact code that the guest sees, and nothing outside is touched or read.
+
+use palisade::SideEffects;
+use palisade_tests::guest::HOSTILE_PROBE;
+use palisade_tests::oracle::{around, around_both};
+use palisade_tests::without_openat2::{Refused, exists, refused_here};
+use palisade_tests::{Case, Seen, World, skip};
+use serde_json::json;
+
+use super::ENOUGH;
+
+/// What a guest sees of a refusal.
+const REFUSED: &str = "not-permitted";
+
+/// Whether a code is that of a refusal. A hard link to what a link leads to is none of the contract, whatever it leads to.
+fn refuses(op: &str, code: &str) -> bool {
+    code == REFUSED || (op == "link-from-followed" && code == "invalid")
+}
+
+/// What looks and reads.
+const READING: [&str; 8] =
+    ["open", "open-itself", "stat", "lstat", "hash", "readdir", "readlink", "link-from-followed"];
+/// What changes something.
+const CHANGING: [&str; 20] = [
+    "open-write",
+    "create",
+    "create-new",
+    "truncate",
+    "append",
+    "set-size",
+    "append-by-reader",
+    "write-by-reader",
+    "set-size-by-reader",
+    "set-handle-times",
+    "set-times",
+    "set-own-times",
+    "mkdir",
+    "mkdir-below",
+    "rmdir",
+    "unlink",
+    "rename-from",
+    "rename-to",
+    "link-from",
+    "link-to",
+];
+/// What follows a link at the end of a path.
+const FOLLOWING: [&str; 13] = [
+    "open",
+    "stat",
+    "hash",
+    "readdir",
+    "link-from-followed",
+    "open-write",
+    "create",
+    "truncate",
+    "append",
+    "set-size",
+    "set-times",
+    "set-handle-times",
+    "mkdir-below",
+];
+
+/// Paths that lead out by what they say.
+const OUT: [&str; 14] = [
+    "..",
+    "../",
+    "../.",
+    "../secret.txt",
+    "dir/../../secret.txt",
+    "./../secret.txt",
+    ".//..//",
+    "..//secret.txt",
+    "dir/sub/../../../secret.txt",
+    "/",
+    "/etc/passwd",
+    "//etc/passwd",
+    "/proc/self/cwd/../etc/passwd",
+    "../../../../../../../../../../etc/passwd",
+];
+/// Paths that lead out through a link in their middle.
+const THROUGH: [&str; 9] = [
+    "out-dir/secret.txt",
+    "out-dir-absolute/secret.txt",
+    "out-dir/folder/secret.txt",
+    "out-slash/secret.txt",
+    "dir/up/secret.txt",
+    "root/etc/passwd",
+    "proc-root/etc/passwd",
+    "proc-cwd/Cargo.toml",
+    "out-chain/secret.txt",
+];
+/// Links that lead out, at the end of a path.
+const LINKS: [&str; 9] = [
+    "out-file",
+    "out-file-absolute",
+    "out-dir",
+    "out-dir-absolute",
+    "out-slash",
+    "root",
+    "proc-root",
+    "proc-fd",
+    "out-dangling",
+];
+/// Links that lead nowhere, round and round.
+const LOOPS: [&str; 4] = ["loop-a", "self", "chain-0", "dir/to-loop"];
+
+fn furnished(world: &World) {
+    for (path, contents) in [("file.txt", "inside"), ("here.txt", "here"), ("dir/inner.txt", "inner")] {
+        world.file(path, contents);
+    }
+    world.folder("dir/sub").folder("empty");
+    for (path, to) in [
+        ("out-file", "../secret.txt"),
+        ("out-file-absolute", "@/secret.txt"),
+        ("out-dir", "../outside"),
+        ("out-dir-absolute", "@/outside"),
+        ("out-slash", "../outside/"),
+        ("out-chain", "out-dir"),
+        ("out-dangling", "../not-yet.txt"),
+        ("dir/up", "../.."),
+        ("root", "/"),
+        ("proc-root", "/proc/self/root"),
+        ("proc-cwd", "/proc/self/cwd"),
+        ("proc-fd", "/proc/self/fd/0"),
+        ("loop-a", "loop-b"),
+        ("loop-b", "loop-a"),
+        ("self", "self"),
+        ("dir/to-loop", "../self"),
+        ("to-file", "file.txt"),
+        ("to-dir", "dir"),
+    ] {
+        world.link(path, to);
+    }
+    // One link more than Linux follows.
+    (0..41).for_each(|number| drop(world.link(&format!("chain-{number}"), &format!("chain-{}", number + 1)).read("")));
+    world.link("chain-41", "file.txt");
+}
+
+fn case(tool: &str, ops: &[&str], paths: &[&str]) -> Case {
+    let case = Case::new(HOSTILE_PROBE, tool).input(json!({"ops": ops, "paths": paths}));
+    case.allow(SideEffects::Write).timeout(ENOUGH).arrange(furnished)
+}
+
+fn answers(seen: &Seen) -> Vec<Vec<String>> {
+    serde_json::from_str(seen.output()).unwrap()
+}
+
+/// Does each operation to each path, in both classes, and checks every code; nothing may have changed.
+#[track_caller]
+fn each_is(ops: &[&str], paths: &[&str], right: impl Fn(&str, &str, &str) -> bool) {
+    for tool in ["probe_read", "probe_write"] {
+        let seen = around(&case(tool, ops, paths));
+        let mut wrong = Vec::new();
+        for (op, row) in ops.iter().zip(answers(&seen)) {
+            wrong.extend(
+                paths
+                    .iter()
+                    .zip(row)
+                    .filter(|(path, code)| !right(op, path, code))
+                    .map(|(path, code)| format!("{op} {path:.40}: {code}")),
+            );
+        }
+        assert_eq!(wrong, Vec::<String>::new(), "{tool}");
+        seen.changed_nothing().modified(&[]);
+    }
+}
+
+#[test]
+fn no_path_that_climbs_or_is_absolute_gets_anywhere() {
+    each_is(&READING, &OUT, |op, _, code| refuses(op, code));
+    each_is(&CHANGING, &OUT, |op, _, code| refuses(op, code));
+}
+
+#[test]
+fn no_path_through_a_link_that_leads_out_gets_anywhere() {
+    each_is(&READING, &THROUGH, |op, _, code| refuses(op, code));
+    each_is(&CHANGING, &THROUGH, |op, _, code| refuses(op, code));
+}
+
+#[test]
+fn no_link_that_leads_out_is_followed() {
+    each_is(&FOLLOWING, &LINKS, |op, _, code| refuses(op, code));
+    let slashed: Vec<String> = LINKS.iter().map(|link| format!("{link}/")).collect();
+    let slashed: Vec<&str> = slashed.iter().map(String::as_str).collect();
+    each_is(&FOLLOWING, &slashed, |op, _, code| refuses(op, code) || code == "not-directory");
+}
+
+#[test]
+fn links_in_a_circle_or_too_long_a_chain_end_in_an_error() {
+    each_is(&FOLLOWING, &LOOPS, |op, _, code| code == "loop" || refuses(op, code));
+    let below: Vec<String> = LOOPS.iter().map(|link| format!("{link}/x")).collect();
+    let below: Vec<&str> = below.iter().map(String::as_str).collect();
+    each_is(&["open", "stat", "readdir"], &below, |_, _, code| code == "loop");
+}
+
+#[test]
+fn paths_that_are_none_are_refused_before_the_file_system_sees_them() {
+    let (long, deep) = ("n".repeat(5000), "x/".repeat(100_000));
+    let paths = ["", "a\0b", "file.txt\0", &long, &deep];
+    let right = |op: &str, path: &str, code: &str| match path {
+        _ if refuses(op, code) => true,
+        "" => ["no-entry", REFUSED].contains(&code),
+        path if path.contains('\0') => ["invalid", REFUSED].contains(&code),
+        _ => ["name-too-long", REFUSED].contains(&code),
+    };
+    for ops in [&READING[..4], &READING[4..], &["create", "mkdir", "unlink"], &["rename-from", "rename-to", "link-to"]]
+    {
+        each_is(ops, &paths, right);
+    }
+}
+
+#[test]
+fn no_link_is_made_wherever_it_lies_or_leads() {
+    let paths = ["new", "../new", "/tmp/new", "file.txt", "../../x", "/etc/passwd", "dir/new", ""];
+    each_is(&["symlink-at", "symlink-to"], &paths, |_, _, code| [REFUSED, "no-entry"].contains(&code));
+}
+
+#[test]
+fn a_tool_that_may_only_read_changes_nothing_also_where_its_paths_are_right() {
+    let seen = around_both(&case(
+        "probe_read",
+        &CHANGING,
+        &["file.txt", "dir", "empty", "new.txt", "to-file", "to-dir", "dir/inner.txt"],
+    ));
+    for (op, row) in CHANGING.iter().zip(answers(&seen)) {
+        let none = ["not-permitted", "no-entry", "is-directory", "not-directory"];
+        assert!(row.iter().all(|code| none.contains(&code.as_str())), "{op}: {row:?}");
+        assert_eq!(row[0], if *op == "mkdir-below" || *op == "rmdir" { row[0].as_str() } else { REFUSED }, "{op}");
+    }
+    seen.changed_nothing().modified(&[]);
+}
+
+/// The legitimate twins: what each operation says where it may.
+const TWINS: [(&str, &str, &str); 24] = [
+    ("open", "file.txt", "inside"),
+    ("open", "to-dir/inner.txt", "inner"),
+    ("open", "chain-2", "inside"),
+    ("open-itself", "file.txt", "done"),
+    ("stat", "to-file", "DescriptorType::RegularFile"),
+    ("lstat", "to-file", "DescriptorType::SymbolicLink"),
+    ("hash", "dir/../file.txt", "done"),
+    ("readdir", "dir", "inner.txt sub to-loop up"),
+    ("readlink", "to-file", "file.txt"),
+    ("open-write", "file.txt", "done"),
+    ("create", "created.txt", "done"),
+    ("create-new", "dir/new.txt", "done"),
+    ("append", "file.txt", "done"),
+    ("set-size", "dir/new.txt", "done"),
+    ("truncate", "created.txt", "done"),
+    ("set-times", "to-file", "done"),
+    ("set-own-times", "to-file", "done"),
+    ("mkdir", "made", "done"),
+    ("mkdir-below", "dir/sub", "done"),
+    ("rmdir", "empty", "done"),
+    ("link-from", "file.txt", "done"),
+    ("rename-to", "moved.txt", "done"),
+    ("unlink", "out-file", "done"),
+    ("unlink", "there.txt", "done"),
+];
+
+#[test]
+fn the_same_operations_work_where_they_may() {
+    let reading: Vec<_> = TWINS.iter().take(9).collect();
+    let (ops, paths): (Vec<&str>, Vec<&str>) = reading.iter().map(|(op, path, _)| (*op, *path)).unzip();
+    for tool in ["probe_read", "probe_write"] {
+        let told = answers(&around_both(&case(tool, &ops, &paths)));
+        for (number, (op, path, expected)) in reading.iter().enumerate() {
+            assert_eq!(told[number][number], *expected, "{op} {path}");
+        }
+    }
+    for (op, path, expected) in
+        TWINS.iter().skip(9).filter(|(_, path, _)| !["there.txt", "dir/new.txt", "created.txt"].contains(path))
+    {
+        assert_eq!(answers(&around(&case("probe_write", &[op], &[path]))), [[*expected]], "{op} {path}");
+    }
+}
+
+#[test]
+fn what_is_made_can_be_changed_and_removed() {
+    let seen = around(&case(
+        "probe_write",
+        &["create-new", "append", "set-size", "truncate", "stat", "unlink"],
+        &["made.txt"],
+    ));
+    let expected = ["done", "done", "done", "done", "DescriptorType::RegularFile", "done"];
+    assert_eq!(answers(&seen).concat(), expected);
+    seen.changed_nothing();
+}
+
+#[test]
+fn openat2_is_refused_where_a_test_was_told_so() {
+    assert!(refused_here().is_none() || !exists());
+}
+
+#[test]
+fn once_more_without_openat2_all_of_it_holds() {
+    if !exists() {
+        return skip("this kernel has no openat2, so everything here ran without it");
+    }
+    for refused in Refused::ALL {
+        let ran = match refused.run_again("escape::", &["once_more_without_openat2"]) {
+            Ok(ran) => ran,
+            Err(error) => return skip(&format!("this kernel takes no filter: {error}")),
+        };
+        let told = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        assert!(ran.status.success() && !told.contains(" 0 passed"), "{refused:?}: {told}");
+    }
+}

@@ -1,0 +1,174 @@
+//! Files that were cut, turned, swollen, or that are something else: refused with a reason or loaded, and never a crash.
+
+use std::fs;
+use std::sync::Mutex;
+
+use palisade_tests::guest::HOSTILE_ECHO;
+use palisade_tests::oracle::{self, Oracle};
+use palisade_tests::wat::{Told, binary};
+use palisade_tests::{Stage, Wat};
+
+use super::{ENOUGH, raw};
+
+/// Loads each of these bytes by itself, within one oracle, and gives back why it was refused; the loader writes no cache.
+fn each_loaded(all: Vec<Vec<u8>>) -> Vec<Option<String>> {
+    let reasons = Mutex::new(Vec::new());
+    let oracle = Oracle::new(|_, builder| builder);
+    oracle.watch(std::time::Duration::from_secs(60), |_: &Stage| {
+        let all = &all;
+        let load = || {
+            let sandbox = palisade::sandbox::Sandbox::new(palisade::sandbox::Cache::off()).unwrap();
+            all.iter()
+                .map(|bytes| {
+                    sandbox.prepare(bytes, palisade::sandbox::Trust::Nobody).err().map(|refused| refused.to_string())
+                })
+                .collect()
+        };
+        *reasons.lock().unwrap() = std::thread::scope(|scope| scope.spawn(load).join()).unwrap();
+        async {}
+    });
+    reasons.into_inner().unwrap()
+}
+
+#[track_caller]
+fn all_refused(reasons: &[Option<String>]) {
+    for (number, reason) in reasons.iter().enumerate() {
+        let reason = reason.as_deref().unwrap_or("");
+        assert!(!reason.is_empty() && reason.len() < 4096 && !reason.contains("panicked"), "{number}: {reason:?}");
+    }
+}
+
+#[test]
+fn a_plugin_that_is_cut_anywhere_is_refused() {
+    let whole = raw().build();
+    let cuts: Vec<Vec<u8>> = (0..whole.len()).step_by(16).map(|length| whole[..length].to_vec()).collect();
+    all_refused(&each_loaded(cuts));
+    let whole = fs::read(HOSTILE_ECHO.file()).unwrap();
+    let cuts = (0..whole.len()).step_by(whole.len() / 40).map(|length| whole[..length].to_vec()).collect();
+    all_refused(&each_loaded(cuts));
+}
+
+/// Numbers that look like chance and are the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % bound as u64).unwrap()
+    }
+}
+
+#[test]
+fn a_plugin_with_bits_turned_or_parts_moved_is_refused_or_loaded_and_never_a_crash() {
+    let whole = raw().build();
+    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    let spoiled = (0..600).map(|_| {
+        let mut bytes = whole.clone();
+        let (from, to) = (chance.below(bytes.len()), chance.below(bytes.len()));
+        match chance.below(4) {
+            0 => bytes[from] ^= 1 << chance.below(8),
+            1 => bytes[from] = u8::try_from(chance.below(256)).unwrap(),
+            2 => drop(bytes.remove(from)),
+            _ => bytes.swap(from, to),
+        }
+        bytes
+    });
+    let reasons = each_loaded(spoiled.collect());
+    assert!(reasons.iter().filter(|reason| reason.is_some()).count() > 100);
+    all_refused(&reasons.into_iter().filter(Option::is_some).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_no_component_is_refused_for_what_it_is() {
+    let deep_text = b"(component".to_vec();
+    let all = vec![
+        (Vec::new(), "empty"),
+        (vec![0; 64 << 10], "not WebAssembly"),
+        (vec![0xff; 64 << 10], "not WebAssembly"),
+        (binary("(module)"), "core module"),
+        (deep_text, "WebAssembly text"),
+        (b"\x1f\x8b\x08\x00\x00\x00\x00\x00".to_vec(), "not WebAssembly"),
+        (b"\x7fELF\x02\x01\x01\x00".to_vec(), "native code"),
+        (b"MZ\x90\x00".to_vec(), "not WebAssembly"),
+        (b"\0asm\x01\0\0\0".to_vec(), "core module"),
+        (b"\0asm\xff\xff\x01\0".to_vec(), "it"),
+        (b"\0asm\x0d\0\x01\0".to_vec(), "it is not a palisade:tool@0.1.0 plugin"),
+    ];
+    let (bytes, expected): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+    for (reason, expected) in each_loaded(bytes).into_iter().zip(expected) {
+        let reason = reason.unwrap_or_default();
+        assert!(reason.contains(expected), "{expected}: {reason}");
+    }
+}
+
+/// A component with a custom section of so many bytes.
+fn swollen(name: &str, length: usize) -> Vec<u8> {
+    let mut bytes = raw().build();
+    let mut body = leb(name.len());
+    body.extend_from_slice(name.as_bytes());
+    body.resize(body.len() + length, 0xff);
+    bytes.push(0);
+    bytes.extend(leb(body.len()));
+    bytes.extend(body);
+    bytes
+}
+
+fn leb(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = u8::try_from(value & 0x7f).unwrap_or(0);
+        value >>= 7;
+        bytes.push(if value == 0 { low } else { low | 0x80 });
+        if value == 0 {
+            return bytes;
+        }
+    }
+}
+
+#[test]
+fn sections_that_say_nothing_are_bounded_by_the_size_of_the_file() {
+    let names = ["name", "component-name", ".debug_info", "producers"];
+    let reasons =
+        each_loaded(names.iter().map(|name| swollen(name, 4 << 20)).chain([swollen("x", 70 << 20)]).collect());
+    assert_eq!(reasons[..4], [const { None::<String> }; 4]);
+    assert!(reasons[4].as_ref().unwrap().contains("67108864"), "{reasons:?}");
+}
+
+#[test]
+fn names_of_functions_in_a_trap_are_not_told() {
+    let odd = "(func $f (export \"\\1b[2J-leaked-name\") unreachable)";
+    let seen = oracle::around(&super::case(&raw().extra(odd).execute("(call $f) {done}")));
+    assert_eq!(seen.kind(), "trap");
+    assert!(!seen.result.to_string().contains("leaked-name"), "{:#}", seen.result);
+}
+
+#[test]
+fn types_without_end_are_refused() {
+    let fields: String = (0..10_001).map(|n| format!("(field \"f{n}\" u8)")).collect();
+    let wide = format!("(component (type (record {fields})))");
+    let chain: String = (1..5000).map(|n| format!("(type $t{n} (list $t{}))", n - 1)).collect();
+    let long = format!("(component (type $t0 u8) {chain})");
+    let doubled: String = (1..60).map(|n| format!("(type $t{n} (tuple $t{0} $t{0}))", n - 1)).collect();
+    let doubling = format!("(component (type $t0 u8) {doubled})");
+    all_refused(&each_loaded([wide, long, doubling].iter().map(|text| binary(text)).collect()));
+}
+
+#[test]
+fn exports_without_number_are_refused_or_passed_over() {
+    let exports: String = (0..20_000).map(|n| format!("(export \"e{n}\" (func $f))")).collect();
+    let text = format!(
+        "(component (core module $m (func (export \"f\"))) (core instance $i (instantiate $m)) (func $f (canon lift (core func $i \"f\"))) {exports})"
+    );
+    all_refused(&each_loaded(vec![binary(&text)]));
+}
+
+#[test]
+fn a_plugin_as_it_should_be_is_loaded() {
+    assert_eq!(each_loaded(vec![raw().build(), fs::read(HOSTILE_ECHO.file()).unwrap()]), [None, None]);
+    let loaded = oracle::loading(ENOUGH, |world| {
+        fs::write(world.plugins().join("fine.wasm"), Wat::new(Told::new("fine")).build()).unwrap();
+    });
+    assert_eq!(loaded.tools, ["fine"]);
+}

@@ -1,0 +1,139 @@
+//! Guests that want memory and tables: in one piece, in many, from the start, and all at once.
+
+use std::sync::Barrier;
+
+use palisade::{Limits, ToolResult};
+use palisade_tests::Stage;
+use palisade_tests::case::block_on;
+use palisade_tests::oracle::{self, Oracle, around, around_both};
+use palisade_tests::wat::binary;
+use serde_json::json;
+
+use super::{ENOUGH, case, raw};
+
+/// Grows page by page until it is refused.
+const GREEDY: &str = "(loop (br_if 0 (i32.ne (memory.grow (i32.const 16)) (i32.const -1))))";
+
+#[test]
+fn a_guest_that_takes_all_the_memory_there_is_and_makes_do_succeeds() {
+    let seen = around_both(&case(&raw().execute(&format!("{GREEDY} {{done}}"))).memory_mib(32));
+    assert_eq!(seen.output(), "done");
+    assert!(seen.result["usage"]["peak_memory_bytes"].as_u64().unwrap() <= 32 << 20);
+}
+
+#[test]
+fn a_guest_that_traps_for_want_of_memory_has_reached_the_limit() {
+    let seen = around_both(&case(&raw().execute(&format!("{GREEDY} unreachable"))).memory_mib(32));
+    assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("memory", &json!(32 << 20)));
+    assert!(seen.message("resource_exhausted").contains("limits.memory"), "{:#}", seen.result);
+}
+
+#[test]
+fn growth_beyond_all_numbers_is_refused() {
+    for pages in ["-1", "65536", "0x7fffffff"] {
+        let plugin = raw().execute(&format!("(drop (memory.grow (i32.const {pages}))) {{done}}"));
+        assert_eq!(around(&case(&plugin)).output(), "done", "{pages}");
+    }
+}
+
+#[test]
+fn memory_from_the_start_beyond_the_limit_ends_the_call() {
+    let big = |pages: u32| {
+        raw().importing(&format!("(core module $big (memory {pages})) (core instance (instantiate $big))"))
+    };
+    assert_eq!(around_both(&case(&big(640)).memory_mib(32)).limit(), "memory");
+    assert_eq!(around(&case(&big(640)).memory_mib(64)).output(), "done");
+    let reason = oracle::loading_bytes(ENOUGH, &big(60_000).build()).reason().to_owned();
+    assert!(reason.starts_with("it "), "{reason}");
+}
+
+#[test]
+fn tables_beyond_the_limit_are_refused() {
+    for table in ["(table 4294967295 funcref)", "(table 1000000 funcref)"] {
+        let loaded = oracle::loading_bytes(ENOUGH, &raw().extra(table).build());
+        assert!(loaded.rejected.len() == 1 && loaded.tools.is_empty(), "{table}: {:?}", loaded.tools);
+    }
+    let many = "(core module $t (table 19000 funcref) (table 19000 funcref)) ".to_owned();
+    let tables =
+        |instances: usize| raw().importing(&(many.clone() + &"(core instance (instantiate $t))".repeat(instances)));
+    assert_eq!(around(&case(&tables(2))).output(), "done");
+    let loaded = oracle::loading_bytes(ENOUGH, &tables(20).build());
+    assert!(loaded.reason().contains("tables"), "{:?}", loaded.rejected);
+}
+
+#[test]
+fn a_table_that_grows_beyond_the_limit_ends_the_call() {
+    let grow = |by: u32| {
+        let code = format!(
+            "(if (i32.eq (table.grow $t (ref.null func) (i32.const {by})) (i32.const -1)) (then unreachable)) {{done}}"
+        );
+        case(&raw().extra("(table $t 1 funcref)").execute(&code))
+    };
+    assert_eq!(around_both(&grow(200_000)).limit(), "tables");
+    assert_eq!(around(&grow(10_000)).output(), "done");
+}
+
+#[test]
+fn features_that_are_switched_off_are_refused_by_name() {
+    for (module, feature) in [
+        ("(memory i64 1)", "memory64"),
+        ("(memory 1 1 shared)", "threads"),
+        ("(type (struct))", "gc"),
+        ("(type (array i8))", "gc"),
+        ("(tag)", "exceptions"),
+        ("(memory 1 (pagesize 1))", "custom page sizes"),
+    ] {
+        let loaded = oracle::loading_bytes(ENOUGH, &binary(&format!("(component (core module {module}))")));
+        assert!(loaded.reason().contains(feature), "{module}: {:?}", loaded.rejected);
+    }
+}
+
+/// A host on which all calls together may hold so many MiB, and each may hold 128.
+fn sharing(mib: u64) -> Oracle {
+    let plugin = raw().execute("(if (i32.eq (memory.grow (i32.const 1600)) (i32.const -1)) (then unreachable)) (memory.fill (i32.const 65536) (i32.const 7) (i32.const 100000000)) {done}");
+    let bytes = plugin.build();
+    Oracle::new(|world, builder| {
+        std::fs::write(world.plugins().join("raw.wasm"), &bytes).unwrap();
+        let limits = Limits { total_memory: mib << 20, ..Limits::default() };
+        builder.plugins(world.plugins()).limits(limits).concurrency(64)
+    })
+}
+
+/// So many calls at once, on threads of their own.
+fn at_once(stage: &Stage, calls: usize) -> Vec<ToolResult> {
+    let meet = Barrier::new(calls);
+    std::thread::scope(|scope| {
+        let one = || {
+            meet.wait();
+            block_on(stage.host.call("raw", json!({}), json!({})))
+        };
+        let threads: Vec<_> = (0..calls).map(|_| scope.spawn(one)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn calls_that_all_take_what_they_may_are_bounded_together() {
+    let results = sharing(256).watch(ENOUGH, |stage| std::future::ready(at_once(stage, 64)));
+    let (fine, refused): (Vec<_>, Vec<_>) = results.iter().partition(|result| result.is_success());
+    // Two fit at once; how many do in the end is a matter of luck.
+    assert!(!fine.is_empty() && !refused.is_empty(), "{} and {}", fine.len(), refused.len());
+    for result in refused {
+        let error = result.error().unwrap().to_json();
+        assert_eq!(
+            (&error["detail"]["limit"], &error["detail"]["value"]),
+            (&json!("total_memory"), &json!(256 << 20)),
+            "{error}"
+        );
+        assert!(error["message"].as_str().unwrap().contains("limits.total_memory"), "{error}");
+    }
+}
+
+#[test]
+fn calls_that_take_what_they_may_one_after_the_other_all_succeed() {
+    let oracle = sharing(256);
+    for _ in 0..8 {
+        let results = oracle.watch(ENOUGH, |stage| std::future::ready(at_once(stage, 2)));
+        assert!(results.iter().all(ToolResult::is_success), "{results:?}");
+    }
+}

@@ -1,0 +1,173 @@
+//! Guests that say too much, or what is no answer.
+
+use palisade_tests::oracle::{around, around_both};
+use palisade_tests::wat::Told;
+use palisade_tests::{Seen, Wat};
+
+use super::{ENOUGH, abuse, case, raw};
+
+/// The case of a block of text, and of JSON.
+const TEXT: u32 = 0;
+const JSON: u32 = 1;
+/// How often something is said: more often than is told.
+const MANY: u64 = 300_000;
+/// Where a long answer lies.
+const FAR: u32 = 131_072;
+
+#[test]
+fn a_flood_on_standard_output_is_dropped_and_counted() {
+    // A quarter of a gibibyte: more only takes longer, and the long runs are elsewhere.
+    let flood = 256 << 20;
+    let seen = around(&abuse("flood", flood).timeout(ENOUGH * 3));
+    assert_eq!(seen.output(), "flooded");
+    let kept = 2 * (256 << 10);
+    assert_eq!(seen.result["usage"]["truncated_bytes"], flood - kept);
+    assert_eq!(around_both(&abuse("flood", 65_536)).result["usage"]["truncated_bytes"], 0);
+}
+
+/// An answer of so many letters.
+fn long(length: u32) -> Wat {
+    let fill = format!(
+        "(drop (memory.grow (i32.const 100))) (memory.fill (i32.const {FAR}) (i32.const 120) (i32.const {length}))"
+    );
+    raw().answering_block(&fill, TEXT, FAR, length)
+}
+
+#[test]
+fn an_answer_at_its_bound_is_taken_and_one_byte_more_is_not() {
+    assert_eq!(around(&case(&long(4 << 20))).output().len(), 4 << 20);
+    assert_eq!(around_both(&case(&long((4 << 20) + 1))).limit(), "result");
+}
+
+/// What comes of a block of JSON that says this.
+#[track_caller]
+fn said(json: &str) -> Seen {
+    let escaped: String = json.bytes().map(|byte| format!("\\{byte:02x}")).collect();
+    let plugin = raw().extra(&format!("(data (i32.const 512) \"{escaped}\")"));
+    around(&case(&plugin.answering_block("", JSON, 512, u32::try_from(json.len()).unwrap())))
+}
+
+#[test]
+fn an_answer_that_is_no_json_breaks_the_contract_and_is_not_repeated() {
+    for json in [
+        "leaked-words",
+        "{\"leaked-words\":",
+        "{} leaked-words",
+        "{\"leaked-words\":1,\"leaked-words\":2}",
+        "\"\\ud800 leaked-words\"",
+        "1e999",
+        "-1e999",
+        "",
+        " ",
+        "NaN",
+        "{'leaked-words':1}",
+        "[1,]",
+        "\u{feff}{}",
+        "\"leaked-words\u{0}\"",
+        "01",
+    ] {
+        let seen = said(json);
+        assert_eq!(seen.kind(), "contract", "{json}");
+        // A key that is named twice is named once.
+        let repeated = seen.result.to_string().matches("leaked-words").count();
+        assert!(repeated <= usize::from(json.contains(",\"leaked")), "{json}: {:#}", seen.result);
+    }
+    assert_eq!(said("{\"a\": [1, \"\\ud83d\\ude00\"]}").output(), "{\"a\":[1,\"😀\"]}");
+}
+
+#[test]
+fn an_answer_that_breaks_its_own_schema_breaks_the_contract() {
+    let told = Told {
+        output: Some(r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#.to_owned()),
+        ..Told::new("raw")
+    };
+    let answer = |json: &str| {
+        let escaped: String = json.bytes().map(|byte| format!("\\{byte:02x}")).collect();
+        let plugin = Wat::new(told.clone()).extra(&format!("(data (i32.const 512) \"{escaped}\")"));
+        around(&case(&plugin.answering_block("", JSON, 512, u32::try_from(json.len()).unwrap())))
+    };
+    assert_eq!(answer(r#"{"n": "secret-value"}"#).kind(), "contract");
+    assert_eq!(answer("[]").kind(), "contract");
+    assert!(!answer(r#"{"n": "secret-value"}"#).result.to_string().contains("secret-value"));
+    assert_eq!(answer(r#"{"n": 1}"#).output(), r#"{"n":1}"#);
+}
+
+/// An answer of brackets, so many deep, closed or not.
+fn deep(depth: u32, closed: u32) -> Seen {
+    let fill = format!(
+        "(drop (memory.grow (i32.const 20))) (memory.fill (i32.const {FAR}) (i32.const 91) (i32.const {depth}))
+         (memory.fill (i32.const {}) (i32.const 93) (i32.const {closed}))",
+        FAR + depth
+    );
+    around(&case(&raw().answering_block(&fill, JSON, FAR, depth + closed)))
+}
+
+#[test]
+fn an_answer_a_hundred_thousand_brackets_deep_breaks_the_contract() {
+    for (depth, closed) in [(100_000, 100_000), (100_000, 0), (65, 65)] {
+        assert_eq!(deep(depth, closed).kind(), "contract", "{depth}");
+    }
+    assert_eq!(deep(64, 64).result["success"], true);
+}
+
+#[test]
+fn text_that_is_no_utf8_fails_the_call() {
+    let plugin = raw().extra("(data (i32.const 512) \"\\ff\\fe\\c0\\80\")");
+    assert_eq!(around_both(&case(&plugin.answering_block("", TEXT, 512, 4))).kind(), "trap");
+}
+
+#[test]
+fn an_answer_that_lies_outside_of_the_memory_fails_the_call() {
+    for (at, length) in [(u32::MAX, 1), (0, u32::MAX), (0x7fff_0000, 65536), (u32::MAX - 4, 16)] {
+        let seen = around(&case(&raw().answering_block("", TEXT, at, length)));
+        // Too long to be copied, or beyond the memory: whichever is looked at first.
+        let class = seen.result["error"]["class"].as_str();
+        assert!(class == Some("resource_exhausted") || seen.kind() == "trap", "{at} {length}");
+    }
+    for address in ["-1", "0x7ffffffc", "3"] {
+        let seen = around(&case(&raw().execute(&format!("(i32.const {address})"))));
+        assert_eq!(seen.kind(), "trap", "{address}");
+    }
+}
+
+#[test]
+fn a_case_that_the_contract_does_not_have_fails_the_call() {
+    assert_eq!(around(&case(&raw().answering_block("", 6, 512, 0))).kind(), "trap");
+    assert_eq!(around(&case(&raw().answering("", &[(256, 7)]))).kind(), "trap");
+}
+
+#[test]
+fn leaving_is_never_success() {
+    let exit = |name: &str, parameter: &str, code: &str| {
+        raw()
+            .importing(&format!(
+                "(import \"wasi:cli/exit@0.2.6\" (instance $exit (export \"{name}\" (func (param \"{}\" {parameter})))))
+                 (core func $leave (canon lower (func $exit \"{name}\")))",
+                if name == "exit" { "status" } else { "status-code" }
+            ))
+            .core_importing("(import \"exit\" \"leave\" (func $leave (param i32)))")
+            .with("(with \"exit\" (instance (export \"leave\" (func $leave))))")
+            .execute(&format!("(call $leave (i32.const {code})) {{done}}"))
+    };
+    for code in ["0", "1"] {
+        let seen = around_both(&case(&exit("exit", "(result)", code)));
+        assert!(seen.message("execution_error").contains("exited"), "{:#}", seen.result);
+    }
+}
+
+#[test]
+fn words_to_the_host_without_end_are_dropped_and_counted() {
+    let seen = around(&abuse("say-often", MANY));
+    assert_eq!(
+        (seen.output(), &seen.result["usage"]["truncated_bytes"]),
+        ("said", &serde_json::json!(MANY - (256 << 10)))
+    );
+    assert_eq!(around(&abuse("step-often", MANY)).output(), "stepped");
+    assert_eq!(around_both(&abuse("say-often", 100)).result["usage"]["truncated_bytes"], 0);
+}
+
+#[test]
+fn one_word_of_sixteen_mebibytes_is_never_copied_out_of_the_guest() {
+    assert_eq!(around(&abuse("say", 16 << 20)).limit(), "hostcall_data");
+    assert_eq!(around(&abuse("say", 4 << 10)).output(), "said");
+}

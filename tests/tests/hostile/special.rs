@@ -1,0 +1,172 @@
+//! Workspaces that hold what is no file, files that are no honest files, and calls that want more of a disk than they may have.
+
+use std::fs::{self, File};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::process::Command;
+
+use palisade::SideEffects;
+use palisade_tests::guest::{HOSTILE_PROBE, LIMITS_FILES};
+use palisade_tests::oracle::{around, around_both};
+use palisade_tests::{Case, Oracle, World, skip};
+use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+use serde_json::json;
+
+use super::ENOUGH;
+
+/// What would block, or do something, were it opened.
+const OPENING: [&str; 8] = ["open", "open-itself", "open-write", "create", "truncate", "append", "set-size", "readdir"];
+
+fn probed(ops: &[&str], path: &str, arrange: impl Fn(&World) + 'static) -> Case {
+    let case = Case::new(HOSTILE_PROBE, "probe_write").input(json!({"ops": ops, "paths": [path]}));
+    case.allow(SideEffects::Write).timeout(ENOUGH).arrange(arrange)
+}
+
+#[track_caller]
+fn never_opens(arrange: impl Fn(&World) + Clone + 'static) {
+    let seen = around_both(&probed(&OPENING, "special", arrange));
+    let answers: Vec<Vec<String>> = serde_json::from_str(seen.output()).unwrap();
+    for (op, answer) in OPENING.iter().zip(answers.concat()) {
+        assert!(["not-permitted", "not-directory"].contains(&answer.as_str()), "{op}: {answer}");
+    }
+    seen.changed_nothing();
+}
+
+fn node(kind: FileType, device: u64) -> impl Fn(&World) + Clone + 'static {
+    move |world: &World| mknodat(CWD, world.root().join("special"), kind, Mode::from_raw_mode(0o666), device).unwrap()
+}
+
+/// Whether this machine lets the test make this kind of node.
+fn can_make(kind: FileType, device: u64) -> bool {
+    let made = mknodat(CWD, World::new().root().join("probe"), kind, Mode::RUSR, device).is_ok();
+    if !made {
+        skip("only root makes devices");
+    }
+    made
+}
+
+#[test]
+fn pipes_and_sockets_are_never_opened() {
+    never_opens(node(FileType::Fifo, 0));
+    never_opens(|world| drop(UnixListener::bind(world.root().join("special")).unwrap()));
+}
+
+#[test]
+fn devices_are_never_opened() {
+    // /dev/zero, /dev/null, the terminal, and the first loop device.
+    let devices = [
+        (FileType::CharacterDevice, 1, 5),
+        (FileType::CharacterDevice, 1, 3),
+        (FileType::CharacterDevice, 5, 0),
+        (FileType::BlockDevice, 7, 0),
+    ];
+    for (kind, major, minor) in devices {
+        if can_make(kind, makedev(major, minor)) {
+            never_opens(node(kind, makedev(major, minor)));
+        }
+    }
+}
+
+#[test]
+fn special_files_are_seen_and_removed_like_any_entry() {
+    let seen = around(&probed(&["lstat", "unlink"], "special", node(FileType::Fifo, 0)));
+    assert!(seen.output().contains("Fifo") && seen.output().contains("done"), "{}", seen.output());
+    assert!(seen.worlds().all(|world| world.inside().is_empty()));
+}
+
+fn amount(tool: &str, amount: u64, arrange: impl Fn(&World) + 'static) -> Case {
+    Case::new(LIMITS_FILES, tool)
+        .input(json!({"amount": amount}))
+        .allow(SideEffects::Write)
+        .timeout(ENOUGH)
+        .arrange(arrange)
+}
+
+#[test]
+fn a_sparse_file_of_a_tebibyte_is_looked_at_and_read_to_the_limit() {
+    let big = |world: &World| File::create(world.root().join("big")).unwrap().set_len(1 << 40).unwrap();
+    assert_eq!(around(&probed(&["stat"], "big", big)).output(), r#"[["DescriptorType::RegularFile"]]"#);
+    assert_eq!(around(&amount("read", 1 << 20, big)).limit(), "bytes_read");
+    assert_eq!(around(&amount("read", 1, big)).output(), "1048576 read");
+}
+
+#[test]
+fn a_file_of_holes_counts_by_its_length() {
+    assert_eq!(around_both(&amount("stretch", 1 << 40, |_| {})).limit(), "bytes_written");
+    assert_eq!(around(&amount("stretch", 1, |_| {})).output(), "stretched");
+}
+
+#[test]
+fn writing_ends_at_the_limit_and_what_was_written_is_told() {
+    let seen = around(&amount("write", 65, |_| {}));
+    assert_eq!(seen.limit(), "bytes_written");
+    seen.modified(&["written"]);
+}
+
+#[test]
+fn entries_end_at_the_limit_and_all_of_them_are_told() {
+    let seen = around(&amount("make", 1_000_000, |_| {}));
+    assert_eq!(seen.limit(), "new_entries");
+    assert!(!seen.result["files_modified"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_directory_of_a_hundred_thousand_entries_is_listed_to_the_limit() {
+    let crowd =
+        |world: &World| (0..100_001).for_each(|n| drop(File::create(world.root().join(format!("{n}"))).unwrap()));
+    assert_eq!(around(&amount("list", 1, crowd)).limit(), "listed_entries");
+}
+
+/// A file system of its own below the workspace, until dropped.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    /// `None`, and why, where this machine does not let the test mount.
+    fn at(place: PathBuf, arguments: &[&str]) -> Option<Self> {
+        fs::create_dir_all(&place).unwrap();
+        let mount = Command::new("mount").args(arguments).arg(&place).output();
+        if mount.is_ok_and(|ran| ran.status.success()) {
+            return Some(Self(place));
+        }
+        skip("only root mounts");
+        None
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_to_the_guest_and_harms_nothing_else() {
+    let ops = json!({"ops": ["create", "append"], "paths": ["disk/more.txt"]});
+    let case = Case::new(HOSTILE_PROBE, "probe_write").input(ops).allow(SideEffects::Write).timeout(ENOUGH);
+    let oracle = Oracle::of(&case);
+    let world = &oracle.stage.world;
+    let Some(_disk) = Mounted::at(world.root().join("disk"), &["-t", "tmpfs", "-o", "size=1m", "tmpfs"]) else {
+        return;
+    };
+    fs::write(world.root().join("disk/filler"), vec![0; 1 << 20]).unwrap();
+    let result = oracle.call(&case.to_call(world), ENOUGH);
+    let answer = result.output().unwrap();
+    assert!(answer.contains("io") || answer.contains("insufficient-space"), "{answer}");
+}
+
+#[test]
+fn what_is_mounted_in_the_workspace_is_part_of_it() {
+    // Pinned: whoever mounts something there has put it into the workspace.
+    let case = Case::new(HOSTILE_PROBE, "probe_read")
+        .input(json!({"ops": ["open", "readdir"], "paths": ["mounted/inner.txt", "mounted"]}));
+    let oracle = Oracle::of(&case.timeout(ENOUGH));
+    let world = &oracle.stage.world;
+    let Some(_disk) = Mounted::at(world.root().join("mounted"), &["-t", "tmpfs", "tmpfs"]) else { return };
+    fs::write(world.root().join("mounted/inner.txt"), "inner").unwrap();
+    let call = palisade::Call::new(
+        "probe_read",
+        json!({"ops": ["open", "readdir"], "paths": ["mounted/inner.txt", "mounted"]}),
+    );
+    let answer = oracle.call(&call, ENOUGH).output().unwrap().into_owned();
+    assert_eq!(answer, r#"[["inner","bad-descriptor"],["not-directory","inner.txt"]]"#);
+}

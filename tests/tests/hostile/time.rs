@@ -1,0 +1,107 @@
+//! Guests that wait, times that are none, and clocks that jump.
+
+use std::time::Duration;
+
+use palisade::Call;
+use palisade_tests::case::block_on;
+use palisade_tests::guest::HOSTILE_ABUSE;
+use palisade_tests::oracle::{Oracle, around, around_both};
+use palisade_tests::program::finish;
+use palisade_tests::{Case, Stage};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use super::{ENOUGH, SHORT, abuse, case, raw};
+
+#[test]
+fn a_sleep_until_the_end_of_time_is_stopped_in_time() {
+    for how in ["sleep", "sleep-until-the-end-of-time"] {
+        for amount in [u64::MAX, u64::MAX / 2, 1 << 62] {
+            let _ = around(&abuse(how, amount).timeout(SHORT)).error("timeout");
+        }
+    }
+    let _ = around_both(&abuse("sleep", u64::MAX).timeout(SHORT)).error("timeout");
+    assert_eq!(around_both(&abuse("sleep", 1_000_000)).output(), "slept");
+}
+
+#[test]
+fn a_guest_that_polls_without_end_starves_nobody_and_is_stopped_in_time() {
+    let oracle = Oracle::of(&abuse("poll-for-ever", 0));
+    let call = Call::new("abuse", json!({"how": "poll-for-ever"})).with_timeout(SHORT);
+    let results = oracle.watch(SHORT, |stage: &Stage| {
+        let (host, call) = (stage.host.clone(), call.clone());
+        async move {
+            // On one thread: what polls without end leaves room for the other.
+            let other = host.call("echo", json!({"text": "hello"}), json!({}));
+            let both = async { tokio::join!(host.dispatch(host.session(), call), other) };
+            let (stopped, fine) = both.await;
+            vec![stopped, fine]
+        }
+    });
+    assert_eq!(results[0].error().unwrap().class().as_str(), "timeout");
+    assert_eq!(results[1].output().as_deref(), Some("hello"));
+}
+
+#[test]
+fn times_that_are_none_are_refused_or_kept_within_what_may_be_asked_for() {
+    let oracle = Oracle::of(&abuse("sleep", 0));
+    let sleep = |amount: u64| Call::new("abuse", json!({"how": "sleep", "amount": amount}));
+    for time in [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(1)] {
+        let result = oracle.call(&sleep(1 << 40).with_timeout(time), SHORT);
+        assert_eq!(result.error().unwrap().class().as_str(), "timeout", "{time:?}");
+    }
+    for time in [Duration::MAX, Duration::from_millis(u64::MAX), Duration::from_secs(u64::MAX)] {
+        assert_eq!(oracle.call(&sleep(1).with_timeout(time), ENOUGH).output().as_deref(), Some("slept"), "{time:?}");
+    }
+}
+
+#[test]
+fn an_end_at_the_very_deadline_is_one_end() {
+    let oracle = Oracle::of(&abuse("sleep", 0));
+    for round in 0..200_u64 {
+        // From a little less to a little more than the time that there is.
+        let call = Call::new("abuse", json!({"how": "sleep", "amount": 4_500_000 + round * 5_000}))
+            .with_timeout(Duration::from_millis(5));
+        let result = block_on(oracle.stage.host.dispatch(oracle.stage.host.session(), call));
+        assert!(result.error().is_none_or(|error| error.class().as_str() == "timeout"), "{result}");
+    }
+    assert_eq!(oracle.stage.recorder.unended(), Vec::<String>::new());
+    assert!(oracle.call(&Call::new("abuse", json!({"how": "sleep"})), ENOUGH).is_success());
+}
+
+/// Completes when a process is in this state.
+fn until_state(process: Pid, state: char) {
+    let path = format!("/proc/{}/stat", process.as_raw_nonzero());
+    let deadline = std::time::Instant::now() + ENOUGH;
+    let is = || {
+        std::fs::read_to_string(&path)
+            .is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(state)))
+    };
+    while !is() {
+        assert!(std::time::Instant::now() < deadline, "the process never is in state {state}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_process_that_stood_still_beyond_the_deadline_says_so_when_it_goes_on() {
+    let case =
+        Case::new(HOSTILE_ABUSE, "abuse").input(json!({"how": "poll-for-ever"})).timeout(Duration::from_millis(500));
+    let world = case.world();
+    let child = case.program(&world).stdout(std::process::Stdio::piped()).start();
+    let process = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(process, Signal::STOP).unwrap();
+    until_state(process, 'T');
+    // The clock goes on while the process does not: that is the case.
+    std::thread::park_timeout(Duration::from_secs(1));
+    kill_process(process, Signal::CONT).unwrap();
+    let ran = finish(child).left_with(7);
+    assert_eq!(ran.json()["error"]["class"], "timeout");
+}
+
+#[test]
+fn a_trap_after_the_deadline_is_a_timeout() {
+    // A bulk operation that is longer than the time there is, and a trap right behind it: what the host knows comes first.
+    let long = "(drop (memory.grow (i32.const 200))) (loop (memory.fill (i32.const 65536) (i32.const 7) (i32.const 10000000)) (br_if 0 (i32.eqz (i32.const 0)))) unreachable";
+    let _ = around(&case(&raw().execute(long)).timeout(Duration::from_millis(20))).error("timeout");
+}

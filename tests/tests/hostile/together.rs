@@ -1,0 +1,128 @@
+//! Many calls at once: none sees another, none starves another, and a plugin that is replaced runs what it began with.
+
+use std::sync::Arc;
+
+use palisade::{Call, ToolResult};
+use palisade_tests::guest::{CANCEL_SLEEP, CONCURRENCY_COUNT};
+use palisade_tests::oracle::Oracle;
+use palisade_tests::stage::class;
+use palisade_tests::wat::Told;
+use palisade_tests::{Stage, Wat};
+use serde_json::json;
+
+use super::ENOUGH;
+
+/// So many calls, each in a task of its own.
+async fn all(stage: &Stage, calls: impl Iterator<Item = Call>) -> Vec<ToolResult> {
+    let session = stage.host.new_session("s").concurrency(64).build();
+    let tasks: Vec<_> = calls.map(|call| stage.begin(&session, call)).collect();
+    let mut results = Vec::new();
+    for task in tasks {
+        results.push(task.await.unwrap());
+    }
+    results
+}
+
+fn same(stage: &Stage) -> Stage {
+    Stage {
+        world: stage.world.clone(),
+        host: stage.host.clone(),
+        desk: stage.desk.clone(),
+        recorder: stage.recorder.clone(),
+    }
+}
+
+#[test]
+fn sixty_four_calls_of_a_plugin_that_counts_each_see_one() {
+    let oracle = Oracle::new(|_, builder| builder.plugins(CONCURRENCY_COUNT.directory()));
+    for tool in ["count", "count_slowly"] {
+        let results = oracle.watch(ENOUGH, |stage| {
+            let stage = same(stage);
+            async move { all(&stage, (0..64).map(|n| Call::new(tool, json!({"text": format!("t{n}")})))).await }
+        });
+        for (number, result) in results.iter().enumerate() {
+            assert_eq!(result.output().as_deref(), Some(&*format!("1 t{number}")), "{result}");
+        }
+    }
+}
+
+/// A plugin that fills all its memory, or looks for what another has left there.
+fn marking() -> Vec<u8> {
+    let wide = "(drop (memory.grow (i32.const 64)))";
+    let fill = format!("{wide} (memory.fill (i32.const 65536) (i32.const 0xa5) (i32.const 4000000)) {{done}}");
+    Wat::new(Told::new("mark")).extra("(table $t 100 funcref) (elem declare func $f) (func $f)").execute(&fill).build()
+}
+
+fn searching() -> Vec<u8> {
+    let search = "(local $at i32) (drop (memory.grow (i32.const 64))) (local.set $at (i32.const 65536))
+        (loop (if (i32.eq (i32.load (local.get $at)) (i32.const 0xa5a5a5a5)) (then unreachable))
+          (br_if 0 (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 4))) (i32.const 4065536)))) {done}";
+    Wat::new(Told::new("search")).execute(search).build()
+}
+
+#[test]
+fn what_one_plugin_leaves_in_memory_no_other_finds() {
+    let (mark, search) = (marking(), searching());
+    let oracle = Oracle::new(|world, builder| {
+        std::fs::write(world.plugins().join("mark.wasm"), &mark).unwrap();
+        std::fs::write(world.plugins().join("search.wasm"), &search).unwrap();
+        builder.plugins(world.plugins())
+    });
+    let results = oracle.watch(ENOUGH, |stage| {
+        let stage = same(stage);
+        async move {
+            let names = (0..32).map(|n| if n % 2 == 0 { "mark" } else { "search" });
+            all(&stage, names.map(|name| Call::new(name, json!({})))).await
+        }
+    });
+    assert!(results.iter().all(ToolResult::is_success), "{results:?}");
+}
+
+#[test]
+fn a_plugin_that_goes_while_it_runs_ends_its_call_as_what_it_was() {
+    let oracle = Oracle::new(|_, builder| builder.plugins(CONCURRENCY_COUNT.directory()));
+    let digest = oracle.stage.host.plugins()[0].digest();
+    // Only once: the second time, the tool is gone.
+    let gone = std::sync::Once::new();
+    let call = || Call::new("count_slowly", json!({"text": "started"}));
+    let results = oracle.watch(ENOUGH, |stage| {
+        let stage = same(stage);
+        let gone = &gone;
+        async move {
+            let running = stage.begin(&stage.session(), call());
+            if !gone.is_completed() {
+                stage.started(1).await;
+            }
+            gone.call_once(|| {
+                stage.host.registry().unregister("count_slowly").unwrap();
+            });
+            let first = running.await.unwrap();
+            let second = stage.host.dispatch(stage.host.session(), call()).await;
+            vec![first, second]
+        }
+    });
+    assert_eq!(class(&results[1]), "not_found");
+    if results[0].is_success() {
+        assert_eq!(results[0].digest(), Some(digest));
+    }
+}
+
+#[test]
+fn more_calls_than_there_are_sandboxes_wait_and_are_cancelled_all_together() {
+    let oracle = Oracle::new(|_, builder| builder.plugins(CANCEL_SLEEP.directory()));
+    let results = oracle.watch(ENOUGH, |stage| {
+        let stage = same(stage);
+        async move {
+            let session = Arc::new(stage.host.new_session("s").concurrency(256).build());
+            let tasks: Vec<_> = (0..400).map(|_| stage.begin(&session, Call::new("sleep", json!({})))).collect();
+            stage.started(250).await;
+            assert_eq!(session.cancel_all(), 400);
+            let mut results = Vec::new();
+            for task in tasks {
+                results.push(task.await.unwrap());
+            }
+            results
+        }
+    });
+    assert!(results.iter().all(|result| class(result) == "cancelled"));
+}

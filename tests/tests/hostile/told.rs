@@ -1,0 +1,112 @@
+//! What leaves the host as text: events one on a line, nothing that draws, and nothing of the host's own machine.
+
+use std::collections::BTreeSet;
+
+use palisade::{Call, Event};
+use palisade_tests::guest::{HOSTILE_ABUSE, HOSTILE_PROBE};
+use palisade_tests::oracle::{Oracle, around_both};
+use palisade_tests::{Case, Program, World};
+use serde_json::{Value, json};
+
+use super::{ENOUGH, abuse};
+
+#[test]
+fn whatever_a_guest_says_an_event_is_one_line_and_draws_nothing() {
+    let case = abuse("say-odd-things", 0);
+    let world = case.world();
+    let file = world.outer().join("events.jsonl");
+    let program = case.program(&world).args(["--events"]).args([&file]);
+    let _ = program.run().left_with(0);
+    let text = std::fs::read_to_string(file).unwrap();
+    let mut names = BTreeSet::new();
+    for line in text.split('\n').filter(|line| !line.is_empty()) {
+        let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+        names.insert(event["event"].as_str().unwrap().to_owned());
+        assert!(!line.contains(['\u{1b}', '\u{7}', '\r', '\u{0}', '\u{2028}', '\u{2029}', '\u{202e}']), "{line:?}");
+    }
+    assert!(names.contains("tool.completed") && names.contains("tool.called"), "{names:?}");
+    assert_eq!(text.matches("\"event\":\"tool.completed\"").count(), 1, "{text}");
+}
+
+#[test]
+fn an_id_or_a_name_of_any_characters_is_one_line_as_well() {
+    let world = World::new();
+    for name in ["no\nsuch\r\u{2028}tool", "\u{1b}]52;c;aGVsbG8=\u{7}", "{\"event\":\"tool.completed\"}"] {
+        let file = world.outer().join("events.jsonl");
+        let program = Program::new(&world).args(["call", name, "{}", "--no-builtin", "--events"]).args([&file]);
+        let ran = program.run().left_with(3);
+        assert!(!ran.stderr.contains(['\u{1b}', '\u{7}', '\r', '\u{2028}']), "{:?}", ran.stderr);
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{text:?}");
+        assert!(!text.contains(['\u{1b}', '\u{7}', '\r', '\u{2028}']), "{text:?}");
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
+/// What no guest may learn: where the host's files are, who runs it, and what its environment says.
+fn of_the_host(world: &World) -> Vec<String> {
+    let mut secrets = vec![world.outer().to_string_lossy().into_owned(), env!("CARGO_MANIFEST_DIR").to_owned()];
+    secrets.extend(
+        ["HOME", "CARGO_HOME", "RUSTUP_HOME"]
+            .iter()
+            .filter_map(|name| std::env::var(name).ok())
+            .filter(|value| value.len() > 4),
+    );
+    secrets
+}
+
+#[test]
+fn a_guest_learns_nothing_of_the_hosts_machine_from_errors() {
+    let seen = around_both(&Case::new(HOSTILE_ABUSE, "abuse").input(json!({"how": "look-around"})).timeout(ENOUGH));
+    for world in seen.worlds() {
+        for secret in of_the_host(world) {
+            assert!(!seen.result.to_string().contains(&secret), "{secret}: {:#}", seen.result);
+        }
+    }
+    let input = json!({"ops": ["open", "readlink", "readdir", "rename-to"], "paths": ["missing", "out", "out/x", "../x", "/etc/hostname"]});
+    let case = Case::new(HOSTILE_PROBE, "probe_read").input(input).timeout(ENOUGH);
+    let seen = around_both(&case.arrange(|world| drop(world.link("out", "@/outside").read(""))));
+    for world in seen.worlds() {
+        assert!(!seen.output().contains(&*world.outer().to_string_lossy()), "{}", seen.output());
+    }
+}
+
+#[test]
+fn what_a_failed_call_tells_has_no_path_of_the_host_and_no_backtrace() {
+    let case = abuse("splice", u64::MAX);
+    let oracle = Oracle::of(&case);
+    for how in ["zeroes", "random", "poll-copies", "no-such-way", "fail"] {
+        let heard = std::sync::Mutex::new(Vec::new());
+        let result = oracle.watch(ENOUGH, |stage| {
+            let (host, recorder) = (stage.host.clone(), stage.recorder.clone());
+            let call = Call::new("abuse", json!({"how": how, "amount": u64::MAX}));
+            let heard = &heard;
+            async move {
+                let result = host.dispatch(host.session(), call).await;
+                *heard.lock().unwrap() = recorder.events();
+                result
+            }
+        });
+        let told = format!(
+            "{} {:?}",
+            result.to_json(),
+            heard.into_inner().unwrap().iter().filter(|event| !matches!(event, Event::Log(..))).collect::<Vec<_>>()
+        );
+        for secret in of_the_host(&oracle.stage.world).into_iter().chain([
+            ".rs:".to_owned(),
+            "wasm backtrace".to_owned(),
+            "0x".to_owned(),
+        ]) {
+            assert!(!told.contains(&secret), "{how}: {secret}: {told}");
+        }
+    }
+}
+
+#[test]
+fn what_a_call_says_is_cut_and_counted() {
+    let seen = around_both(&abuse("say", 1 << 20));
+    assert_eq!(seen.result["usage"]["truncated_bytes"], (1 << 20) - (4 << 10));
+    let spoken: usize =
+        seen.events.iter().map(|event| if let Event::Log(_, _, text) = event { text.len() } else { 0 }).sum();
+    assert!(spoken <= 4 << 10, "{spoken}");
+}

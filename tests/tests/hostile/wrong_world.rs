@@ -1,0 +1,92 @@
+//! Components that are no plugins of this contract, that want what there is not, or that claim to be the host.
+
+use palisade_tests::guest::{HOSTILE_ABUSE, HOSTILE_ECHO};
+use palisade_tests::oracle::{self, around};
+use palisade_tests::wat::binary;
+use palisade_tests::{Case, Wat};
+use serde_json::json;
+
+use super::{ENOUGH, case, raw};
+
+/// Why this component is refused; a good one beside it is loaded.
+#[track_caller]
+fn refused(bytes: &[u8]) -> String {
+    let loaded = oracle::loading(ENOUGH, |world| {
+        std::fs::write(world.plugins().join("a-bad.wasm"), bytes).unwrap();
+        std::fs::copy(HOSTILE_ECHO.file(), world.plugins().join("good.wasm")).unwrap();
+    });
+    assert_eq!(loaded.tools, ["echo"]);
+    loaded.reason().to_owned()
+}
+
+#[test]
+fn what_does_not_export_the_contract_is_refused_with_what_is_wanted() {
+    let wrong = |results: &str, core: &str| {
+        format!(
+            "(component (core module $m (func (export \"f\") {core} unreachable)) (core instance $i (instantiate $m))
+             (func $f {results} (canon lift (core func $i \"f\"))) (instance $t (export \"definitions\" (func $f)) (export \"execute\" (func $f)))
+             (export \"palisade:tool/tool@0.1.0\" (instance $t)))"
+        )
+    };
+    for text in [
+        "(component)".to_owned(),
+        "(component (instance $t) (export \"palisade:tool/tool@0.1.0\" (instance $t)))".to_owned(),
+        wrong("(result u32)", "(result i32)"),
+        wrong("", ""),
+    ] {
+        let reason = refused(&binary(&text));
+        assert!(reason.contains("palisade:tool@0.1.0"), "{text}: {reason}");
+    }
+    for name in [
+        "palisade:tool/tool@0.2.0",
+        "palisade:tool/tool@1.0.0",
+        "palisade:tool/tool",
+        "palisade:tools/tool@0.1.0",
+        "acme:tool/tool@0.1.0",
+    ] {
+        let reason = refused(&raw().exporting(name).build());
+        assert!(reason.contains("palisade:tool@0.1.0"), "{name}: {reason}");
+    }
+}
+
+fn importing(import: &str) -> Wat {
+    raw().importing(import)
+}
+
+#[test]
+fn an_import_that_nothing_answers_is_refused_by_its_name() {
+    for (name, body) in [
+        ("acme:spy/camera@1.0.0", "(export \"look\" (func))"),
+        ("wasi:http/outgoing-handler@0.2.0", "(export \"handle\" (func))"),
+        ("wasi:sockets/tcp@0.3.0", "(export \"connect\" (func))"),
+        ("wasi:nn/inference@0.2.0", "(export \"infer\" (func))"),
+        ("palisade:tool/host@0.1.0", "(export \"escape\" (func))"),
+        ("palisade:tool/approve@0.1.0", "(export \"allow\" (func))"),
+        ("palisade:host/dispatch@0.1.0", "(export \"call\" (func))"),
+        ("wasi:cli/environment@0.2.0", "(export \"no-such-function\" (func))"),
+    ] {
+        let reason = refused(&importing(&format!("(import \"{name}\" (instance {body}))")).build());
+        let interface = name.split('@').next().unwrap();
+        assert!(reason.contains(interface.split('/').next().unwrap()), "{name}: {reason}");
+    }
+    let reason = refused(&importing("(import \"env\" (func))").build());
+    assert!(reason.contains("`env`"), "{reason}");
+}
+
+#[test]
+fn exports_beyond_the_contract_are_never_called() {
+    // Would it be called, it would loop.
+    let plugin = raw().extra("(func (export \"_start\") (loop (br 0))) (func (export \"_initialize\") (loop (br 0)))");
+    assert_eq!(around(&case(&plugin)).output(), "done");
+}
+
+#[test]
+fn no_plugin_mints_a_class_of_the_host() {
+    let envelope = r#"{"class": "user_denied", "message": "x", "success": true, "error": null}"#;
+    for text in ["user_denied", "timeout", "cancelled", "permission_denied: the user said yes", envelope] {
+        for how in ["fail", "not-found", "permission-denied", "invalid-input", "be-cancelled"] {
+            let case = Case::new(HOSTILE_ABUSE, "abuse").input(json!({"how": how, "text": text})).timeout(ENOUGH);
+            assert_eq!(around(&case).result["error"]["class"], "execution_error", "{how} {text}");
+        }
+    }
+}
