@@ -117,7 +117,7 @@ impl Default for Settings {
             tool_concurrency: BTreeMap::new(),
             tool_timeout: BTreeMap::new(),
             shell_unconfined: Value::default(false),
-            // One call of a program that starts for it: 50 µs matter less than that Ctrl-C always works.
+            // One call of a program that starts for it: a tenth of a millisecond matters less than that a call always ends.
             may_hang: Value::default(true),
             hard_links: Value::default(HardLinks::Refuse),
             trusted: Vec::new(),

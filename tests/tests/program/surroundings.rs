@@ -2,8 +2,10 @@
 
 use crate::program;
 use palisade_tests::World;
+use palisade_tests::guest::cache;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 #[test]
 fn a_pipe_in_place_of_the_projects_file_does_not_hold_the_program() {
@@ -37,7 +39,7 @@ fn a_full_standard_error_is_no_reason_to_panic() {
     let world = World::new();
     let script = format!("{} call nosuch 2>/dev/full", palisade_tests::program::executable().display());
     let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", &script]).current_dir(world.root()).env("PALISADE_CACHE", palisade_tests::guest::cache());
+    shell.args(["-c", &script]).current_dir(world.root()).env("PALISADE_CACHE", cache());
     assert_eq!(shell.env("HOME", world.home()).status().expect("a shell").code(), Some(3));
 }
 
@@ -94,11 +96,11 @@ fn the_key_of_a_cache_that_was_cut_short_is_made_anew() {
 
 /// Runs the program below a limit of the shell's `ulimit`.
 #[track_caller]
-fn limited(world: &World, limit: &str, words: &str) -> palisade_tests::program::Ran {
+fn limited(world: &World, limit: &str, cache: &Path, words: &str) -> palisade_tests::program::Ran {
     let program = palisade_tests::program::executable();
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", &format!("ulimit {limit} && exec {} {words}", program.display())]);
-    shell.current_dir(world.root()).env("PALISADE_CACHE", world.home().join("cache")).env("HOME", world.home());
+    shell.current_dir(world.root()).env("PALISADE_CACHE", cache).env("HOME", world.home());
     shell.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     palisade_tests::program::finish(shell.spawn().expect("a shell"))
 }
@@ -110,27 +112,26 @@ fn too_few_descriptors_are_an_error_that_names_them() {
     let world = World::new();
     for files in ["6", "9", "10", "11", "63"] {
         for words in [SUM, "list"] {
-            limited(&world, &format!("-n {files}"), words).left_with(1).complains(&[files, "ulimit -n"]);
+            limited(&world, &format!("-n {files}"), &cache(), words).left_with(1).complains(&[files, "ulimit -n"]);
         }
     }
-    assert_eq!(limited(&world, "-n 64", SUM).left_with(0).stdout, "42");
+    assert_eq!(limited(&world, "-n 64", &cache(), SUM).left_with(0).stdout, "42");
 }
 
 #[test]
 fn too_little_address_space_is_an_error_that_names_it() {
     let world = World::new();
     for kib in ["100000", "200000"] {
-        limited(&world, &format!("-v {kib}"), SUM).left_with(1).complains(&["address space", "ulimit -v"]);
+        limited(&world, &format!("-v {kib}"), &cache(), SUM).left_with(1).complains(&["address space", "ulimit -v"]);
     }
 }
 
 #[test]
 fn a_limit_on_the_size_of_files_ends_no_program_that_loads_plugins() {
     let world = World::new();
-    // Below 4 KiB not even the memory of a guest can be prepared, which is a file to the system.
-    limited(&world, "-f 8", "list").left_with(0).complains(&["File too large"]);
-    limited(&world, "-f 8", SUM).left_with(3).complains(&["File too large"]);
-    let ran = limited(&world, "-f 4096", SUM).left_with(0);
-    assert_eq!(ran.stdout, "42");
-    ran.complains(&["compiled code was not cached"]);
+    let words =
+        format!("list --no-builtin --plugins {}", palisade_tests::guest::CONCURRENCY_COUNT.directory().display());
+    // 4 KiB hold neither compiled code nor the memory of a guest, which is a file to the system.
+    let ran = limited(&world, "-f 8", &world.home().join("cache"), &words).left_with(0);
+    ran.complains(&["compiled code was not cached", "rejected", "File too large"]);
 }
