@@ -79,9 +79,9 @@ impl Drop for Waiting<'_> {
 mod tests {
     use super::*;
 
-    fn value(refused: Result<Waiting<'_>, ErrorKind>) -> Option<u64> {
+    fn value(refused: &Result<Waiting<'_>, ErrorKind>) -> Option<u64> {
         match refused {
-            Err(ErrorKind::ResourceExhausted { limit: Limit::Waiting, value }) => Some(value),
+            Err(ErrorKind::ResourceExhausted { limit: Limit::Waiting, value }) => Some(*value),
             _ => None,
         }
     }
@@ -91,9 +91,9 @@ mod tests {
         let crowd = Crowd(Mutex::new(None));
         let (flood, other, third) = (Digest::of(b"flood"), Digest::of(b"other"), Digest::of(b"third"));
         let mut waiting: Vec<_> = (0..512).filter_map(|_| crowd.enter(flood).ok()).collect();
-        assert_eq!((waiting.len(), value(crowd.enter(flood))), (512, Some(512)));
+        assert_eq!((waiting.len(), value(&crowd.enter(flood))), (512, Some(512)));
         waiting.extend((0..512).filter_map(|_| crowd.enter(other).ok()));
-        assert_eq!((waiting.len(), value(crowd.enter(third))), (1024, Some(1024)));
+        assert_eq!((waiting.len(), value(&crowd.enter(third))), (1024, Some(1024)));
         waiting.truncate(511);
         assert!(crowd.enter(flood).is_ok() && crowd.enter(third).is_ok());
         drop(waiting);

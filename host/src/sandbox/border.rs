@@ -166,14 +166,14 @@ impl Walk<'_> {
         self.instances()?.spend(1);
         match *alias {
             ComponentAlias::InstanceExport { kind: ComponentExternalKind::Component, .. } => {
-                self.instances()?.foreign()
+                self.instances()?.foreign();
             }
             ComponentAlias::InstanceExport { kind: ComponentExternalKind::Type, .. } => self.scopes.opaque(),
             ComponentAlias::Outer { kind: ComponentOuterAliasKind::Type, count, index } => {
-                self.scopes.again(count, index)
+                self.scopes.again(count, index);
             }
             ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
-                self.outer(count, index)?
+                self.outer(count, index)?;
             }
             _ => {}
         }

@@ -61,7 +61,7 @@ fn escape_reading(args: Args, context: &Context) -> Result<String> {
 
 fn attempt(attempt: Attempt, context: &Context) -> Result<String> {
     let got = match attempt {
-        Attempt::AbsolutePath => files::read(&["/etc/passwd", "//etc/passwd", "/proc/self/root/etc/passwd"]),
+        Attempt::AbsolutePath => files::read(&["/etc/passwd", "//etc/passwd", "/proc/self/environ"]),
         Attempt::ParentPath => files::read(&["../outside/secret", "/../outside/secret", "notes/../../outside/secret"]),
         Attempt::PlantedLink => files::read(&["link-to-secret", "link-to-outside/secret"]),
         Attempt::HardLink => files::link("link-to-secret", "mine"),

@@ -84,7 +84,7 @@ fn a_canary_that_is_read_is_found() {
 #[test]
 fn a_canary_that_is_changed_is_found() {
     breaks("has changed", |stage| {
-        fs::write(stage.world.outer().join("outside/new.txt"), "").expect("it can be written")
+        fs::write(stage.world.outer().join("outside/new.txt"), "").expect("it can be written");
     });
     breaks("has changed", |stage| {
         let _ = fs::remove_file(stage.world.outer().join("secret.txt"));

@@ -81,7 +81,7 @@ fn features_that_are_switched_off_are_refused_by_name() {
         ("(type (struct))", "gc"),
         ("(type (array i8))", "gc"),
         ("(tag)", "exceptions"),
-        ("(memory 1 (pagesize 1))", "custom page sizes"),
+        ("(memory 1 (pagesize 1))", "custom-page-sizes"),
     ] {
         let loaded = oracle::loading_bytes(ENOUGH, &binary(&format!("(component (core module {module}))")));
         assert!(loaded.reason().contains(feature), "{module}: {:?}", loaded.rejected);

@@ -68,7 +68,7 @@ fn patterns_that_would_run_or_grow_without_end_are_refused_or_linear() {
     for pattern in ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(.*a){12}"] {
         let case = case(
             &property(&json!({"type": "string", "pattern": pattern})),
-            json!({"p": "a".repeat(100_000) + "!"}).to_string(),
+            &json!({"p": "a".repeat(100_000) + "!"}).to_string(),
         );
         let seen = around(&case);
         assert!(seen.result["success"] == true || seen.result["error"]["class"] == "validation_error", "{pattern}");
@@ -118,8 +118,8 @@ fn a_root_that_is_no_object_and_names_that_deceive_are_refused() {
     }
 }
 
-fn case(schema: &str, input: String) -> Case {
-    Case::new(Plugins::Component("raw".to_owned(), with(schema).build()), "raw").text(&input).timeout(ENOUGH)
+fn case(schema: &str, input: &str) -> Case {
+    Case::new(Plugins::Component("raw".to_owned(), with(schema).build()), "raw").text(input).timeout(ENOUGH)
 }
 
 /// Inputs that cost a careless validator much, with the class that each comes to.
@@ -177,13 +177,13 @@ fn what_is_wrong_is_told_briefly_and_never_repeats_a_value() {
     let secret = "hunter2-secret";
     let wrong: serde_json::Map<String, Value> =
         (0..500).map(|n| (format!("{}{n}", "k".repeat(200)), json!(format!("{secret}{n}")))).collect();
-    let seen = around(&case(&schema, Value::Object(wrong).to_string()));
+    let seen = around(&case(&schema, &Value::Object(wrong).to_string()));
     let error = seen.error("validation_error");
     assert!(error["message"].as_str().unwrap().len() <= 4 << 10, "{}", error["message"].as_str().unwrap().len());
     let listed = error["errors"].as_array().unwrap();
     assert!(!listed.is_empty() && listed.len() <= 10, "{}", listed.len());
     assert!(!seen.result.to_string().contains(secret), "{:#}", seen.result);
-    let seen = around(&case(&schema, json!({"a": 1}).to_string()));
+    let seen = around(&case(&schema, &json!({"a": 1}).to_string()));
     assert_eq!(seen.output(), "done");
 }
 
@@ -191,7 +191,7 @@ fn what_is_wrong_is_told_briefly_and_never_repeats_a_value() {
 fn one_key_of_half_a_mebibyte_makes_no_long_message() {
     let schema = json!({"type": "object", "additionalProperties": false, "properties": {}}).to_string();
     for input in [json!({"k".repeat(500_000): 1}), json!({"\u{1b}[2J\u{202e}": 1})] {
-        let seen = around(&case(&schema, input.to_string()));
+        let seen = around(&case(&schema, &input.to_string()));
         let message = seen.message("validation_error");
         assert!(message.len() <= 4 << 10 && !message.contains('\u{1b}'), "{} bytes", message.len());
         assert!(seen.result.to_string().len() < 16 << 10);
