@@ -43,7 +43,7 @@ fn a_plugin_that_is_cut_anywhere_is_refused() {
     let cuts: Vec<Vec<u8>> = (0..whole.len()).step_by(16).map(|length| whole[..length].to_vec()).collect();
     all_refused(&each_loaded(&cuts));
     let whole = fs::read(HOSTILE_ECHO.file()).unwrap();
-    let cuts = (0..whole.len()).step_by(whole.len() / 40).map(|length| whole[..length].to_vec()).collect();
+    let cuts: Vec<_> = (0..whole.len()).step_by(whole.len() / 40).map(|length| whole[..length].to_vec()).collect();
     all_refused(&each_loaded(&cuts));
 }
 
