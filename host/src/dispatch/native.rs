@@ -25,7 +25,7 @@ pub(super) async fn run(
     threads: Option<&Threads>,
 ) -> Result<ToolOutput, Stopped> {
     let place = match threads {
-        Some(threads) => Some(threads.admit(registered, context.cancel()).await?),
+        Some(threads) => Some(threads.admit(registered, context.cancel(), context.times().queue).await?),
         None => None,
     };
     let deadline = context.deadline();

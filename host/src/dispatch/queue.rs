@@ -53,7 +53,8 @@ async fn wait<'a>(road: &Road<'a>) -> Result<Place<'a>, ErrorKind> {
     tokio::time::timeout(QUEUE_TIMEOUT, places).await.map_err(|_| exhausted())
 }
 
-fn exhausted() -> ErrorKind {
+/// Nothing became free in time.
+pub(super) fn exhausted() -> ErrorKind {
     ErrorKind::ResourceExhausted { limit: Limit::Queue, value: limits::QUEUE_MILLIS }
 }
 

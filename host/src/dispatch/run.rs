@@ -78,7 +78,7 @@ async fn away(
     input: ValidInput,
     context: Arc<ToolContext>,
 ) -> Result<ToolOutput, ErrorKind> {
-    let place = threads.admit(tool, context.cancel()).await?;
+    let place = threads.admit(tool, context.cancel(), context.times().queue).await?;
     let own = context.clone();
     let work = async move { instance.execute(input, &own).await };
     place.start(Timers::Own, context.cancel().clone(), work)?.or(overdue(&context)).await

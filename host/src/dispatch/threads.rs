@@ -7,6 +7,7 @@ mod pool;
 #[cfg(test)]
 mod tests;
 
+use super::queue::exhausted;
 use super::run::{caught, caught_here};
 use crate::execution::{ToolContext, wait};
 use crate::registry::Registered;
@@ -64,8 +65,13 @@ impl Threads {
         self.0.lost()
     }
 
-    /// A place on a thread, once one is free. The call's own clock does not run here.
-    pub(super) async fn admit(&self, tool: &Registered, cancel: &CancellationToken) -> Result<Place, ErrorKind> {
+    /// A place on a thread, once one is free, for as long as the call has patience left. Its own clock does not run here.
+    pub(super) async fn admit(
+        &self,
+        tool: &Registered,
+        cancel: &CancellationToken,
+        patience: Duration,
+    ) -> Result<Place, ErrorKind> {
         self.check_lost()?;
         if let Ok(free) = self.0.places.clone().try_acquire_owned() {
             return Ok(Place(self.0.seat(free)));
@@ -74,7 +80,7 @@ impl Threads {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ErrorKind::Cancelled),
-            place = timeout(limits::QUEUE_TIMEOUT, self.free_place()) => place.unwrap_or_else(|_| Err(queue())),
+            place = timeout(patience, self.free_place()) => place.unwrap_or_else(|_| Err(exhausted())),
         }
     }
 
@@ -113,7 +119,7 @@ impl Threads {
         cancel: &CancellationToken,
         work: impl FnOnce() -> Result<T, ErrorKind> + Send + 'static,
     ) -> Result<T, ErrorKind> {
-        let place = self.admit(tool, cancel).await?;
+        let place = self.admit(tool, cancel, limits::QUEUE_TIMEOUT).await?;
         let until = Instant::now() + time;
         let overdue = async {
             tokio::select! {
@@ -131,7 +137,7 @@ impl Threads {
         work: impl FnOnce() -> Result<T, ErrorKind> + Send + 'static,
     ) -> Result<T, ErrorKind> {
         self.check_lost()?;
-        let seat = self.0.seat(self.0.places.clone().try_acquire_owned().map_err(|_| queue())?);
+        let seat = self.0.seat(self.0.places.clone().try_acquire_owned().map_err(|_| exhausted())?);
         let (number, (send, done)) = (seat.number, mpsc::sync_channel(1));
         let job = move || {
             let result = caught_here(work);
@@ -285,11 +291,6 @@ pub(super) async fn overdue(context: &ToolContext) -> ErrorKind {
         () = context.cancelled() => ErrorKind::Cancelled,
         () = time_is_up => ErrorKind::Unanswered { limit: context.time_limit() },
     }
-}
-
-fn queue() -> ErrorKind {
-    let value = u64::try_from(limits::QUEUE_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
-    ErrorKind::ResourceExhausted { limit: Limit::Queue, value }
 }
 
 fn lost() -> ErrorKind {
