@@ -49,17 +49,23 @@ impl Tools {
         Ok(Self { host, events })
     }
 
-    /// Runs work on a runtime of its own. The token is cancelled by Ctrl-C, by a request to end, and when the terminal goes away.
-    pub(super) fn run<T>(
+    /// Runs work on a runtime of its own, on a thread of its own: the system gives a signal to the first thread, which could not take it while it hangs in the
+    /// kernel. The token is cancelled by Ctrl-C, by a request to end, and when the terminal goes away.
+    pub(super) fn run<T: Send>(
         &self,
         signals: &Signals,
-        work: impl AsyncFnOnce(&Host, CancellationToken) -> T,
+        work: impl AsyncFnOnce(&Host, CancellationToken) -> T + Send,
     ) -> Result<T, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime =
             runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
         signals.work_begins(runtime.handle().clone());
-        let done = runtime.block_on(work(&self.host, signals.told.clone()));
+        let work = || runtime.block_on(work(&self.host, signals.told.clone()));
+        let done = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("palisade-work".to_owned()).spawn_scoped(scope, work)?;
+            Ok::<_, io::Error>(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        let done = done.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
         signals.work_is_done();
         runtime.shutdown_background();
         self.finish_events();

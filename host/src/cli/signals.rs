@@ -21,7 +21,9 @@ pub(super) struct Signals {
 }
 
 /// How long work that was told to end may leave the program without a sign of life.
-const SIGN_OF_LIFE: Duration = Duration::from_millis(1500);
+const SIGN_OF_LIFE: Duration = Duration::from_millis(1200);
+/// How often it is looked for.
+const BETWEEN_SIGNS: Duration = Duration::from_millis(100);
 
 impl Signals {
     /// Listens on a thread of its own, for as long as the program lives: a signal that comes while the output is stuck still ends it.
@@ -55,7 +57,7 @@ impl Signals {
 
 fn listen(
     told: &CancellationToken,
-    is_done: &AtomicBool,
+    is_done: &Arc<AtomicBool>,
     watched: &OnceLock<Handle>,
     ready: &SyncSender<io::Result<()>>,
 ) -> io::Result<()> {
@@ -68,19 +70,23 @@ fn listen(
             if is_done.load(Ordering::Acquire) {
                 std::process::exit(Exit::Interrupted as i32);
             }
-            told.cancel();
-            if let Some(work) = watched.get()
-                && !lives(work).await
-                && !is_done.load(Ordering::Acquire)
-            {
-                output::problem(
-                    "cancelled:",
-                    "the call was cancelled; it hangs in a file operation and was left behind",
-                );
-                std::process::exit(Exit::Interrupted as i32);
+            if let (false, Some(work)) = (told.is_cancelled(), watched.get()) {
+                tokio::spawn(end_if_it_hangs(work.clone(), is_done.clone()));
             }
+            told.cancel();
         }
     })
+}
+
+/// Ends the program as soon as its work gives no sign of life. It may give one and hang after it, so it is asked until it is done.
+async fn end_if_it_hangs(work: Handle, is_done: Arc<AtomicBool>) {
+    while !is_done.load(Ordering::Acquire) {
+        if !lives(&work).await && !is_done.load(Ordering::Acquire) {
+            output::problem("cancelled:", "the call was cancelled; it hangs in a file operation and was left behind");
+            std::process::exit(Exit::Interrupted as i32);
+        }
+        tokio::time::sleep(BETWEEN_SIGNS).await;
+    }
 }
 
 /// Whether a runtime still does what it is given.
