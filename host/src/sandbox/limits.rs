@@ -21,9 +21,9 @@ pub const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 /// Time for `definitions`, which computes nothing that takes time.
 pub const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time in queues: for a place in the session and in the message, and for a sandbox, together.
-pub const QUEUE_TIMEOUT: Duration = Duration::from_millis(QUEUE_MILLIS);
+pub const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
 /// [`QUEUE_TIMEOUT`] in milliseconds.
-pub const QUEUE_MILLIS: u64 = 60_000;
+pub const QUEUE_MILLIS: u64 = QUEUE_TIMEOUT.as_secs() * 1_000;
 /// Time from a cancellation to the end of a guest that polls for it.
 pub const CANCEL_GRACE: Duration = Duration::from_millis(25);
 /// The period of the epoch clock: the precision with which a computing guest is stopped.
