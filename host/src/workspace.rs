@@ -22,6 +22,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+/// Does what may hang in the kernel on a thread of its own, which is left to itself where it does not come back in time.
+///
+/// # Errors
+///
+/// `TimedOut` where it does not; whatever keeps a thread from starting.
+pub(crate) fn within<T: Send + 'static>(time: Duration, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    let (send, done) = std::sync::mpsc::sync_channel(1);
+    std::thread::Builder::new().name("palisade-open".to_owned()).spawn(move || send.send(work()))?;
+    done.recv_timeout(time).map_err(|_| {
+        let why = format!("its file system has not answered for {}", humantime::format_duration(time));
+        io::Error::new(io::ErrorKind::TimedOut, why)
+    })
+}
+
 /// An opened workspace. Everything below it is reached through the handle, so that a later swap of the path changes nothing.
 pub struct Workspace {
     root: PathBuf,
@@ -50,15 +64,8 @@ impl Workspace {
     ///
     /// As [`open`](Self::open), and where nothing has come back within this time ([`is_unanswered`](WorkspaceError::is_unanswered)).
     pub fn open_within(path: PathBuf, time: Duration) -> Result<Self, WorkspaceError> {
-        let (send, opened) = std::sync::mpsc::sync_channel(1);
         let own = path.clone();
-        let thread = std::thread::Builder::new().name("palisade-open".to_owned());
-        let started = thread.spawn(move || send.send(Self::open(&own)));
-        started.map_err(|source| WorkspaceError { path: path.clone(), source })?;
-        opened.recv_timeout(time).unwrap_or_else(|_| {
-            let why = format!("its file system has not answered for {}", humantime::format_duration(time));
-            Err(WorkspaceError { path, source: io::Error::new(io::ErrorKind::TimedOut, why) })
-        })
+        within(time, move || Self::open(&own)).unwrap_or_else(|source| Err(WorkspaceError { path, source }))
     }
 
     /// Its absolute path, for people and for native tools. Guests never learn it.

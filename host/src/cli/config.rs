@@ -46,9 +46,7 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
         None => "1m (10m for execute and network)".to_owned(),
     }));
     rows.push(row("limits.compile_time", &settings.compile_time, |time| humantime::format_duration(*time).to_string()));
-    rows.push(row("limits.compile_memory", &settings.compile_memory, |bytes| {
-        bytesize::ByteSize(*bytes).display().iec().to_string()
-    }));
+    rows.push(row("limits.compile_memory", &settings.compile_memory, size));
     rows.push(row("limits.concurrency", &settings.concurrency, ToString::to_string));
     for (tool, count) in &settings.tool_concurrency {
         rows.push(row(&format!("limits.tool_concurrency.{tool}"), count, ToString::to_string));

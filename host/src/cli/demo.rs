@@ -26,6 +26,7 @@ pub(super) fn run(args: &Demo) -> Result<Exit, Failure> {
     let stage = Stage::new()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let signals = Signals::watch()?;
+    signals.work_begins(runtime.handle().clone());
     let begun = Instant::now();
     let seen = runtime.block_on(all(&stage, &signals.told));
     signals.work_is_done();

@@ -12,6 +12,8 @@ use crate::plugins::{Rejected, Shipped};
 use crate::policy::Policy;
 use crate::sandbox::{ChildCompiler, Compiler, limits};
 use crate::tool::SideEffects;
+use crate::workspace::within;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,7 +34,8 @@ pub(super) fn settings_within(common: &Common, time: Duration) -> Result<Setting
         return Err(Failure::usage(format!("the configuration `{}` does not exist", given.display())));
     }
     let project = common.workspace.join(PROJECT_FILE);
-    let mut settings = within(time, &common.workspace, move || Settings::from_files(&user, &project))??;
+    let mut settings = within(time, move || Settings::from_files(&user, &project))
+        .map_err(|error| unanswered(&common.workspace, &error))??;
     settings.apply_environment(|name| std::env::var(name).ok()).map_err(Failure::usage)?;
     let named = std::env::var_os("PALISADE_PLUGINS")
         .map(|list| std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect());
@@ -42,22 +45,13 @@ pub(super) fn settings_within(common: &Common, time: Duration) -> Result<Setting
     Ok(settings)
 }
 
-/// Does what may hang in the kernel on a thread of its own, and waits no longer than this for it.
-fn within<T: Send + 'static>(
-    time: Duration,
-    workspace: &Path,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Failure> {
-    let (send, done) = std::sync::mpsc::sync_channel(1);
-    let thread = std::thread::Builder::new().name("palisade-start".to_owned()).spawn(move || send.send(work()));
-    thread.map_err(|error| Failure::new(Exit::Internal, format!("cannot start a thread: {error}")))?;
-    done.recv_timeout(time).map_err(|_| {
-        let (workspace, time) = (workspace.display(), humantime::format_duration(time));
-        Failure::new(
-            Exit::Limit,
-            format!("the workspace `{workspace}` has not answered for {time}; see whether its file system is there"),
-        )
-    })
+/// What a workspace that does not answer is told as.
+fn unanswered(workspace: &Path, error: &io::Error) -> Failure {
+    let workspace = workspace.display();
+    Failure::new(
+        Exit::Limit,
+        format!("the workspace `{workspace}` cannot be looked into: {error}; see whether it is there"),
+    )
 }
 
 /// Directories add up: those of a weaker source come first.
