@@ -9,6 +9,7 @@ use crate::guest::{Guest, cache};
 use crate::world::World;
 
 /// A host on its stage.
+#[derive(Clone)]
 pub struct Stage {
     /// Its workspace.
     pub world: Arc<World>,

@@ -38,15 +38,6 @@ fn begin(stage: &Stage, session: &palisade::Session, call: Call) -> tokio::task:
     stage.begin(session, call)
 }
 
-fn same(stage: &Stage) -> Stage {
-    Stage {
-        world: stage.world.clone(),
-        host: stage.host.clone(),
-        desk: stage.desk.clone(),
-        recorder: stage.recorder.clone(),
-    }
-}
-
 #[track_caller]
 fn all_cancelled(results: &[ToolResult]) {
     for result in results {
@@ -61,7 +52,7 @@ fn a_call_that_computes_sleeps_or_does_not_care_is_cancelled_in_time_and_so_are_
     {
         let results = oracle(&[guest]).watch(SHORT, |stage| {
             let calls = ["first", "second", "third"].map(|id| Call::new(tool, json!({})).with_id(id));
-            given_up(same(stage), calls.into(), |session| assert_eq!(session.cancel_all(), 3))
+            given_up(stage.clone(), calls.into(), |session| assert_eq!(session.cancel_all(), 3))
         });
         all_cancelled(&results);
     }
@@ -71,7 +62,7 @@ fn a_call_that_computes_sleeps_or_does_not_care_is_cancelled_in_time_and_so_are_
 fn cancelling_twice_and_what_is_not_there_is_cancelling_once() {
     let results = oracle(&[CANCEL_COMPUTE]).watch(SHORT, |stage| {
         let calls = vec![Call::new("compute", json!({})).with_id("first")];
-        given_up(same(stage), calls, |session| {
+        given_up(stage.clone(), calls, |session| {
             assert!(!session.cancel(&CallId::new("nobody")));
             assert!(session.cancel(&CallId::new("first")) && session.cancel(&CallId::new("first")));
             session.close();
@@ -84,7 +75,7 @@ fn cancelling_twice_and_what_is_not_there_is_cancelling_once() {
 #[test]
 fn a_call_is_cancelled_while_its_question_stands_and_a_late_answer_starts_nothing() {
     let results = oracle(&[DISPATCHER_GATE]).watch(SHORT, |stage| {
-        let stage = same(stage);
+        let stage = stage.clone();
         async move {
             let session = stage.session();
             let call = stage.begin(&session, Call::new("of_write", json!({"number": 1})).with_id("w"));
@@ -103,7 +94,7 @@ fn a_call_is_cancelled_while_its_question_stands_and_a_late_answer_starts_nothin
 fn a_call_whose_caller_goes_away_ends_once_wherever_it_was() {
     for (guest, tool) in [(CANCEL_COMPUTE, "compute"), (CANCEL_SLEEP, "sleep"), (CANCEL_POLL, "ignore")] {
         oracle(&[guest]).watch(SHORT, |stage| {
-            let stage = same(stage);
+            let stage = stage.clone();
             async move {
                 let session = stage.session();
                 let call = stage.begin(&session, Call::new(tool, json!({})).with_id("c"));
@@ -156,7 +147,7 @@ fn a_call_is_cancelled_while_its_start_function_loops() {
         builder.plugins(world.plugins())
     });
     let results = oracle.watch(SHORT, |stage| {
-        let stage = same(stage);
+        let stage = stage.clone();
         async move {
             let session = stage.session();
             let call = stage.begin(&session, Call::new("raw", json!({})).with_id("c"));

@@ -23,21 +23,12 @@ async fn all(stage: &Stage, calls: impl Iterator<Item = Call>) -> Vec<ToolResult
     results
 }
 
-fn same(stage: &Stage) -> Stage {
-    Stage {
-        world: stage.world.clone(),
-        host: stage.host.clone(),
-        desk: stage.desk.clone(),
-        recorder: stage.recorder.clone(),
-    }
-}
-
 #[test]
 fn sixty_four_calls_of_a_plugin_that_counts_each_see_one() {
     let oracle = Oracle::new(|_, builder| builder.plugins(CONCURRENCY_COUNT.directory()));
     for tool in ["count", "count_slowly"] {
         let results = oracle.watch(ENOUGH, |stage| {
-            let stage = same(stage);
+            let stage = stage.clone();
             async move { all(&stage, (0..64).map(|n| Call::new(tool, json!({"text": format!("t{n}")})))).await }
         });
         for (number, result) in results.iter().enumerate() {
@@ -69,7 +60,7 @@ fn what_one_plugin_leaves_in_memory_no_other_finds() {
         builder.plugins(world.plugins())
     });
     let results = oracle.watch(ENOUGH, |stage| {
-        let stage = same(stage);
+        let stage = stage.clone();
         async move {
             let names = (0..32).map(|n| if n % 2 == 0 { "mark" } else { "search" });
             all(&stage, names.map(|name| Call::new(name, json!({})))).await
@@ -86,7 +77,7 @@ fn a_plugin_that_goes_while_it_runs_ends_its_call_as_what_it_was() {
     let gone = std::sync::Once::new();
     let call = || Call::new("count_slowly", json!({"text": "started"}));
     let results = oracle.watch(ENOUGH, |stage| {
-        let stage = same(stage);
+        let stage = stage.clone();
         let gone = &gone;
         async move {
             let running = stage.begin(&stage.session(), call());
@@ -111,7 +102,7 @@ fn a_plugin_that_goes_while_it_runs_ends_its_call_as_what_it_was() {
 fn more_calls_than_there_are_sandboxes_wait_and_are_cancelled_all_together() {
     let oracle = Oracle::new(|_, builder| builder.plugins(CANCEL_SLEEP.directory()));
     let results = oracle.watch(ENOUGH, |stage| {
-        let stage = same(stage);
+        let stage = stage.clone();
         async move {
             let session = Arc::new(stage.host.new_session("s").concurrency(256).build());
             let tasks: Vec<_> = (0..400).map(|_| stage.begin(&session, Call::new("sleep", json!({})))).collect();
