@@ -5,6 +5,7 @@ pub mod case;
 pub mod events;
 #[cfg(target_os = "linux")]
 pub mod frozen;
+pub mod fuzz;
 pub mod guest;
 pub mod native;
 pub mod oracle;

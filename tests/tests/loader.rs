@@ -17,6 +17,8 @@ mod file;
 mod generated;
 #[path = "loader/cache.rs"]
 mod loader_cache;
+#[path = "loader/smith.rs"]
+mod smith;
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! Support of the repository: `cargo xtask readme` keeps the documents true, `cargo xtask package` the published crates whole, `cargo xtask providers` the
-//! formats those that the providers read; `cargo xtask soak` makes a million calls and looks for what grows.
+//! formats those that the providers read; `cargo xtask soak` makes a million calls and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -7,6 +7,7 @@
 )]
 
 mod documents;
+mod fuzz;
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "build scripts, whose words nobody reads here")]
 #[path = "../../plugins/build/guests.rs"]
 mod guests;
@@ -23,6 +24,8 @@ cargo xtask readme     run the commands of the documents and compare what they p
 cargo xtask package    package the published crates and build each from its package
 cargo xtask providers  hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip)
 cargo xtask soak [N]   make a million calls of every kind, or the N-th part of them, and look for what grows (takes an hour)
+cargo xtask fuzz [BORDER [SECONDS]]
+                       build the fuzz targets, or fuzz one border for ten minutes (needs a C++ compiler)
 cargo xtask prebuild   put the built plugins into plugins/prebuilt, as publishing needs them";
 
 fn main() -> ExitCode {
@@ -42,6 +45,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "readme" => documents::check(&place)?,
         "package" => packages::package(&place)?,
         "providers" => providers::check(&place)?,
+        "fuzz" => fuzz::run(&place)?,
         "soak" => soak::run(&place)?,
         "prebuild" => packages::prebuild(&place)?,
         _ => {

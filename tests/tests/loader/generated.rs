@@ -12,10 +12,10 @@ use palisade_tests::wat::Told;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Numbers that look random and are the same in every run.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    pub(super) fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % sides
     }
@@ -33,7 +33,7 @@ struct Tally {
 }
 
 /// Takes each file through the loader, on two threads.
-fn judge(name: &str, count: usize, file: impl Fn(usize) -> Vec<u8> + Sync) -> (usize, usize) {
+pub(super) fn judge(name: &str, count: usize, file: impl Fn(usize) -> Vec<u8> + Sync) -> (usize, usize) {
     let sandbox = Sandbox::new(Cache::off()).unwrap();
     let (tally, next, start) = (Tally::default(), AtomicUsize::new(0), Instant::now());
     std::thread::scope(|scope| {

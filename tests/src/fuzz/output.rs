@@ -1,0 +1,119 @@
+//! The border of outputs: any bytes as what a guest's memory holds where the host looks for its result.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use palisade::tool::Provider;
+use palisade::tool::conversation::{read_calls, write_results};
+use palisade::{Call, Host, Shipped, ToolResult};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::uniform;
+use crate::wat::{Told, Wat};
+
+/// Where the bytes lie in the guest's memory: at the start of the page that it asks for. Pointers in them are absolute.
+pub const ANSWER: u32 = 2 * 65_536;
+/// More than these are left out, so that the page is always the same one.
+const LONGEST: usize = 4096;
+
+/// Turns the text of the call, `{"hex":"…"}`, into bytes at the start of a new page, and says that the result is there.
+const DECODE: &str = r"(local $to i32) (local $from i32) (local $end i32) (local $base i32)
+    (local.set $base (i32.mul (memory.grow (i32.const 1)) (i32.const 65536)))
+    (local.set $to (local.get $base))
+    (local.set $from (i32.add (i32.load offset=40 (local.get $call)) (i32.const 8)))
+    (local.set $end (i32.sub
+      (i32.add (i32.load offset=40 (local.get $call)) (i32.load offset=44 (local.get $call))) (i32.const 2)))
+    (block $done (loop $next
+      (br_if $done (i32.ge_u (local.get $from) (local.get $end)))
+      (i32.store8 (local.get $to) (i32.or
+        (i32.shl (call $digit (i32.load8_u (local.get $from))) (i32.const 4))
+        (call $digit (i32.load8_u offset=1 (local.get $from)))))
+      (local.set $to (i32.add (local.get $to) (i32.const 1)))
+      (local.set $from (i32.add (local.get $from) (i32.const 2)))
+      (br $next)))
+    (local.get $base)";
+const DIGIT: &str = r"(func $digit (param $c i32) (result i32)
+    (select
+      (i32.sub (local.get $c) (i32.const 48))
+      (i32.sub (local.get $c) (i32.const 87))
+      (i32.le_u (local.get $c) (i32.const 57))))";
+
+/// A host with a plugin that answers whatever it is told to, freely and under an output schema.
+struct Answering {
+    host: Host,
+    runtime: tokio::runtime::Runtime,
+    _directory: TempDir,
+}
+
+static ANSWERING: LazyLock<Answering> = LazyLock::new(Answering::new);
+
+/// The first byte says whether the tool has an output schema; the rest is what its answer is made of.
+///
+/// # Panics
+///
+/// Where the result is not one that the contract knows, or the next call fails.
+pub fn output(bytes: &[u8]) {
+    let result = answer(bytes);
+    uniform::check_shape(&result.to_json());
+    for provider in Provider::ALL {
+        let reply = read_calls(provider, &asked(provider)).expect("a reply with one call");
+        let (messages, _) = write_results(provider, &[(reply[0].clone(), result.clone())]);
+        assert!(messages.is_array());
+    }
+}
+
+/// What the host makes of such an answer.
+#[must_use]
+pub fn answer(bytes: &[u8]) -> ToolResult {
+    let (which, answer) = bytes.split_first().unwrap_or((&0, &[]));
+    let tool = if which % 2 == 0 { "free" } else { "bound" };
+    ANSWERING.call(tool, &answer[..answer.len().min(LONGEST)])
+}
+
+/// A reply of this provider with one call.
+fn asked(provider: Provider) -> String {
+    let call = match provider {
+        Provider::OpenAi => {
+            json!({"tool_calls": [{"id": "a", "type": "function", "function": {"name": "free", "arguments": "{}"}}]})
+        }
+        Provider::OpenAiResponses => {
+            json!({"type": "function_call", "call_id": "a", "name": "free", "arguments": "{}"})
+        }
+        Provider::Anthropic => json!({"type": "tool_use", "id": "a", "name": "free", "input": {}}),
+        Provider::Gemini => json!({"functionCall": {"id": "a", "name": "free", "args": {}}}),
+    };
+    call.to_string()
+}
+
+impl Answering {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let [plugins, workspace] = ["plugins", "workspace"].map(|name| directory.path().join(name));
+        for folder in [&plugins, &workspace] {
+            std::fs::create_dir(folder).expect("a directory can be made");
+        }
+        std::fs::write(plugins.join("answering.wasm"), plugin()).expect("a file can be written");
+        let builder = Host::builder().workspace(workspace).shipped(Shipped::LeftOut).plugins(plugins);
+        let host = builder.build().expect("the host can be built");
+        assert!(host.rejected().is_empty(), "{:?}", host.rejected());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        Self { host, runtime, _directory: directory }
+    }
+
+    fn call(&self, tool: &str, answer: &[u8]) -> ToolResult {
+        let mut hex = String::with_capacity(answer.len() * 2);
+        for byte in answer {
+            let _ = write!(hex, "{byte:02x}");
+        }
+        let call = Call::new(tool, json!({"hex": hex}));
+        self.runtime.block_on(self.host.dispatch(self.host.session(), call))
+    }
+}
+
+/// The plugin.
+fn plugin() -> Vec<u8> {
+    let bound = r#"{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}"#;
+    let tools = vec![Told::new("free"), Told { output: Some(bound.to_owned()), ..Told::new("bound") }];
+    Wat::with_tools(tools).execute(DECODE).extra(DIGIT).build()
+}

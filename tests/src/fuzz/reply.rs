@@ -1,0 +1,41 @@
+//! The border of models: any text as a provider's reply with calls of tools.
+
+use std::collections::BTreeSet;
+
+use palisade::tool::conversation::{MAX_CALLS, read_calls, write_results};
+use palisade::tool::{ErrorKind, ExecutionKind, Provider, ToolUse};
+use palisade::{ToolResult, tool::CallId};
+
+use super::check_message;
+
+/// The first byte says which provider; the rest is its reply.
+///
+/// # Panics
+///
+/// Where two calls have one id, a message is none, or the results cannot be written down.
+pub fn reply(bytes: &[u8]) {
+    let Some((which, text)) = bytes.split_first() else { return };
+    let provider = Provider::ALL[usize::from(*which) % Provider::ALL.len()];
+    match read_calls(provider, &String::from_utf8_lossy(text)) {
+        Err(refused) => check_message(&refused.to_string()),
+        Ok(uses) => answered(provider, &uses),
+    }
+}
+
+fn answered(provider: Provider, uses: &[ToolUse]) {
+    assert!(uses.len() <= MAX_CALLS);
+    let ids: BTreeSet<&str> = uses.iter().map(|called| called.call_id().as_str()).collect();
+    assert_eq!(ids.len(), uses.len(), "each call has an id of its own");
+    let result = |(number, called): (usize, &ToolUse)| {
+        let call = called.to_call();
+        let (id, tool): (CallId, String) = (call.id().clone(), call.tool().to_owned());
+        let made = match number % 2 {
+            0 => ToolResult::success(id, &tool, "done"),
+            _ => ToolResult::failure(id, &tool, ErrorKind::execution(ExecutionKind::Failed, "it went wrong")),
+        };
+        (called.clone(), made)
+    };
+    let results: Vec<_> = uses.iter().enumerate().map(result).collect();
+    let (messages, left_out) = write_results(provider, &results);
+    assert!(messages.is_array() && left_out.is_empty(), "texts are left out nowhere");
+}

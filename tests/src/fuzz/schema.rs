@@ -1,0 +1,64 @@
+//! The border of schemas and arguments: any text as a tool's input schema, any other as the input of a call.
+
+use palisade::tool::formats::{Format, Strictness, export};
+use palisade::tool::json::{JsonBounds, parse_bounded};
+use palisade::tool::{Definition, Schema, SideEffects, Violations, schema::unreviewed};
+
+use super::check_message;
+
+/// What divides the schema from the input.
+const DIVISION: char = '\0';
+
+/// The text up to the first NUL as a schema, the rest as an input.
+///
+/// # Panics
+///
+/// Where a check contradicts itself or the validator underneath, or a message is none.
+pub fn schema(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let (schema, input) = text.split_once(DIVISION).unwrap_or((&text, "{}"));
+    match Schema::parse_input(schema) {
+        Err(refused) => check_message(&refused.to_string()),
+        Ok(schema) => {
+            exported(&schema);
+            given(&schema, input);
+        }
+    }
+}
+
+/// An input: what the guest gets is the canonical form, so that must be judged as what came was.
+fn given(schema: &Schema, input: &str) {
+    let value = match parse_bounded(input, JsonBounds::CALL_INPUT) {
+        Ok(value) => value,
+        Err(refused) => return check_message(&refused.to_string()),
+    };
+    let verdict = schema.validate(&value);
+    if let Err(violations) = &verdict {
+        told(violations);
+    }
+    if let Some(expected) = unreviewed::conforms(schema.as_value(), &value) {
+        assert_eq!(verdict.is_ok(), expected, "two validators differ on {value} under {}", schema.as_value());
+    }
+    let canonical = value.to_string();
+    let again = parse_bounded(&canonical, JsonBounds::CALL_INPUT).expect("the canonical form is within the bounds");
+    assert_eq!(again, value, "the canonical form is the same value");
+    let mut mapped = value.clone();
+    schema.map_workspace_paths(&mut mapped, |_, path| Ok::<_, ()>(path.to_owned())).expect("nothing fails");
+    assert_eq!(mapped, value, "paths that stay the same change nothing");
+}
+
+fn told(violations: &Violations) {
+    assert!((1..=10).contains(&violations.as_slice().len()));
+    check_message(&violations.to_string());
+}
+
+/// A tool with this schema, in every format.
+fn exported(schema: &Schema) {
+    let made = Definition::with_schema("tool", "A tool.", SideEffects::None, schema.clone());
+    let definition = made.expect("the rest is in order");
+    for format in Format::ALL {
+        for strictness in [Strictness::AsIs, Strictness::Transform] {
+            let _ = export(&definition.view(), format, strictness);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The promise of every border: whatever bytes come, the host keeps its word. What fuzzing has found so far (`fuzz/corpus`) is handed to each border again, and
+//! so are plans and answers whose outcome is known, so that a border that looks at nothing would be noticed.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use palisade::{ErrorClass, Mode, Policy, SideEffects};
+use palisade_tests::fuzz::{self, BORDERS, Border};
+use palisade_tests::guest::FUZZ_PLAN;
+use palisade_tests::{Stage, is_tested};
+use serde_json::json;
+
+palisade_tests::foreach_fuzz!(is_tested);
+
+fn corpus(name: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(name);
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// Hands a border everything that was found for it.
+#[track_caller]
+fn replay(name: &str) {
+    let border: Border = BORDERS.iter().find(|(border, _)| *border == name).unwrap().1;
+    let files = corpus(name);
+    assert!(files.len() >= 10, "only {} inputs in the corpus of `{name}`", files.len());
+    for file in files {
+        // Captured, and shown where the border panics.
+        println!("{}", file.display());
+        border(&fs::read(&file).unwrap());
+    }
+}
+
+#[test]
+fn every_component_that_was_found_is_refused_or_loads() {
+    replay("component");
+}
+
+#[test]
+fn every_answer_of_a_guest_that_was_found_gives_a_result() {
+    replay("output");
+}
+
+#[test]
+fn every_plan_that_was_found_stays_in_the_workspace() {
+    replay("paths");
+}
+
+#[test]
+fn every_reply_of_a_model_that_was_found_is_read_or_refused() {
+    replay("reply");
+}
+
+#[test]
+fn every_schema_that_was_found_judges_as_the_validator_does() {
+    replay("schema");
+}
+
+#[test]
+fn every_settings_file_that_was_found_is_read_or_refused_and_loosens_nothing() {
+    replay("settings");
+}
+
+#[test]
+fn every_corpus_belongs_to_a_border_and_no_input_is_large() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
+    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, BORDERS.map(|(name, _)| name));
+    for file in BORDERS.iter().flat_map(|(name, _)| corpus(name)) {
+        assert!(fs::metadata(&file).unwrap().len() <= 16 * 1024, "{}", file.display());
+    }
+}
+
+#[test]
+fn an_answer_that_is_laid_out_well_is_a_success() {
+    // The case `ok`; no blocks, success, and nothing else.
+    let words: [u32; 11] = [0, fuzz::ANSWER, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+    let laid_out: Vec<u8> = [0].into_iter().chain(words.into_iter().flat_map(u32::to_le_bytes)).collect();
+    let result = fuzz::answer(&laid_out);
+    assert!(result.is_success(), "{result}");
+    let result = fuzz::answer(&[0, 9, 9, 9]);
+    assert_eq!(result.error().unwrap().class(), ErrorClass::ExecutionError, "{result}");
+}
+
+#[test]
+fn what_is_protected_from_plans_is_there() {
+    let protected = fuzz::protected();
+    assert!(protected.len() >= 8, "{protected:?}");
+}
+
+#[tokio::test]
+async fn fuzz_plan() {
+    let policy = Policy::default().with_class(SideEffects::Write, Mode::Auto);
+    let stage = Stage::new(&[FUZZ_PLAN], |builder| builder.policy(policy));
+    stage.world.file("file.txt", "inside");
+    let step = |op, at, path, to| json!({"op": op, "at": at, "path": path, "to_at": 0, "to": to});
+    let steps = [
+        step("make-directory", 0, "made", ""),
+        step("open-directory", 0, "made", ""),
+        step("write", 1, "new.txt", ""),
+        step("rename", 1, "new.txt", "moved.txt"),
+        step("read", 0, "moved.txt", ""),
+        step("read", 1, "../file.txt", ""),
+        step("read", 0, "../secret.txt", ""),
+    ];
+    let result = stage.host.call("plan", json!({"steps": steps}), json!({})).await;
+    let told: Vec<String> = serde_json::from_str(&result.output().unwrap()).unwrap();
+    assert_eq!(told[..5], ["done", "opened", "7", "done", "written"]);
+    assert!(told[5..].iter().all(|told| told != "inside" && !told.contains("canary")), "{told:?}");
+    assert_eq!(stage.world.read("moved.txt").unwrap(), "written");
+}
