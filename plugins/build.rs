@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use guests::{Error, Request, Selection, script};
+use sha2::{Digest as _, Sha256};
 
 /// The shipped plugins, in the order of their file names by bytes.
 const PLUGINS: [&str; 3] = ["calculate", "files", "search"];
@@ -35,8 +36,9 @@ fn embed(package: &Path, out: &Path) -> Result<(), Error> {
         let copy = out.join(format!("{name}.wasm"));
         fs::copy(file, &copy).map_err(|source| Error::io("copy", file, source))?;
     }
+    let digests = files.iter().map(|file| digest(file)).collect::<Result<Vec<_>, _>>()?;
     let list = out.join("plugins.rs");
-    fs::write(&list, listing()).map_err(|source| Error::io("write", &list, source))
+    fs::write(&list, listing(&digests)).map_err(|source| Error::io("write", &list, source))
 }
 
 fn build(package: &Path, out: &Path) -> Result<Vec<PathBuf>, Error> {
@@ -62,17 +64,28 @@ fn names() -> impl Iterator<Item = &'static str> {
     PLUGINS.into_iter().chain([HOSTILE])
 }
 
+/// The Rust source of a plugin's digest: taken here, so that no start has to hash megabytes.
+fn digest(file: &Path) -> Result<String, Error> {
+    let bytes = fs::read(file).map_err(|source| Error::io("read", file, source))?;
+    Ok(format!("{:?}", <[u8; 32]>::from(Sha256::digest(bytes))))
+}
+
 /// The Rust source of the list: each plugin's bytes are taken from the directory this script writes to.
-fn listing() -> String {
-    let entry = |name: &&str| {
+fn listing(digests: &[String]) -> String {
+    let entry = |(name, digest): (&str, &String)| {
         format!(
             "Plugin {{ file: \"{name}.wasm\", name: \"{name}\", \
-             bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.wasm\")) }}"
+             bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.wasm\")), digest: {digest} }}"
         )
     };
-    let entries: String = PLUGINS.iter().map(|name| format!("    {},\n", entry(name))).collect();
-    let hostile = entry(&HOSTILE);
-    format!("static PLUGINS: [Plugin; {}] = [\n{entries}];\nstatic HOSTILE: Plugin = {hostile};\n", PLUGINS.len())
+    let mut entries: Vec<String> = names().zip(digests).map(entry).collect();
+    // The last one is the hostile plugin.
+    let hostile = entries.pop().unwrap_or_default();
+    format!(
+        "static PLUGINS: [Plugin; {}] = [\n    {},\n];\nstatic HOSTILE: Plugin = {hostile};\n",
+        PLUGINS.len(),
+        entries.join(",\n    ")
+    )
 }
 
 fn directory(variable: &str) -> PathBuf {

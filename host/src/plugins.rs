@@ -1,14 +1,15 @@
 //! Plugins: found in directories, loaded in parallel, registered in a fixed order. One bad file never empties the list.
 
+mod candidate;
 mod scan;
 
 pub use scan::DirectoryError;
 
 use crate::execution::Factory;
 use crate::registry::{DuplicateTool, Origin, Registry};
-use crate::sandbox::{Freshness, Import, Limits, PluginRefused, Prepared, Sandbox};
+use crate::sandbox::{Freshness, Import, Limits, Prepared, Sandbox};
 use crate::tool::{Definition, Digest};
-use scan::Candidate;
+use candidate::Candidate;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -210,11 +211,7 @@ fn take<'a>(next: &AtomicUsize, candidates: &'a [Candidate]) -> Option<(usize, &
 
 /// A compiler that panics on hostile input costs that plugin only.
 fn prepare(candidate: &Candidate, sandbox: &Sandbox) -> Outcome {
-    let work = || -> Outcome {
-        let bytes = candidate.bytes()?;
-        sandbox.prepare(&bytes, candidate.trust()).map_err(|refused: PluginRefused| refused.to_string())
-    };
-    catch_unwind(AssertUnwindSafe(work))
+    catch_unwind(AssertUnwindSafe(|| candidate.prepare(sandbox)))
         .unwrap_or_else(|_| Err("the compiler failed on it; the log has the details".to_owned()))
 }
 

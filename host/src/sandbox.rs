@@ -16,6 +16,7 @@ mod limiter;
 pub mod limits;
 mod machine;
 mod prepare;
+mod recall;
 mod run;
 mod state;
 mod stdio;
@@ -23,6 +24,7 @@ mod talk;
 mod wasm_tool;
 
 pub use border::{BorderRefused, Cap, Feature, Foreign};
+pub(crate) use cache::Identity;
 pub use cache::{Cache, CacheError};
 pub use compile::{ChildCompiler, ChildError, CompileError, CompileLimits, Compiler, answer_compilation};
 pub use engine::{Allocation, EngineError};
@@ -30,6 +32,7 @@ pub use imports::Import;
 pub use limits::Limits;
 pub(crate) use machine::check as check_machine;
 pub use prepare::{Freshness, PluginRefused, Prepared, Trust};
+pub(crate) use recall::Origin;
 
 use engine::Runtime;
 use std::sync::Arc;

@@ -14,6 +14,8 @@ pub struct Plugin {
     pub name: &'static str,
     /// The component itself.
     pub bytes: &'static [u8],
+    /// The SHA-256 of the component, taken when it was embedded.
+    pub digest: [u8; 32],
 }
 
 /// Every shipped plugin, in the order of their file names by bytes.

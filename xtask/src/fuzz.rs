@@ -1,24 +1,26 @@
 //! Coverage-guided fuzzing of the host's borders (`fuzz/`): building the targets, and running one of them on what has been found so far.
 
-use crate::guests::toolchain::Toolchain;
 use crate::place::Place;
 use anyhow::{Context as _, ensure};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 /// How long a border is fuzzed unless told otherwise, in seconds.
 const SECONDS: &str = "600";
 
 /// What makes the compiler count edges and keep comparisons, as libFuzzer reads them: the flags of `cargo fuzz --sanitizer none`, which a stable compiler knows.
-const COVERAGE: [&str; 6] = [
+const COVERAGE: [&str; 5] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
     "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
     "-Cllvm-args=-sanitizer-coverage-pc-table",
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
-    "-Ccodegen-units=1",
 ];
+
+/// Set where this program stands in for the compiler, as cargo's wrapper of it.
+const WRAPPER: &str = "PALISADE_COVERAGE";
 
 /// One input is at most so long, in bytes: the corpora are kept small.
 const LONGEST: &str = "-max_len=16384";
@@ -48,8 +50,7 @@ fn build(place: &Place) -> anyhow::Result<()> {
 fn fuzz(place: &Place, border: &str, seconds: &str) -> anyhow::Result<()> {
     let kept = place.root.join("fuzz/corpus").join(border);
     ensure!(kept.is_dir(), "there is no border `{border}`; fuzz/corpus lists them");
-    let work = place.target.join("fuzz");
-    let program = instrumented(place, border, &work)?;
+    let (work, program) = (place.target.join("fuzz"), instrumented(place, border)?);
     let [found, findings] = ["found", "findings"].map(|folder| work.join(folder).join(border));
     for folder in [&found, &findings] {
         fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
@@ -61,15 +62,28 @@ fn fuzz(place: &Place, border: &str, seconds: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds one target with counters in all of it, the engine included.
-fn instrumented(place: &Place, border: &str, work: &Path) -> anyhow::Result<PathBuf> {
-    let toolchain = Toolchain::of_this_build().map_err(|error| anyhow::anyhow!("{error}"))?;
-    let host = toolchain.version.host;
-    // With `--target`, the flags do not reach macros and build scripts, whose time they would only cost.
-    let mut cargo = cargo(place, work);
-    cargo.args(["--profile", "fuzz", "--target", &host, "--bin", border]).env("RUSTFLAGS", COVERAGE.join(" "));
+/// Builds one target with counters in all of this workspace. The engine below is fuzzed by its own makers; what was compiled for the tests is used again.
+fn instrumented(place: &Place, border: &str) -> anyhow::Result<PathBuf> {
+    let mut cargo = cargo(place, &place.target);
+    let wrapper = std::env::current_exe().context("where this program lies")?;
+    cargo.args(["--bin", border]).env("RUSTC_WORKSPACE_WRAPPER", wrapper).env(WRAPPER, "1");
     ensure!(cargo.status()?.success(), "the fuzz target does not compile");
-    Ok(work.join(host).join("fuzz").join(border))
+    Ok(place.target.join("debug").join(border))
+}
+
+/// The compiler with counters, where cargo has called this program in its place.
+pub(crate) fn as_compiler() -> Option<anyhow::Result<ExitCode>> {
+    std::env::var_os(WRAPPER)?;
+    let mut arguments = std::env::args_os().skip(1);
+    let mut compiler = Command::new(arguments.next()?);
+    let arguments: Vec<_> = arguments.collect();
+    // What runs while building is not fuzzed, and has nothing to count with.
+    let is_for_building = |word: &OsString| word == "build_script_build" || word == "proc-macro";
+    if !arguments.iter().any(is_for_building) {
+        compiler.args(COVERAGE);
+    }
+    let status = compiler.args(arguments).status().context("running the compiler");
+    Some(status.map(|status| if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
 }
 
 fn cargo(place: &Place, target: &Path) -> Command {

@@ -30,7 +30,7 @@ cargo xtask prebuild   put the built plugins into plugins/prebuilt, as publishin
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
-    match run(&task) {
+    match fuzz::as_compiler().unwrap_or_else(|| run(&task)) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("xtask {task}: {error:#}");

@@ -4,6 +4,7 @@ use super::size::{compile_memory, memory, total_memory};
 use super::time::{Written, call_time, compile_time, duration};
 use crate::policy::Mode;
 use crate::sandbox::limits;
+use crate::tool::text::visible;
 use crate::tool::{SideEffects, ToolName, nearest_names};
 use crate::workspace::{HardLinks, LastLink, open_regular};
 use serde::Deserialize;
@@ -181,8 +182,12 @@ impl FileConfig {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, and where.
+    /// What is wrong with it, and where. The file is quoted, which may be anybody's: whatever could draw on a terminal is escaped.
     pub fn parse(text: &str) -> Result<Self, String> {
+        Self::parsed(text).map_err(|message| visible(&message))
+    }
+
+    fn parsed(text: &str) -> Result<Self, String> {
         let raw: RawFile = toml::from_str(text).map_err(|error| explain(&error))?;
         let confirm = &raw.confirm;
         let config = Self {

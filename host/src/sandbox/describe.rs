@@ -18,12 +18,15 @@ use tokio_util::sync::CancellationToken;
 use wasmtime_wasi::random::Deterministic;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx};
 
+/// A plugin's own words, and what they say.
+pub(super) type Described = (Vec<wit::Definition>, Vec<Definition>);
+
 /// The most tools of one plugin.
 const MAX_TOOLS: usize = 256;
 
 impl Sandbox {
-    /// What a plugin says of its tools, checked. Blocks; must not be called on a thread of a running tokio runtime.
-    pub(super) fn describe(&self, pre: &PluginPre<State>) -> Result<Vec<Definition>, PluginRefused> {
+    /// What a plugin says of its tools, in its own words and checked. Blocks; must not be called on a thread of a running tokio runtime.
+    pub(super) fn describe(&self, pre: &PluginPre<State>) -> Result<Described, PluginRefused> {
         let fault = |error: std::io::Error| PluginRefused::Describe(error.to_string());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(fault)?;
         let first = runtime.block_on(self.ask(pre))?;
@@ -31,7 +34,8 @@ impl Sandbox {
         if format!("{first:?}") != format!("{second:?}") {
             return Err(PluginRefused::Unstable);
         }
-        checked(&first)
+        let definitions = checked(&first)?;
+        Ok((first, definitions))
     }
 
     async fn ask(&self, pre: &PluginPre<State>) -> Result<Vec<wit::Definition>, PluginRefused> {
@@ -78,7 +82,8 @@ fn reason(ended: Ended) -> String {
     }
 }
 
-fn checked(described: &[wit::Definition]) -> Result<Vec<Definition>, PluginRefused> {
+/// The tools of a plugin, from its own words.
+pub(super) fn checked(described: &[wit::Definition]) -> Result<Vec<Definition>, PluginRefused> {
     if described.is_empty() || described.len() > MAX_TOOLS {
         return Err(PluginRefused::Count(described.len()));
     }

@@ -2,6 +2,7 @@
 
 use super::bindings::palisade::tool::host;
 use super::guard;
+use super::prepare::{PluginRefused, shown};
 use super::state::State;
 use wasmtime::Engine;
 use wasmtime::component::{Component, HasSelf, Linker};
@@ -15,12 +16,6 @@ pub struct Import {
     pub meaning: &'static str,
 }
 
-/// An import that nothing answers.
-pub(super) struct Unanswered {
-    pub(super) name: String,
-    pub(super) reason: &'static str,
-}
-
 /// Links everything that a plugin may import. Denials are part of the implementations, so a plugin that imports what it never uses loads.
 pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
@@ -32,16 +27,20 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     Ok(linker)
 }
 
-/// The imports of a component, or the first that rules it out.
-pub(super) fn check(engine: &Engine, component: &Component) -> Result<Vec<Import>, Unanswered> {
-    let names = component.component_type().imports(engine).map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+/// The names of a component's imports.
+pub(super) fn of(engine: &Engine, component: &Component) -> Vec<String> {
+    component.component_type().imports(engine).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// What stands behind imports; the first that nothing answers rules the plugin out.
+pub(super) fn check(names: Vec<String>) -> Result<Vec<Import>, PluginRefused> {
     names.into_iter().map(classify).collect()
 }
 
-fn classify(name: String) -> Result<Import, Unanswered> {
+fn classify(name: String) -> Result<Import, PluginRefused> {
     match meaning(&name) {
         Ok(meaning) => Ok(Import { name, meaning }),
-        Err(reason) => Err(Unanswered { name, reason }),
+        Err(reason) => Err(PluginRefused::Import { import: shown(&name), reason }),
     }
 }
 

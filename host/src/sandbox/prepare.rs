@@ -3,21 +3,23 @@
 use super::Sandbox;
 use super::bindings::PluginPre;
 use super::border::{self, BorderRefused};
+use super::cache::About;
 use super::compile::{self, CompileError, Compiled, Compiler};
 use super::imports::{self, Import};
+use super::recall::Code;
 use super::state::State;
 use crate::tool::text::{cut, visible};
 use crate::tool::{Definition, DefinitionError, Digest};
 use std::sync::Arc;
 use wasmtime::component::Component;
 
-/// A plugin that is compiled, linked and described.
+/// A plugin that is compiled and described. Its code is linked, or still on disk until its first call.
 pub struct Prepared {
-    pub(super) pre: PluginPre<State>,
+    pub(super) code: Code,
     pub(super) digest: Digest,
-    imports: Vec<Import>,
-    definitions: Vec<Definition>,
-    freshness: Freshness,
+    pub(super) imports: Vec<Import>,
+    pub(super) definitions: Vec<Definition>,
+    pub(super) freshness: Freshness,
 }
 
 /// Where the compiled code of a plugin came from.
@@ -122,30 +124,46 @@ impl Sandbox {
     ///
     /// [`PluginRefused`] with the reason; nothing of the plugin is kept then.
     pub fn prepare(&self, bytes: &[u8], trust: Trust) -> Result<Arc<Prepared>, PluginRefused> {
-        border::check(bytes)?;
-        let digest = Digest::of(bytes);
-        let (component, freshness) = self.compile(bytes, digest, trust)?;
-        let engine = &self.runtime.engine;
-        let imports = imports::check(engine, &component).map_err(|unanswered| PluginRefused::Import {
-            import: shown(&unanswered.name),
-            reason: unanswered.reason,
-        })?;
-        let pre = self.runtime.linker.instantiate_pre(&component).map_err(|error| world(&error))?;
-        let pre = PluginPre::new(pre).map_err(|error| world(&error))?;
-        let definitions = self.describe(&pre)?;
-        Ok(Arc::new(Prepared { pre, digest, imports, definitions, freshness }))
+        self.prepare_hashed(bytes, Digest::of(bytes), trust)
     }
 
-    fn compile(&self, bytes: &[u8], digest: Digest, trust: Trust) -> Result<(Component, Freshness), PluginRefused> {
+    /// As [`prepare`](Self::prepare), with bytes that have just been hashed.
+    pub(crate) fn prepare_hashed(
+        &self,
+        bytes: &[u8],
+        digest: Digest,
+        trust: Trust,
+    ) -> Result<Arc<Prepared>, PluginRefused> {
+        border::check(bytes)?;
+        let (component, freshness) = self.compile(bytes, digest, trust)?;
+        let imports = imports::of(&self.runtime.engine, &component);
+        let checked = imports::check(imports.clone())?;
+        let pre = self.link(&component)?;
+        let (described, definitions) = self.describe(&pre)?;
+        self.cache.keep_about(&self.runtime.engine, digest, &About::new(imports, &described));
+        Ok(Arc::new(Prepared { code: Code::linked(pre), digest, imports: checked, definitions, freshness }))
+    }
+
+    pub(super) fn link(&self, component: &Component) -> Result<PluginPre<State>, PluginRefused> {
+        let pre = self.runtime.linker.instantiate_pre(component).map_err(|error| world(&error))?;
+        PluginPre::new(pre).map_err(|error| world(&error))
+    }
+
+    pub(super) fn compile(
+        &self,
+        bytes: &[u8],
+        digest: Digest,
+        trust: Trust,
+    ) -> Result<(Component, Freshness), PluginRefused> {
         let engine = &self.runtime.engine;
-        if let Some(component) = self.cache.load(engine, digest) {
+        if let Some(component) = self.cache.code(engine, digest) {
             return Ok((component, Freshness::Cached));
         }
         let Compiled { component, code } = match (&self.compiler, trust) {
             (Compiler::Child(child), Trust::Nobody) => compile::in_child(&self.runtime, child, bytes)?,
             _ => compile::in_process(&self.runtime, bytes)?,
         };
-        self.cache.store(engine, digest, &code);
+        self.cache.keep_code(engine, digest, &code);
         Ok((component, Freshness::Compiled))
     }
 }
@@ -185,6 +203,6 @@ pub(super) fn brief(error: &wasmtime::Error) -> String {
     shown(&format!("{error:#}"))
 }
 
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     visible(cut(text, 1024)).replace('\n', " ")
 }

@@ -1,9 +1,11 @@
 //! A tool of a plugin, as the rest of the host sees it.
 
+use super::bindings::PluginPre;
 use super::bindings::exports::palisade::tool::tool as wit;
 use super::ended::Ended;
 use super::guard::{Access, Guard, Mount, Quotas};
 use super::limiter::Limiter;
+use super::recall::CodeLost;
 use super::run::{bounded, slot, store};
 use super::state::State;
 use super::talk::Talk;
@@ -57,6 +59,13 @@ impl Tool for WasmTool {
 
 impl WasmTool {
     async fn run(&self, input: &ValidInput, context: &ToolContext) -> Result<Result<ToolOutput, ErrorKind>, Ended> {
+        let plugin = match self.plugin.code.get() {
+            Some(plugin) => plugin,
+            None => match self.loaded(context).await? {
+                Ok(plugin) => plugin,
+                Err(kind) => return Ok(Err(kind)),
+            },
+        };
         let runtime = &self.sandbox.runtime;
         let _slot = match runtime.slots.try_acquire() {
             Ok(free) => free,
@@ -77,7 +86,7 @@ impl WasmTool {
         let mut store = store(runtime, state);
         let _running = runtime.running();
         let ended = {
-            let work = self.call(&mut store, input, context);
+            let work = self.call(plugin, &mut store, input, context);
             bounded(work, deadline, context.cancel(), &polled).await
         };
         let result = match ended {
@@ -91,13 +100,31 @@ impl WasmTool {
         result
     }
 
+    /// The code of the plugin, at its first call. The call's own clock does not run yet.
+    async fn loaded(&self, context: &ToolContext) -> Result<Result<&PluginPre<State>, ErrorKind>, Ended> {
+        let plugin = self.plugin.clone();
+        let loading = tokio::task::spawn_blocking(move || plugin.code.load(plugin.digest));
+        let loaded = tokio::select! {
+            biased;
+            () = context.cancel().cancelled() => return Err(Ended::Cancelled),
+            loaded = tokio::time::timeout(context.times().queue, loading) => loaded.map_err(|_| Ended::queue())?,
+        };
+        let lost = match loaded {
+            Ok(Ok(())) => return Ok(self.plugin.code.get().ok_or_else(|| not_loaded(CodeLost::Gone))),
+            Ok(Err(lost)) => lost,
+            Err(panicked) => CodeLost::Panicked(panicked),
+        };
+        Ok(Err(not_loaded(lost)))
+    }
+
     async fn call(
         &self,
+        plugin: &PluginPre<State>,
         store: &mut Store<State>,
         input: &ValidInput,
         context: &ToolContext,
     ) -> wasmtime::Result<Result<wit::Output, wit::ToolError>> {
-        let plugin = self.plugin.pre.instantiate_async(&mut *store).await?;
+        let plugin = plugin.instantiate_async(&mut *store).await?;
         let caller = context.caller();
         let (opaque, metadata) = (convert::compact(&caller.context), convert::compact_object(&caller.metadata));
         let call = wit::Call {
@@ -127,6 +154,16 @@ impl WasmTool {
             source: Some(Arc::new(error)),
         })?;
         Ok(Guard::new(Some((&*mount, access, context.workspace().rules())), Quotas::default()))
+    }
+}
+
+/// The message is for whoever can do something about it: it names no plugin's word.
+fn not_loaded(lost: CodeLost) -> ErrorKind {
+    ErrorKind::Execution {
+        kind: ExecutionKind::Internal,
+        message: format!("the plugin cannot be loaded any more: {lost}"),
+        field: None,
+        source: Some(Arc::new(lost)),
     }
 }
 

@@ -14,6 +14,25 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// The digest that these 32 bytes are.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Reads the 64 hexadecimal digits that [`hex`](Self::hex) writes.
+    pub(crate) fn from_hex(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        let mut bytes = [0; 32];
+        if digits.len() != 2 * bytes.len() {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
     /// The 64 hexadecimal digits without the prefix, fit for a file name.
     #[must_use]
     pub fn hex(&self) -> String {

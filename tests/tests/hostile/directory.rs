@@ -13,6 +13,7 @@ use palisade_tests::oracle::{self, Oracle};
 use palisade_tests::wat::Told;
 use palisade_tests::{Stage, Wat, World, skip};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+use serde_json::json;
 
 use super::ENOUGH;
 
@@ -134,7 +135,8 @@ fn names_of_tools_that_could_be_taken_for_another_are_refused() {
     assert!(loaded.tools == ["echo"] && loaded.reason().contains("echo"), "{:?}", loaded.rejected);
 }
 
-/// Loads a directory of two plugins with a cache of its own, after something was done to that cache, and checks that both still are what they are.
+/// Loads a directory of two plugins with a cache of its own, after something was done to that cache, and checks that both still are what they are and do what
+/// they do: their code is loaded when they are called.
 fn with_cache(spoil: impl Fn(&Path)) {
     let oracle = Oracle::new(|world, builder| {
         good(world);
@@ -145,15 +147,21 @@ fn with_cache(spoil: impl Fn(&Path)) {
         let (root, plugins, cache) = (stage.world.root(), stage.world.plugins(), stage.world.home().join("cache"));
         let build = move || {
             let builder = Host::builder().workspace(&root).shipped(Shipped::LeftOut).plugins(&plugins);
-            builder.cache(CacheMode::Directory(cache.clone())).build().map(|host| host.registry().tool_names())
+            let host = builder.cache(CacheMode::Directory(cache.clone())).build().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let called = |(tool, input)| runtime.block_on(host.call(tool, input, json!({})));
+            let results = [("echo", json!({"text": "hello"})), ("other", json!({}))].map(called);
+            let said = results.map(|result| result.output().map(std::borrow::Cow::into_owned));
+            (host.registry().tool_names(), said)
         };
         let cache = stage.world.home().join("cache");
         let names = std::thread::scope(|scope| {
-            let first = scope.spawn(&build).join().unwrap().unwrap();
+            let first = scope.spawn(&build).join().unwrap();
             spoil(&cache);
-            (first, scope.spawn(&build).join().unwrap().unwrap())
+            (first, scope.spawn(&build).join().unwrap())
         });
-        assert_eq!(names.0, ["echo", "other"]);
+        assert_eq!(names.0.0, ["echo", "other"]);
+        assert_eq!(names.0.1, [Some("hello".to_owned()), Some("done".to_owned())]);
         assert_eq!(names.1, names.0);
         async {}
     });

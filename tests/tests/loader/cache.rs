@@ -8,6 +8,7 @@ use palisade::sandbox::Freshness;
 use palisade::{BuildError, CacheMode, Host, Shipped};
 use palisade_tests::guest::LOADER_GOOD;
 use palisade_tests::{Program, World};
+use serde_json::json;
 
 fn build(cache: &Path) -> Result<Host, BuildError> {
     let builder = Host::builder().shipped(Shipped::LeftOut).plugins(LOADER_GOOD.directory());
@@ -18,9 +19,23 @@ fn freshness(cache: &Path) -> Freshness {
     build(cache).unwrap().plugins()[0].freshness()
 }
 
-fn entry(cache: &Path) -> PathBuf {
+fn entry(cache: &Path, kind: &str) -> PathBuf {
     let entries = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().path());
-    entries.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "code")).unwrap()
+    entries.into_iter().find(|path| path.extension().is_some_and(|extension| extension == kind)).unwrap()
+}
+
+/// What the plugin's tool says: its code is loaded for that.
+fn says(host: &Host) -> Option<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let result = runtime.block_on(host.call("good", json!({}), json!({})));
+    result.output().map(std::borrow::Cow::into_owned)
+}
+
+/// An entry, cut and changed in every way that its readers could be fooled by.
+fn spoilt(whole: &[u8]) -> [Vec<u8>; 3] {
+    let mut turned = whole.to_vec();
+    turned[whole.len() / 2] ^= 1;
+    [turned, whole[..whole.len() / 2].to_vec(), Vec::new()]
 }
 
 #[test]
@@ -32,18 +47,76 @@ fn what_was_compiled_once_is_not_compiled_again() {
 }
 
 #[test]
-fn an_entry_that_was_changed_or_cut_counts_as_absent() {
+fn code_that_was_changed_or_cut_is_made_again_when_it_is_called() {
     let world = World::new();
     let cache = world.outer().join("cache");
-    assert_eq!(freshness(&cache), Freshness::Compiled);
-    let whole = fs::read(entry(&cache)).unwrap();
-    let mut turned = whole.clone();
-    turned[whole.len() / 2] ^= 1;
-    for bad in [&turned[..], &whole[..whole.len() / 2], b""] {
-        fs::write(entry(&cache), bad).unwrap();
-        assert_eq!(freshness(&cache), Freshness::Compiled, "{} bytes", bad.len());
-        assert_eq!(freshness(&cache), Freshness::Cached, "it was made again");
+    let said = says(&build(&cache).unwrap());
+    assert!(said.is_some());
+    let whole = fs::read(entry(&cache, "code")).unwrap();
+    for bad in spoilt(&whole) {
+        fs::write(entry(&cache, "code"), &bad).unwrap();
+        assert_eq!(says(&build(&cache).unwrap()), said, "{} bytes", bad.len());
+        assert_eq!(fs::read(entry(&cache, "code")).unwrap().len(), whole.len(), "it was made again");
     }
+}
+
+#[test]
+fn what_a_plugin_said_of_itself_is_asked_again_where_it_was_changed_or_cut() {
+    let world = World::new();
+    let cache = world.outer().join("cache");
+    let tools = |host: &Host| host.plugins()[0].definitions().iter().map(|tool| tool.to_json()).collect::<Vec<_>>();
+    let told = tools(&build(&cache).unwrap());
+    let whole = fs::read(entry(&cache, "about")).unwrap();
+    for bad in spoilt(&whole) {
+        fs::write(entry(&cache, "about"), &bad).unwrap();
+        assert_eq!(tools(&build(&cache).unwrap()), told, "{} bytes", bad.len());
+        assert_eq!(fs::read(entry(&cache, "about")).unwrap(), whole, "it was written again");
+    }
+}
+
+#[test]
+fn a_plugin_whose_code_is_lost_and_whose_file_has_changed_says_so_and_what_to_do() {
+    let world = World::new();
+    let (cache, plugins) = (world.outer().join("cache"), world.plugins());
+    let file = plugins.join("good.wasm");
+    fs::copy(LOADER_GOOD.file(), &file).unwrap();
+    let build = || {
+        let builder = Host::builder().shipped(Shipped::LeftOut).plugins(&plugins);
+        builder.cache(CacheMode::Directory(cache.clone())).build().unwrap()
+    };
+    drop(build());
+    let host = build();
+    assert_eq!(host.plugins()[0].freshness(), Freshness::Cached);
+    fs::remove_file(entry(&cache, "code")).unwrap();
+    fs::write(&file, "another").unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let result = runtime.block_on(host.call("good", json!({}), json!({})));
+    let message = result.error().unwrap().message();
+    assert!(message.contains("holds another plugin by now") && message.contains("start again"), "{message}");
+}
+
+#[test]
+fn a_file_that_was_changed_in_place_is_not_taken_for_what_it_was() {
+    let world = World::new();
+    let (cache, file) = (world.outer().join("cache"), world.plugins().join("good.wasm"));
+    fs::copy(LOADER_GOOD.file(), &file).unwrap();
+    // Older than what a file system may leave undecided, so that its digest is remembered.
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    fs::File::options().write(true).open(&file).unwrap().set_modified(old).unwrap();
+    let digest = || {
+        let builder = Host::builder().shipped(Shipped::LeftOut).plugins(world.plugins());
+        let host = builder.cache(CacheMode::Directory(cache.clone())).build().unwrap();
+        host.plugins().first().map(palisade::plugins::Plugin::digest)
+    };
+    let before = digest();
+    assert_eq!(digest(), before);
+    // Of the same length, with the same time of its last writing: only what nobody can set tells.
+    let mut bytes = fs::read(&file).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    fs::File::options().write(true).open(&file).unwrap().set_modified(old).unwrap();
+    assert_ne!(digest(), before);
 }
 
 #[test]
@@ -51,7 +124,7 @@ fn an_entry_of_another_cache_counts_as_absent() {
     let world = World::new();
     let (one, other) = (world.outer().join("one"), world.outer().join("other"));
     assert_eq!((freshness(&one), freshness(&other)), (Freshness::Compiled, Freshness::Compiled));
-    fs::copy(entry(&one), entry(&other)).unwrap();
+    fs::copy(entry(&one, "about"), entry(&other, "about")).unwrap();
     assert_eq!(freshness(&other), Freshness::Compiled);
 }
 

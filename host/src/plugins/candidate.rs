@@ -1,0 +1,130 @@
+//! Something that may be a plugin: opened once, recognised where an earlier run has seen it, and otherwise read, hashed and prepared.
+
+use crate::sandbox::{Cache, Identity, Origin, PluginRefused, Prepared, Sandbox, Trust, limits};
+use crate::tool::Digest;
+use crate::tool::text::elided;
+use crate::workspace::{LastLink, open_regular};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Something that may be a plugin.
+#[derive(Clone)]
+pub(super) enum Candidate {
+    Shipped(&'static palisade_plugins::Plugin),
+    File(PathBuf),
+}
+
+/// The same, opened: what is looked at is what is hashed, and what is hashed is what is compiled.
+enum Opened<'a> {
+    Shipped(&'static palisade_plugins::Plugin),
+    File { file: File, path: &'a Path },
+}
+
+impl Candidate {
+    /// The plugin's name.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Shipped(plugin) => plugin.name.to_owned(),
+            Self::File(path) => elided(&path.file_stem().unwrap_or_default().to_string_lossy(), 128),
+        }
+    }
+
+    /// Where it lies.
+    pub(super) fn file(&self) -> String {
+        match self {
+            Self::Shipped(plugin) => format!("shipped:{}", plugin.file),
+            Self::File(path) => elided(&path.to_string_lossy(), 512),
+        }
+    }
+
+    /// The plugin that it is, or why it is none.
+    pub(super) fn prepare(&self, sandbox: &Sandbox) -> Result<Arc<Prepared>, String> {
+        let opened = self.open()?;
+        let known = opened.known(sandbox.cache());
+        if let Some(prepared) = known.and_then(|digest| self.recall(digest, sandbox)) {
+            return Ok(prepared);
+        }
+        let bytes = opened.bytes()?;
+        let digest = Digest::of(&bytes);
+        opened.remember(digest, sandbox.cache());
+        if known != Some(digest)
+            && let Some(prepared) = self.recall(digest, sandbox)
+        {
+            return Ok(prepared);
+        }
+        sandbox.prepare_hashed(&bytes, digest, self.trust()).map_err(|refused: PluginRefused| refused.to_string())
+    }
+
+    fn recall(&self, digest: Digest, sandbox: &Sandbox) -> Option<Arc<Prepared>> {
+        let again = self.clone();
+        let bytes = Box::new(move || again.open()?.bytes());
+        sandbox.recall(digest, Origin { bytes, trust: self.trust() })
+    }
+
+    /// Whose word there is for its bytes.
+    fn trust(&self) -> Trust {
+        match self {
+            Self::Shipped(_) => Trust::Embedded,
+            Self::File(_) => Trust::Nobody,
+        }
+    }
+
+    /// A file may be anything: this never waits on a pipe.
+    fn open(&self) -> Result<Opened<'_>, String> {
+        match self {
+            Self::Shipped(plugin) => Ok(Opened::Shipped(plugin)),
+            Self::File(path) => {
+                let file = open_regular(path, LastLink::Follow).map_err(|error| unreadable(&error))?;
+                Ok(Opened::File { file, path })
+            }
+        }
+    }
+}
+
+impl Opened<'_> {
+    /// Its digest, where it is known without reading it.
+    fn known(&self, cache: &Cache) -> Option<Digest> {
+        match self {
+            Self::Shipped(plugin) => Some(Digest::from_bytes(plugin.digest)),
+            Self::File { .. } => cache.digest_of(&self.identity()?),
+        }
+    }
+
+    fn remember(&self, digest: Digest, cache: &Cache) {
+        if let Some(identity) = self.identity() {
+            cache.remember(&identity, digest);
+        }
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        match self {
+            Self::Shipped(_) => None,
+            Self::File { file, path } => Identity::of(path, file),
+        }
+    }
+
+    /// Its bytes, never more than a component may have.
+    fn bytes(&self) -> Result<Cow<'static, [u8]>, String> {
+        match self {
+            Self::Shipped(plugin) => Ok(Cow::Borrowed(plugin.bytes)),
+            Self::File { file, .. } => read(file).map(Cow::Owned),
+        }
+    }
+}
+
+fn read(file: &File) -> Result<Vec<u8>, String> {
+    let size = file.metadata().map_err(|error| unreadable(&error))?.len();
+    if size > limits::COMPONENT {
+        return Err(format!("it is {size} bytes large; at most {} are accepted", limits::COMPONENT));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+    file.take(limits::COMPONENT + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    Ok(bytes)
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("it cannot be read: {error}")
+}

@@ -1,0 +1,119 @@
+//! What a plugin said of itself when it was described, in the words in which it said it: they are checked again whenever they are read.
+
+use super::super::bindings::exports::palisade::tool::tool::Definition;
+use super::super::bindings::palisade::tool::types::SideEffects;
+use serde::{Deserialize, Serialize};
+
+/// Raised whenever a plugin has to pass more than before: what was written under other rules counts as absent.
+const RULES: u32 = 1;
+
+/// The imports of a plugin, and its tools.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in super::super) struct About {
+    rules: u32,
+    host: String,
+    pub(in super::super) imports: Vec<String>,
+    tools: Vec<Told>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Told {
+    name: String,
+    title: Option<String>,
+    description: String,
+    input_schema: String,
+    output_schema: Option<String>,
+    class: Class,
+    idempotent: bool,
+    timeout_ms: Option<u32>,
+    metadata: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Class {
+    None,
+    Read,
+    Write,
+    Execute,
+    Network,
+}
+
+impl About {
+    pub(in super::super) fn new(imports: Vec<String>, described: &[Definition]) -> Self {
+        let tools = described.iter().map(Told::from).collect();
+        Self { rules: RULES, host: env!("CARGO_PKG_VERSION").to_owned(), imports, tools }
+    }
+
+    /// What was written by this very version of the host.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let about: Self = serde_json::from_slice(bytes).ok()?;
+        (about.rules == RULES && about.host == env!("CARGO_PKG_VERSION")).then_some(about)
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        // Only maps with keys that are no strings fail to serialise, and there are none.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// The plugin's own words.
+    pub(in super::super) fn described(self) -> Vec<Definition> {
+        self.tools.into_iter().map(Definition::from).collect()
+    }
+}
+
+impl From<&Definition> for Told {
+    fn from(told: &Definition) -> Self {
+        Self {
+            name: told.name.clone(),
+            title: told.title.clone(),
+            description: told.description.clone(),
+            input_schema: told.input_schema.clone(),
+            output_schema: told.output_schema.clone(),
+            class: told.side_effects.into(),
+            idempotent: told.idempotent,
+            timeout_ms: told.timeout_ms,
+            metadata: told.metadata.clone(),
+        }
+    }
+}
+
+impl From<Told> for Definition {
+    fn from(told: Told) -> Self {
+        Self {
+            name: told.name,
+            title: told.title,
+            description: told.description,
+            input_schema: told.input_schema,
+            output_schema: told.output_schema,
+            side_effects: told.class.into(),
+            idempotent: told.idempotent,
+            timeout_ms: told.timeout_ms,
+            metadata: told.metadata,
+        }
+    }
+}
+
+impl From<SideEffects> for Class {
+    fn from(class: SideEffects) -> Self {
+        match class {
+            SideEffects::None => Self::None,
+            SideEffects::Read => Self::Read,
+            SideEffects::Write => Self::Write,
+            SideEffects::Execute => Self::Execute,
+            SideEffects::Network => Self::Network,
+        }
+    }
+}
+
+impl From<Class> for SideEffects {
+    fn from(class: Class) -> Self {
+        match class {
+            Class::None => Self::None,
+            Class::Read => Self::Read,
+            Class::Write => Self::Write,
+            Class::Execute => Self::Execute,
+            Class::Network => Self::Network,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! One entry of the cache: what it holds, and behind it a code over name and content that only whoever has the key can make.
+
+use crate::workspace::{LastLink, open_regular};
+use std::fs::File;
+use std::io::{self, Read, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// What entries are authenticated with.
+pub(super) type Key = [u8; 32];
+
+/// The length of an authentication code, in bytes.
+const TAG: usize = 32;
+/// The largest entry that is read back, in bytes: a Python plugin compiles to 34 MB.
+const MAX_ENTRY: u64 = 512 << 20;
+/// How much is read at once, in bytes: enough for the hash to use the widest registers, little enough to stay in the processor's own memory.
+const PIECE: usize = 128 << 10;
+
+/// An entry, there or not.
+pub(super) struct Entry<'a> {
+    pub(super) dir: &'a Path,
+    pub(super) name: String,
+    pub(super) key: &'a Key,
+}
+
+impl Entry<'_> {
+    /// Whether there is a file of this name.
+    pub(super) fn exists(&self) -> bool {
+        self.path().symlink_metadata().is_ok_and(|meta| meta.is_file())
+    }
+
+    /// Its content, if it is whole.
+    pub(super) fn read(&self) -> io::Result<Vec<u8>> {
+        let (mut file, size) = self.open()?;
+        // Known in advance, so that all of it is read in one go.
+        let mut content = vec![0; usize::try_from(size).unwrap_or(0)];
+        file.read_exact(&mut content)?;
+        let tag = content.split_off(content.len().saturating_sub(TAG));
+        self.check(self.hasher().update(&content), &tag)?;
+        Ok(content)
+    }
+
+    /// Its file, whose content is whole, with the authentication code at its end.
+    pub(super) fn checked_file(&self) -> io::Result<File> {
+        let (mut file, size) = self.open()?;
+        let (mut hasher, mut piece) = (self.hasher(), vec![0; PIECE]);
+        let mut left = size.saturating_sub(TAG as u64);
+        while left > 0 {
+            let length = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+            let read = piece.get_mut(..length).unwrap_or_default();
+            file.read_exact(read)?;
+            hasher.update(read);
+            left -= length as u64;
+        }
+        let mut tag = [0; TAG];
+        file.read_exact(&mut tag)?;
+        self.check(&hasher, &tag)?;
+        file.rewind()?;
+        Ok(file)
+    }
+
+    /// Writes it whole or not at all, in place of what was there.
+    pub(super) fn write(&self, content: &[u8]) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(self.dir)?;
+        file.write_all(content)?;
+        file.write_all(self.hasher().update(content).finalize().as_bytes())?;
+        file.persist(self.path())?;
+        Ok(())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.join(&self.name)
+    }
+
+    fn open(&self) -> io::Result<(File, u64)> {
+        let file = open_regular(&self.path(), LastLink::Keep)?;
+        match file.metadata()?.len() {
+            size if size > MAX_ENTRY => Err(io::ErrorKind::FileTooLarge.into()),
+            size => Ok((file, size)),
+        }
+    }
+
+    /// The name is part of what is authenticated, so that entries cannot be swapped.
+    fn hasher(&self) -> blake3::Hasher {
+        let mut hasher = blake3::Hasher::new_keyed(self.key);
+        hasher.update(self.name.as_bytes()).update(&[0]);
+        hasher
+    }
+
+    fn check(&self, hasher: &blake3::Hasher, tag: &[u8]) -> io::Result<()> {
+        // Compared in constant time, by `blake3` itself.
+        let whole = <[u8; TAG]>::try_from(tag).is_ok_and(|tag| hasher.finalize() == tag);
+        if whole { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
+    }
+}
+
+/// A path that leads to this very file, whatever is put in its place.
+#[cfg(target_os = "linux")]
+#[allow(clippy::unnecessary_wraps, reason = "other systems may not know")]
+pub(super) fn path_of(file: &File) -> io::Result<PathBuf> {
+    use std::os::fd::AsRawFd as _;
+    Ok(format!("/proc/self/fd/{}", file.as_raw_fd()).into())
+}
+
+#[cfg(target_vendor = "apple")]
+pub(super) fn path_of(file: &File) -> io::Result<PathBuf> {
+    use std::os::unix::ffi::OsStringExt as _;
+    Ok(std::ffi::OsString::from_vec(rustix::fs::getpath(file)?.into_bytes()).into())
+}
+
+/// Where a system does not say where a file lies, its code is not loaded from the cache.
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+pub(super) fn path_of(_: &File) -> io::Result<PathBuf> {
+    Err(io::ErrorKind::Unsupported.into())
+}

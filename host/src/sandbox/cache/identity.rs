@@ -1,0 +1,121 @@
+//! Which file a file is, as its file system tells: so that megabytes which were hashed once are not hashed again.
+//!
+//! A file that was replaced has another number; one that was written has other times, of which nobody but the system sets the second. If all this were
+//! forged, what runs is still the plugin whose digest stands in the result: the one that lay there before.
+
+use crate::tool::Digest;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// A file that has just been written may be written again without its times showing it: file systems count in steps, of 2 s at the most.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// A file, as it was when it was looked at.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    /// The path, hashed: it names the entry and may be of any length.
+    place: blake3::Hash,
+    marks: Marks,
+    changed: SystemTime,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Marks {
+    device: u64,
+    number: u64,
+    size: u64,
+    written: (i64, i64),
+    changed: (i64, i64),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Known {
+    marks: Marks,
+    digest: String,
+}
+
+impl Identity {
+    /// Of an open file, which lies at this path.
+    #[cfg(unix)]
+    pub(crate) fn of(path: &Path, file: &File) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        let meta = file.metadata().ok()?;
+        let marks = Marks {
+            device: meta.dev(),
+            number: meta.ino(),
+            size: meta.size(),
+            written: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        };
+        let changed =
+            SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(meta.ctime().max(meta.mtime()).try_into().ok()?))?;
+        Some(Self { place: blake3::hash(path.as_os_str().as_encoded_bytes()), marks, changed })
+    }
+
+    /// Elsewhere every file is hashed at every start.
+    #[cfg(not(unix))]
+    pub(crate) fn of(_: &Path, _: &File) -> Option<Self> {
+        None
+    }
+
+    /// A name for its path.
+    pub(super) fn place(&self) -> String {
+        self.place.to_hex().to_string()
+    }
+
+    /// Whether a change from now on would show.
+    pub(super) fn is_settled(&self) -> bool {
+        SystemTime::now().duration_since(self.changed).is_ok_and(|age| age > SETTLED)
+    }
+
+    /// The digest that stands in an entry, where the entry is about this very file.
+    pub(super) fn recognise(&self, entry: &[u8]) -> Option<Digest> {
+        let known: Known = serde_json::from_slice(entry).ok()?;
+        (known.marks == self.marks).then(|| Digest::from_hex(&known.digest))?
+    }
+
+    /// An entry about this file.
+    pub(super) fn with(&self, digest: Digest) -> Vec<u8> {
+        let known = Known { marks: self.marks.clone(), digest: digest.hex() };
+        // Only maps with keys that are no strings fail to serialise, and there are none.
+        serde_json::to_vec(&known).unwrap_or_default()
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
+    use super::*;
+
+    fn identity(path: &Path) -> Identity {
+        Identity::of(path, &File::open(path).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_file_is_recognised_until_anything_about_it_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, digest) = (folder.path().join("a.wasm"), Digest::of(b"plugin"));
+        std::fs::write(&path, "plugin").unwrap();
+        let entry = identity(&path).with(digest);
+        assert_eq!(identity(&path).recognise(&entry), Some(digest));
+        std::fs::write(&path, "longer plugin").unwrap();
+        assert_eq!(identity(&path).recognise(&entry), None);
+        // The same length again, and the time of the last writing set back: only what nobody can set tells.
+        let mut forged = identity(&path);
+        forged.marks = Marks { changed: (0, 1), ..serde_json::from_slice::<Known>(&entry).unwrap().marks };
+        assert_eq!(forged.recognise(&entry), None);
+    }
+
+    #[test]
+    fn a_file_that_was_written_just_now_is_not_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.wasm");
+        std::fs::write(&path, "plugin").unwrap();
+        let fresh = identity(&path);
+        assert!(!fresh.is_settled());
+        let old = Identity { changed: SystemTime::now() - 2 * SETTLED, ..fresh };
+        assert!(old.is_settled());
+    }
+}

@@ -1,0 +1,72 @@
+//! The directory of the cache, which only its user can reach, and the key in it.
+
+use super::entry::Key;
+use crate::workspace::{LastLink, open_regular};
+use std::fs::{self, DirBuilder};
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+
+/// Makes the directory where it is missing.
+pub(super) fn make(dir: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+/// Says what is wrong with a directory that others could reach.
+#[cfg(unix)]
+pub(super) fn check(dir: &Path) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let meta = fs::symlink_metadata(dir).map_err(|error| error.to_string())?;
+    let me = rustix::process::geteuid().as_raw();
+    if !meta.is_dir() {
+        Err("it is not a directory".to_owned())
+    } else if meta.uid() != me {
+        Err("it belongs to another user".to_owned())
+    } else if meta.mode() & 0o077 != 0 {
+        Err(format!("others can reach it (mode {:03o}); `chmod 700` makes it private", meta.mode() & 0o777))
+    } else {
+        Ok(())
+    }
+}
+
+/// On Windows the user's own profile directory, where the cache lives, is private by default.
+#[cfg(not(unix))]
+pub(super) fn check(dir: &Path) -> Result<(), String> {
+    let meta = fs::symlink_metadata(dir).map_err(|error| error.to_string())?;
+    if meta.is_dir() { Ok(()) } else { Err("it is not a directory".to_owned()) }
+}
+
+/// The key that entries are authenticated with, made at first use. One that is too short is replaced: all that is lost is time.
+pub(super) fn key(dir: &Path) -> io::Result<Key> {
+    let path = dir.join("key");
+    match read_key(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let (fresh, file) = fresh_key(dir)?;
+            // Whoever was first wins: two processes that start at once must end with the same key.
+            file.persist_noclobber(&path).map_or_else(|_| read_key(&path), |_| Ok(fresh))
+        }
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            let (fresh, file) = fresh_key(dir)?;
+            file.persist(&path)?;
+            Ok(fresh)
+        }
+        found => found,
+    }
+}
+
+fn fresh_key(dir: &Path) -> io::Result<(Key, tempfile::NamedTempFile)> {
+    let mut fresh = Key::default();
+    getrandom::fill(&mut fresh).map_err(io::Error::other)?;
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(&fresh)?;
+    Ok((fresh, file))
+}
+
+fn read_key(path: &Path) -> io::Result<Key> {
+    let mut key = Key::default();
+    open_regular(path, LastLink::Keep)?.read_exact(&mut key)?;
+    Ok(key)
+}
