@@ -9,6 +9,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
@@ -18,6 +19,11 @@ const TAG: usize = 32;
 const KEY: usize = 64;
 /// The largest entry that is read back, in bytes: a Python plugin compiles to 34 MB.
 const MAX_ENTRY: u64 = 512 << 20;
+
+/// How the names of files begin that are being written.
+const BEGUN: &str = ".tmp";
+/// The age from which nobody is at work on them any more: the longest compilation takes minutes.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Where compiled code is kept between runs.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +60,7 @@ impl Cache {
         make_private(dir).map_err(|error| fail(error.to_string()))?;
         check_private(dir).map_err(fail)?;
         let key = key(dir).map_err(|error| fail(error.to_string()))?;
+        clear_abandoned(dir);
         Ok(Self(Some(Arc::new(Opened { dir: dir.to_owned(), key }))))
     }
 
@@ -84,7 +91,7 @@ impl Cache {
 
 impl Opened {
     fn store(&self, name: &str, code: &[u8]) -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
+        let mut file = begin(&self.dir)?;
         file.write_all(&self.mac(name, code).finalize().into_bytes())?;
         file.write_all(code)?;
         file.persist(self.dir.join(name))?;
@@ -128,6 +135,24 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     Ok(entry)
 }
 
+/// Removes what programs that were killed have begun to write and never finished. What is young may belong to one that is at work.
+fn clear_abandoned(dir: &Path) {
+    let is_old = |meta: &fs::Metadata| {
+        meta.is_file() && meta.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > ABANDONED))
+    };
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let is_temporary = entry.file_name().to_string_lossy().starts_with(BEGUN);
+        if is_temporary && entry.metadata().is_ok_and(|meta| is_old(&meta)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// A file that gets its name when it is whole.
+fn begin(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new().prefix(BEGUN).tempfile_in(dir)
+}
+
 /// The key that entries are authenticated with, made at first use. One that is too short is replaced: all that is lost is time.
 fn key(dir: &Path) -> io::Result<[u8; KEY]> {
     let path = dir.join("key");
@@ -149,7 +174,7 @@ fn key(dir: &Path) -> io::Result<[u8; KEY]> {
 fn fresh_key(dir: &Path) -> io::Result<([u8; KEY], tempfile::NamedTempFile)> {
     let mut fresh = [0; KEY];
     getrandom::fill(&mut fresh).map_err(io::Error::other)?;
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    let mut file = begin(dir)?;
     file.write_all(&fresh)?;
     Ok((fresh, file))
 }
