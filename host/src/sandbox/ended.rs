@@ -6,7 +6,7 @@ use super::run::Interrupted;
 use super::state::State;
 use crate::tool::text::{cut, visible};
 use crate::tool::{ErrorKind, ExecutionKind, Limit, SideEffects};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wasmtime::Trap;
 
 /// What wasmtime says when the bound on lifted data is reached; its error type is private. A test breaks when this text changes.
@@ -55,6 +55,10 @@ pub(super) fn classify(error: &wasmtime::Error, state: &State) -> Ended {
             Interrupted::Deadline => Ended::Deadline,
             Interrupted::Cancelled => Ended::Cancelled,
         };
+    }
+    // Its time was up before it trapped: what went wrong after that is no news. A bulk operation or a host call can last beyond the deadline.
+    if Instant::now() >= state.deadline {
+        return Ended::Deadline;
     }
     if let Some((limit, value)) = limit(error, state) {
         return Ended::Limit(limit, value);
@@ -111,6 +115,7 @@ impl From<Exhausted> for (Limit, u64) {
             Exhausted::NewEntries(limit) => (Limit::NewEntries, limit),
             Exhausted::ListedEntries(limit) => (Limit::ListedEntries, limit),
             Exhausted::Depth(limit) => (Limit::Depth, limit),
+            Exhausted::OpenFiles(limit) => (Limit::OpenFiles, limit),
         }
     }
 }
