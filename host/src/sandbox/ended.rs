@@ -1,5 +1,6 @@
 //! How a guest ended when it did not return: judged by what the host knows, not by what the trap says.
 
+use super::engine::Runtime;
 use super::guard::Exhausted;
 use super::limits;
 use super::run::Interrupted;
@@ -77,6 +78,9 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
     if error.is::<wasmtime::PoolConcurrencyLimitError>() {
         return Some((Limit::Sandboxes, u64::from(limits::LIVE_SANDBOXES)));
     }
+    if is_out_of_memory(error) {
+        return Some((Limit::Sandboxes, Runtime::shared().map_or(0, |runtime| runtime.live())));
+    }
     let text = format!("{error:#}");
     if text.contains(FUEL_TEXT) {
         Some((Limit::HostcallData, limits::HOSTCALL_DATA))
@@ -87,6 +91,16 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
     } else {
         None
     }
+}
+
+/// Whether the system has no memory, or no room in the address space, for one more sandbox. What a guest does later is told to the guest.
+fn is_out_of_memory(error: &wasmtime::Error) -> bool {
+    let cause = error.root_cause();
+    #[cfg(unix)]
+    if cause.downcast_ref::<rustix::io::Errno>() == Some(&rustix::io::Errno::NOMEM) {
+        return true;
+    }
+    cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::OutOfMemory)
 }
 
 /// What a person can use of a trap: what happened, and the guest's last words. Frames and addresses stay in the log.

@@ -85,7 +85,7 @@ pub enum Limit {
     Waiting,
     /// Threads of the host that hang in the kernel.
     LostThreads,
-    /// Sandboxes that live at once in the process.
+    /// Sandboxes that live at once in the process: as many as there are places, or as the system has room for.
     Sandboxes,
 }
 
