@@ -5,6 +5,7 @@ mod clock;
 mod components;
 mod deadline;
 mod descriptors;
+mod floods;
 mod kills;
 mod loads;
 mod pairs;
@@ -20,6 +21,7 @@ pub use clock::clock;
 pub use components::components;
 pub use deadline::{Deadline, Ended};
 pub use descriptors::descriptors;
+pub use floods::floods;
 pub use kills::kills;
 pub use loads::loads;
 pub use pairs::pairs;
@@ -47,7 +49,7 @@ pub struct Run {
 }
 
 /// All of them.
-pub const RUNS: [Run; 15] = [
+pub const RUNS: [Run; 16] = [
     run("echo", "calls that say something, 8 at once", 1_000_000, 10_000, calls::echo),
     run("latency", "calls that say something, one at a time", 100_000, 1_000, calls::latency),
     run("mixed", "calls of every kind, 8 at once", 100_000, 1_000, calls::all_kinds),
@@ -58,6 +60,7 @@ pub const RUNS: [Run; 15] = [
     run("refusals", "calls that want more than they may have, of each thing in turn", 10_000, 200, refusals),
     run("sleepers", "rounds of 256 guests that sleep at once", 100, 2, sleepers),
     run("descriptors", "rounds of 128 guests that hold all the files that they may", 20, 1, descriptors),
+    run("floods", "rounds of a gibibyte of output and a million words of each kind", 20, 2, floods),
     run("pairs", "hostile schemas, each with a hostile input", 1_000_000, 2_000, pairs),
     run("components", "components that were cut, turned and moved", 1_000_000, 1_000, components),
     run("turned", "a valid plugin with bits turned", 50_000, 1_000, components::turned),

@@ -67,6 +67,11 @@ fn abuse(args: Args, ctx: &Context) -> Result<String> {
             (0..amount).for_each(|_| ctx.emit("xx"));
             Ok("emitted".to_owned())
         }
+        "emit-and-sleep" => {
+            (0..amount >> 10).for_each(|_| ctx.emit(&"x".repeat(2048)));
+            subscribe_duration(u64::MAX).block();
+            Ok("slept".to_owned())
+        }
         "step-often" => {
             (0..amount).for_each(|_| ctx.progress(1.0, None, "x"));
             Ok("stepped".to_owned())

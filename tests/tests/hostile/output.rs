@@ -10,7 +10,7 @@ use super::{ENOUGH, abuse, case, raw};
 const TEXT: u32 = 0;
 const JSON: u32 = 1;
 /// How often something is said: more often than is told.
-const MANY: u64 = 1_000_000;
+const MANY: u64 = if cfg!(debug_assertions) { 300_000 } else { 1_000_000 };
 /// Where a long answer lies.
 const FAR: u32 = 131_072;
 
@@ -19,7 +19,8 @@ const KEPT: u64 = 2 * (256 << 10);
 
 #[test]
 fn a_flood_on_standard_output_is_dropped_and_counted() {
-    let flood = 1 << 30;
+    // A gibibyte where the engine's library is optimised, as it is in the long runs.
+    let flood = if cfg!(debug_assertions) { 1 << 28 } else { 1 << 30 };
     let seen = around(&abuse("flood", flood).timeout(ENOUGH * 3));
     assert_eq!(seen.output(), "flooded");
     assert_eq!(seen.result["usage"]["truncated_bytes"], flood - KEPT);
@@ -175,7 +176,7 @@ fn words_to_the_host_without_end_are_dropped_and_counted() {
     let seen = around(&abuse("emit-often", MANY));
     assert_eq!(
         (seen.output(), &seen.result["usage"]["truncated_bytes"]),
-        ("emitted", &serde_json::json!(2 * MANY - (1 << 20)))
+        ("emitted", &serde_json::json!((2 * MANY).saturating_sub(1 << 20)))
     );
     let seen = around(&abuse("step-often", MANY));
     let steps = seen.events.iter().filter(|event| event.name() == "tool.progress").count();
