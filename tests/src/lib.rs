@@ -2,6 +2,7 @@
 
 pub mod bomb;
 pub mod case;
+pub mod dice;
 pub mod events;
 #[cfg(target_os = "linux")]
 pub mod frozen;

@@ -1,178 +1,122 @@
-//! Many calls of every kind, mixed: seven of ten say something, the others read a file, trap, run out of time, or are cancelled.
+//! The long runs: each does one thing very often, counts, and says whether its bounds hold. `cargo xtask soak` makes them at full length, the suites small.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+mod calls;
+mod clock;
+mod components;
+mod deadline;
+mod descriptors;
+mod floods;
+mod kills;
+mod loads;
+mod pairs;
+mod refusals;
+mod sleepers;
 
-use palisade::{CacheMode, Call, CancellationToken, Host, Shipped};
-use serde_json::json;
+use std::time::Duration;
 
-use crate::guest::{CONTRACT_END, HOSTILE_ABUSE, HOSTILE_ECHO, HOSTILE_PROBE, cache};
-use crate::world::World;
+use crate::oracle::Books;
 
-/// How many calls are on their way at once.
-const WIDTH: usize = 8;
-/// The time of those that run out of it.
-pub const BRIEF: Duration = Duration::from_millis(20);
+pub use calls::{BRIEF, Choice, Kind, Ran, Soak, expected, mixed};
+pub use clock::clock;
+pub use components::components;
+pub use deadline::{Deadline, Ended};
+pub use descriptors::descriptors;
+pub use floods::floods;
+pub use kills::kills;
+pub use loads::loads;
+pub use pairs::pairs;
+pub use refusals::refusals;
+pub use sleepers::sleepers;
 
-/// A kind of call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Says what it is told.
-    Echo,
-    /// Reads a file.
-    Read,
-    /// Traps.
-    Trap,
-    /// Runs out of time.
-    Slow,
-    /// Is cancelled.
-    Cancelled,
-    /// Asks for more handles than there are.
-    Greedy,
+/// How much memory may be held after a run that was not held after its beginning, in bytes.
+const MEMORY: usize = 8 << 20;
+/// How many mappings may differ. Memory that is cleared page by page comes and goes in mappings of its own.
+const MAPS: usize = 16;
+
+/// A long run.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// What is done.
+    pub what: &'static str,
+    /// How often, at full length.
+    pub full: usize,
+    /// How often at least: below that, the bounds say nothing.
+    pub least: usize,
+    /// Does it so often.
+    pub go: fn(usize) -> Report,
 }
 
-/// Which kind each call is of, by its number.
-pub type Choice = fn(usize) -> Kind;
+/// All of them.
+pub const RUNS: [Run; 16] = [
+    run("echo", "calls that say something, 8 at once", 1_000_000, 10_000, calls::echo),
+    run("latency", "calls that say something, one at a time", 100_000, 1_000, calls::latency),
+    run("mixed", "calls of every kind, 8 at once", 100_000, 1_000, calls::all_kinds),
+    run("timeouts", "calls that run out of time, 8 at once", 100_000, 1_000, calls::timeouts),
+    run("cancellations", "calls that are cancelled, 8 at once", 100_000, 1_000, calls::cancellations),
+    run("deadlines", "calls that end at their very deadline", 10_000, 400, deadline::deadlines),
+    run("loads", "plugins loaded, called and dropped, 20 different ones", 10_000, 1_000, loads),
+    run("refusals", "calls that want more than they may have, of each thing in turn", 10_000, 200, refusals),
+    run("sleepers", "rounds of 256 guests that sleep at once", 100, 2, sleepers),
+    run("descriptors", "rounds of 128 guests that hold all the files that they may", 20, 1, descriptors),
+    run("floods", "rounds of a gibibyte of output and a million words of each kind", 20, 2, floods),
+    run("pairs", "hostile schemas, each with a hostile input", 1_000_000, 2_000, pairs),
+    run("components", "components that were cut, turned and moved", 1_000_000, 1_000, components),
+    run("turned", "a valid plugin with bits turned", 50_000, 1_000, components::turned),
+    run("kills", "programs killed while they write", 1_000, 10, kills),
+    run("clock", "seconds in which a call sleeps", 60, 3, clock),
+];
 
-/// Of each twenty calls, which is of which kind.
+const fn run(name: &'static str, what: &'static str, full: usize, least: usize, go: fn(usize) -> Report) -> Run {
+    Run { name, what, full, least, go }
+}
+
+/// What came of a long run.
+#[derive(Debug, Clone, Default)]
 #[must_use]
-pub fn mixed(number: usize) -> Kind {
-    match number % 20 {
-        0..=13 => Kind::Echo,
-        14..=16 => Kind::Read,
-        17 => Kind::Trap,
-        18 => Kind::Slow,
-        _ => Kind::Cancelled,
-    }
+pub struct Report {
+    /// What was measured.
+    pub figures: Vec<String>,
+    /// Each bound, and whether it holds.
+    pub bounds: Vec<(String, bool)>,
 }
 
-/// How many of so many calls end in which class.
-#[must_use]
-pub fn expected(calls: usize, choice: Choice) -> BTreeMap<&'static str, usize> {
-    let mut counts = BTreeMap::new();
-    (0..calls).for_each(|number| *counts.entry(choice(number).class()).or_default() += 1);
-    counts
-}
-
-impl Kind {
-    /// The class that it ends in; empty for a success.
-    fn class(self) -> &'static str {
-        match self {
-            Self::Echo | Self::Read => "",
-            Self::Trap => "execution_error",
-            Self::Slow => "timeout",
-            Self::Cancelled => "cancelled",
-            Self::Greedy => "resource_exhausted",
-        }
+impl Report {
+    /// A report that begins with these figures.
+    pub fn new(figures: &str) -> Self {
+        Self { figures: vec![figures.to_owned()], bounds: Vec::new() }
     }
 
-    fn call(self) -> Call {
-        match self {
-            Self::Echo => Call::new("echo", json!({"text": "hello"})),
-            Self::Read => Call::new("probe_read", json!({"ops": ["open"], "paths": ["file.txt"]})),
-            Self::Trap => Call::new("end", json!({"how": "panic"})),
-            Self::Slow => Call::new("abuse", json!({"how": "poll-for-ever"})).with_timeout(BRIEF),
-            Self::Cancelled => cancelled_soon(),
-            Self::Greedy => Call::new("abuse", json!({"how": "hold-pollables", "amount": 10_000})),
-        }
+    /// With more figures.
+    pub fn figure(mut self, figures: &str) -> Self {
+        self.figures.push(figures.to_owned());
+        self
     }
-}
 
-/// A call that is cancelled as soon as somebody else has a turn.
-fn cancelled_soon() -> Call {
-    let token = CancellationToken::new();
-    let trigger = token.clone();
-    tokio::spawn(async move {
-        tokio::task::yield_now().await;
-        trigger.cancel();
-    });
-    Call::new("abuse", json!({"how": "sleep", "amount": u64::MAX})).with_cancellation(token)
-}
+    /// With a bound, and whether it holds.
+    pub fn bound(mut self, bound: &str, holds: bool) -> Self {
+        self.bounds.push((bound.to_owned(), holds));
+        self
+    }
 
-/// What came of a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ran {
-    /// How many calls ended in which class; the empty one is success.
-    pub classes: BTreeMap<&'static str, usize>,
-    /// How long each call took, from the shortest to the longest.
-    pub times: Vec<Duration>,
-}
+    /// With the bound that this process holds what it held, but for so much memory.
+    fn kept(self, before: Books, memory: usize) -> Self {
+        // Threads, descriptors and memory take a moment to come back.
+        let allowed = Books { memory: before.memory + memory, ..before };
+        let left = allowed.settled(Duration::from_secs(1));
+        self.figure(&format!("before {before:?}, after {:?}", Books::now())).bound("nothing grew", left.is_empty())
+    }
 
-impl Ran {
-    /// The time within which so many of a thousand calls were done.
+    /// The same, and with the bound that it has as many mappings.
+    fn held(self, before: Books, memory: usize) -> Self {
+        let report = self.kept(before, memory);
+        report.bound("as many mappings", Books::now().maps.abs_diff(before.maps) <= MAPS)
+    }
+
+    /// The bounds that do not hold.
     #[must_use]
-    pub fn within(&self, of_thousand: usize) -> Duration {
-        let place = self.times.len().saturating_mul(of_thousand) / 1000;
-        self.times.get(place.min(self.times.len().saturating_sub(1))).copied().unwrap_or_default()
+    pub fn broken(&self) -> Vec<&str> {
+        self.bounds.iter().filter(|(_, holds)| !holds).map(|(bound, _)| bound.as_str()).collect()
     }
-}
-
-/// A host that is called again and again.
-pub struct Soak {
-    host: Arc<Host>,
-    runtime: tokio::runtime::Runtime,
-    _world: World,
-}
-
-impl Default for Soak {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Soak {
-    /// A host with what the calls need.
-    ///
-    /// # Panics
-    ///
-    /// Where it cannot be built.
-    #[must_use]
-    pub fn new() -> Self {
-        let world = World::new();
-        world.file("file.txt", "inside");
-        let builder =
-            Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).cache(CacheMode::Directory(cache()));
-        let guests = [HOSTILE_ECHO, HOSTILE_PROBE, HOSTILE_ABUSE, CONTRACT_END];
-        let builder = guests.iter().fold(builder, |builder, guest| builder.plugins(guest.directory()));
-        let host = Arc::new(builder.build().expect("the host can be built"));
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-        Self { host, runtime: runtime.expect("a runtime can be started"), _world: world }
-    }
-
-    /// Makes so many calls, eight at once.
-    ///
-    /// # Panics
-    ///
-    /// Where one is not answered, or not as its kind must be.
-    #[must_use]
-    pub fn run(&self, calls: usize, choice: Choice) -> Ran {
-        self.runtime.block_on(async {
-            let lane = |lane| tokio::spawn(lane_of(self.host.clone(), lane, calls, choice));
-            let lanes: Vec<_> = (0..WIDTH).map(lane).collect();
-            let mut ran = Ran::default();
-            for lane in lanes {
-                let one = lane.await.expect("every call is answered");
-                ran.times.extend(one.times);
-                one.classes.into_iter().for_each(|(class, count)| *ran.classes.entry(class).or_default() += count);
-            }
-            ran.times.sort_unstable();
-            ran
-        })
-    }
-}
-
-/// Every eighth of the calls, one after another.
-async fn lane_of(host: Arc<Host>, lane: usize, calls: usize, choice: Choice) -> Ran {
-    let mut ran = Ran::default();
-    for number in (lane..calls).step_by(WIDTH) {
-        let kind = choice(number);
-        let start = Instant::now();
-        let result = host.dispatch(host.session(), kind.call()).await;
-        ran.times.push(start.elapsed());
-        let class = result.error().map_or("", |error| error.class().as_str());
-        assert_eq!(class, kind.class(), "call {number} of kind {kind:?}: {result}");
-        *ran.classes.entry(class).or_default() += 1;
-    }
-    ran
 }

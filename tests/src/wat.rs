@@ -96,6 +96,12 @@ impl Wat {
         }
     }
 
+    /// The name of its first tool; empty where it has none.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.tools.first().map_or("", |tool| tool.name.as_str())
+    }
+
     /// With imports of the component, which it need not use.
     #[must_use]
     pub fn importing(mut self, imports: &str) -> Self {

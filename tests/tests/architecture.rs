@@ -198,6 +198,33 @@ fn unsafe_code_stands_in_one_place() {
     assert_eq!(code("host/src/sandbox/cache.rs").iter().filter(|line| line.contains("unsafe {")).count(), 1);
 }
 
+/// The wall clock may be set while a call runs: it dates what is told and nothing waits for it. In all of these the moment is written down or shown.
+const DATED: [&str; 7] = [
+    "host/src/cli/prompt.rs",
+    "host/src/confirm/request.rs",
+    "host/src/dispatch/question.rs",
+    "host/src/events.rs",
+    "host/src/events/lines.rs",
+    "host/src/events/payload.rs",
+    "host/src/events/subscribe.rs",
+];
+
+#[test]
+fn nothing_waits_for_the_wall_clock() {
+    none(&offenders(
+        "host/src/",
+        &["SystemTime"],
+        &[&DATED[..], &["host/src/sandbox/guard/tests/changes.rs"]].concat(),
+    ));
+    for file in DATED {
+        let waits = code(file)
+            .into_iter()
+            .filter(|line| line.contains("SystemTime") && (line.contains("sleep") || line.contains("timeout")));
+        none(&waits.collect::<Vec<_>>());
+    }
+    palisade_tests::skip("the machine's clock is not set: that would concern everybody on it");
+}
+
 #[test]
 fn the_engine_has_the_fixes_that_it_needs() {
     let lock = read("Cargo.lock");

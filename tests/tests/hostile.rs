@@ -5,6 +5,8 @@
 //! descriptors and memory are back, and the next call of a benign plugin works.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "hostile/address_space.rs"]
+mod address_space;
 #[path = "hostile/cancellation.rs"]
 mod cancellation;
 #[path = "hostile/cpu.rs"]

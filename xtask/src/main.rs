@@ -1,5 +1,5 @@
 //! Support of the repository: `cargo xtask readme` keeps the documents true, `cargo xtask package` the published crates whole, `cargo xtask providers` the
-//! formats those that the providers read; `cargo xtask soak` makes a million calls and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of.
+//! formats those that the providers read; `cargo xtask soak` does everything a million times and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -23,7 +23,8 @@ const USAGE: &str = "\
 cargo xtask readme     run the commands of the documents and compare what they print
 cargo xtask package    package the published crates and build each from its package
 cargo xtask providers  hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip)
-cargo xtask soak [N]   make a million calls of every kind, or the N-th part of them, and look for what grows (takes an hour)
+cargo xtask soak [N] [RUN…]
+                       make the long runs, all or those that are named, or the N-th part of each, and look at their bounds (takes hours)
 cargo xtask fuzz [BORDER [SECONDS]]
                        build the fuzz targets, or fuzz one border for ten minutes (needs a C++ compiler)
 cargo xtask prebuild   put the built plugins into plugins/prebuilt, as publishing needs them";

@@ -1,16 +1,24 @@
 //! The long runs of `tests/src/bin/soak.rs`, built for release.
 
 use crate::place::Place;
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use std::process::Command;
 
-/// Makes the calls, or that part of them that the second argument says.
+/// Makes them, or those and that part of them that the further arguments say.
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
+    // All programs, since one of the runs kills another program than its own.
+    cargo(place, &["build", "--bins"], std::iter::empty())?;
+    cargo(place, &["run", "--bin", "soak"], std::env::args().skip(2)).context("a bound does not hold; see above")
+}
+
+fn cargo(place: &Place, words: &[&str], arguments: impl Iterator<Item = String>) -> anyhow::Result<()> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo
-        .args(["run", "--release", "--package", "palisade-tests", "--bin", "soak", "--"])
-        .args(std::env::args().skip(2));
-    let status = cargo.current_dir(&place.root).status()?;
-    ensure!(status.success(), "a bound does not hold; see above");
+    cargo.args(words).args(["--release", "--package", "palisade-tests"]).current_dir(&place.root);
+    let arguments: Vec<String> = arguments.collect();
+    if !arguments.is_empty() {
+        cargo.arg("--").args(arguments);
+    }
+    let status = cargo.status()?;
+    ensure!(status.success(), "cargo {} ended with {status}", words.join(" "));
     Ok(())
 }

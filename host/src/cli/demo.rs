@@ -23,22 +23,26 @@ struct Seen {
 
 pub(super) fn run(args: &Demo) -> Result<Exit, Failure> {
     let DemoAction::Escape(args) = &args.action;
-    let stage = Stage::new()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let signals = Signals::watch()?;
+    // Before there is a directory: whatever ends the show clears it.
     signals.work_begins(runtime.handle().clone());
-    let begun = Instant::now();
-    let seen = runtime.block_on(all(&stage, &signals.told));
+    let ended = runtime.block_on(all(&signals.told));
     signals.work_is_done();
+    // A host that is still being made is left behind.
+    runtime.shutdown_background();
+    let (seen, took) = ended?;
     if signals.told.is_cancelled() {
         return Ok(Exit::Interrupted);
     }
-    show(args, &seen, begun.elapsed())?;
+    show(args, &seen, took)?;
     Ok(if seen.iter().all(Seen::is_held) { Exit::Ok } else { Exit::Internal })
 }
 
-async fn all(stage: &Stage, told: &CancellationToken) -> Vec<Seen> {
+async fn all(told: &CancellationToken) -> Result<(Vec<Seen>, Duration), Failure> {
     let mut seen = Vec::new();
+    let Some(stage) = Stage::new(told).await? else { return Ok((seen, Duration::ZERO)) };
+    let begun = Instant::now();
     for attempt in ATTEMPTS {
         if told.is_cancelled() {
             break;
@@ -46,7 +50,7 @@ async fn all(stage: &Stage, told: &CancellationToken) -> Vec<Seen> {
         let (verdict, took) = stage.try_out(attempt, told).await;
         seen.push(Seen { attempt, verdict, took });
     }
-    seen
+    Ok((seen, begun.elapsed()))
 }
 
 impl Seen {

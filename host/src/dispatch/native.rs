@@ -32,12 +32,9 @@ pub(super) async fn run(
     let mut task = Task::start(tool.into(), input, context.clone(), place)?;
     let stop = tokio::select! {
         biased;
-        // Whatever a tool still returns once its caller has given up, the call was cancelled.
-        ended = task.ended() => return if context.is_cancelled() { Err(cancelled(ended)) } else { ended.map_err(Stopped::from) },
+        ended = task.ended() => return judged(ended, &context, &*task.tool),
         () = context.cancelled() => ErrorKind::Cancelled,
-        () = tokio::time::sleep_until(deadline.into()) => {
-            ErrorKind::Timeout { limit: context.time_limit(), class: task.tool.definition().side_effects() }
-        }
+        () = tokio::time::sleep_until(deadline.into()) => timeout(&context, &*task.tool),
     };
     match task.stop().await {
         Left::Ended(ended) => Err(Stopped { kind: stop, partial: ended.ok() }),
@@ -51,8 +48,18 @@ fn given_up(stop: ErrorKind, limit: Duration) -> ErrorKind {
     if matches!(stop, ErrorKind::Timeout { .. }) { ErrorKind::Unanswered { limit } } else { stop }
 }
 
-fn cancelled(ended: Ended) -> Stopped {
-    Stopped { kind: ErrorKind::Cancelled, partial: ended.ok() }
+/// Whatever a tool still returns once its caller has given up, the call was cancelled; and one that fails when its time is up already, as it may where it
+/// holds its thread, has run out of time.
+fn judged(ended: Ended, context: &ToolContext, tool: &dyn Tool) -> Result<ToolOutput, Stopped> {
+    if context.is_cancelled() {
+        return Err(Stopped { kind: ErrorKind::Cancelled, partial: ended.ok() });
+    }
+    let is_overdue = context.remaining().is_zero();
+    ended.map_err(|kind| if is_overdue { timeout(context, tool) } else { kind }.into())
+}
+
+fn timeout(context: &ToolContext, tool: &dyn Tool) -> ErrorKind {
+    ErrorKind::Timeout { limit: context.time_limit(), class: tool.definition().side_effects() }
 }
 
 /// What a tool that was told to stop left.

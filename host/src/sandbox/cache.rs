@@ -54,6 +54,7 @@ impl Cache {
         private::make(dir).map_err(|error| fail(error.to_string()))?;
         private::check(dir).map_err(fail)?;
         let key = private::key(dir).map_err(|error| fail(error.to_string()))?;
+        private::clear_abandoned(dir);
         Ok(Self(Some(Arc::new(Opened { dir: dir.to_owned(), key }))))
     }
 

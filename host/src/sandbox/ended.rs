@@ -1,12 +1,13 @@
 //! How a guest ended when it did not return: judged by what the host knows, not by what the trap says.
 
+use super::engine::Runtime;
 use super::guard::Exhausted;
 use super::limits;
 use super::run::Interrupted;
 use super::state::State;
 use crate::tool::text::{cut, visible};
 use crate::tool::{ErrorKind, ExecutionKind, Limit, SideEffects};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wasmtime::Trap;
 
 /// What wasmtime says when the bound on lifted data is reached; its error type is private. A test breaks when this text changes.
@@ -56,6 +57,10 @@ pub(super) fn classify(error: &wasmtime::Error, state: &State) -> Ended {
             Interrupted::Cancelled => Ended::Cancelled,
         };
     }
+    // Its time was up before it trapped: what went wrong after that is no news. A bulk operation or a host call can last beyond the deadline.
+    if Instant::now() >= state.deadline {
+        return Ended::Deadline;
+    }
     if let Some((limit, value)) = limit(error, state) {
         return Ended::Limit(limit, value);
     }
@@ -73,6 +78,9 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
     if error.is::<wasmtime::PoolConcurrencyLimitError>() {
         return Some((Limit::Sandboxes, u64::from(limits::LIVE_SANDBOXES)));
     }
+    if is_out_of_memory(error) {
+        return Some((Limit::Sandboxes, Runtime::shared().map_or(0, |runtime| runtime.live())));
+    }
     let text = format!("{error:#}");
     if text.contains(FUEL_TEXT) {
         Some((Limit::HostcallData, limits::HOSTCALL_DATA))
@@ -83,6 +91,16 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
     } else {
         None
     }
+}
+
+/// Whether the system has no memory, or no room in the address space, for one more sandbox. What a guest does later is told to the guest.
+fn is_out_of_memory(error: &wasmtime::Error) -> bool {
+    let cause = error.root_cause();
+    #[cfg(unix)]
+    if cause.downcast_ref::<rustix::io::Errno>() == Some(&rustix::io::Errno::NOMEM) {
+        return true;
+    }
+    cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::OutOfMemory)
 }
 
 /// What a person can use of a trap: what happened, and the guest's last words. Frames and addresses stay in the log.
@@ -111,6 +129,7 @@ impl From<Exhausted> for (Limit, u64) {
             Exhausted::NewEntries(limit) => (Limit::NewEntries, limit),
             Exhausted::ListedEntries(limit) => (Limit::ListedEntries, limit),
             Exhausted::Depth(limit) => (Limit::Depth, limit),
+            Exhausted::OpenFiles(limit) => (Limit::OpenFiles, limit),
         }
     }
 }

@@ -74,6 +74,11 @@ impl Runtime {
         })
     }
 
+    /// How many sandboxes of calls there are now.
+    pub(super) fn live(&self) -> u64 {
+        u64::from(limits::LIVE_SANDBOXES).saturating_sub(self.slots.available_permits() as u64)
+    }
+
     /// Keeps the clock ticking while the guard lives.
     pub(super) fn running(&self) -> Running<'_> {
         self.clock.running.fetch_add(1, Ordering::SeqCst);

@@ -8,6 +8,7 @@
 mod direct;
 mod errors;
 mod file;
+mod held;
 mod journal;
 mod keeper;
 mod ledger;

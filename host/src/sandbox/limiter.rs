@@ -1,6 +1,7 @@
 //! Memory and tables of one call, counted over all of them: wasmtime's own limits are per memory, and a guest may have many. And the memory of all calls of
 //! the process, which many calls within their own limits would use up.
 
+use super::engine::{Allocation, Runtime};
 use super::limits;
 use crate::tool::Limit;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +13,7 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 /// The budget of one store.
 pub(super) struct Limiter {
     memory_limit: usize,
+    allocation: Allocation,
     total: Option<Total>,
     memory: usize,
     peak: usize,
@@ -54,6 +56,7 @@ impl Limiter {
         let memory_limit = bytes(memory_limit);
         Self {
             memory_limit,
+            allocation: Allocation::Pooled,
             total: None,
             memory: 0,
             peak: 0,
@@ -64,20 +67,21 @@ impl Limiter {
         }
     }
 
-    /// For a call, whose memory counts among that of all calls.
-    pub(super) fn of_call(limits: &limits::Limits) -> Self {
+    /// For a call, whose memory counts among that of all calls, and comes from there.
+    pub(super) fn of_call(limits: &limits::Limits, allocation: Allocation) -> Self {
         let total = Total { account: &HELD, limit: bytes(limits.total_memory), held: 0 };
-        Self { total: Some(total), ..Self::new(limits.memory) }
+        Self { total: Some(total), allocation, ..Self::new(limits.memory) }
     }
 
     /// The first limit that was refused, if one was.
     pub(super) fn denied(&self) -> Option<(Limit, u64)> {
         let value = |limit| match limit {
-            Limit::Memory => self.memory_limit,
-            Limit::TotalMemory => self.total.as_ref().map_or(0, |total| total.limit),
-            _ => limits::TABLE_ELEMENTS,
+            Limit::Memory => self.memory_limit as u64,
+            Limit::TotalMemory => self.total.as_ref().map_or(0, |total| total.limit as u64),
+            Limit::Sandboxes => Runtime::shared().map_or(0, |runtime| runtime.live()),
+            _ => limits::TABLE_ELEMENTS as u64,
         };
-        self.denied.map(|limit| (limit, value(limit) as u64))
+        self.denied.map(|limit| (limit, value(limit)))
     }
 
     /// The most memory held at once, in bytes.
@@ -97,6 +101,9 @@ impl ResourceLimiter for Limiter {
         let Some(sum) = self.memory.checked_add(more).filter(|sum| *sum <= self.memory_limit) else {
             return Ok(self.refuse(Limit::Memory));
         };
+        if self.allocation == Allocation::OnDemand && !has_room(desired) {
+            return Ok(self.refuse(Limit::Sandboxes));
+        }
         if self.total.as_mut().is_some_and(|total| !total.take(more)) {
             return Ok(self.refuse(Limit::TotalMemory));
         }
@@ -137,6 +144,13 @@ impl ResourceLimiter for Limiter {
     fn tables(&self) -> usize {
         limits::TABLES
     }
+}
+
+/// Whether the address space has room for so much, and for the host beside it: what the host itself cannot allocate ends the process.
+fn has_room(memory: usize) -> bool {
+    let wanted = memory.saturating_add(limits::HOST_ROOM);
+    // Mapped and given back at once, and never touched.
+    Vec::<u8>::new().try_reserve_exact(wanted).is_ok()
 }
 
 fn bytes(limit: u64) -> usize {

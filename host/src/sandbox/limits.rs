@@ -14,6 +14,8 @@ pub const MAX_MEMORY: u64 = 512 * MIB;
 /// Linear memory of all calls of the process together, on a machine that has twice as much: with 256 calls at their own limit a machine would be long out
 /// of memory before any of them is refused something.
 pub const TOTAL_MEMORY: u64 = 4 * GIB;
+/// Address space that stays free beside the memory of guests where each call maps its own: threads and their stacks, results, the host's own work.
+pub const HOST_ROOM: usize = 64 << 20;
 /// Time of one call of class none, read or write.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// Time of one call of class execute or network, and the most that anybody can ask for.

@@ -82,7 +82,8 @@ impl WasmTool {
         };
         let talk = Talk::new(context.sink().clone(), context.cancel().clone());
         let polled = talk.polled();
-        let state = State::new(WasiCtx::builder(), guard, Limiter::of_call(&self.limits), talk, deadline);
+        let state =
+            State::new(WasiCtx::builder(), guard, Limiter::of_call(&self.limits, runtime.allocation), talk, deadline);
         let mut store = store(runtime, state);
         let _running = runtime.running();
         let ended = {

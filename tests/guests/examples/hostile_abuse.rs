@@ -63,6 +63,15 @@ fn abuse(args: Args, ctx: &Context) -> Result<String> {
             (0..amount).for_each(|_| ctx.info("x"));
             Ok("said".to_owned())
         }
+        "emit-often" => {
+            (0..amount).for_each(|_| ctx.emit("xx"));
+            Ok("emitted".to_owned())
+        }
+        "emit-and-sleep" => {
+            (0..amount >> 10).for_each(|_| ctx.emit(&"x".repeat(2048)));
+            subscribe_duration(u64::MAX).block();
+            Ok("slept".to_owned())
+        }
         "step-often" => {
             (0..amount).for_each(|_| ctx.progress(1.0, None, "x"));
             Ok("stepped".to_owned())
@@ -120,6 +129,15 @@ fn streams(how: &str, amount: u64) -> Result<String> {
             }
             Ok("flooded".to_owned())
         }
+        "print" => {
+            // As any program does: these panic where the stream is closed or fails.
+            let line = "l".repeat(1023);
+            for _ in 0..amount / 2 {
+                println!("{line}");
+                eprintln!("{line}");
+            }
+            Ok("printed".to_owned())
+        }
         "zeroes" => Ok(told(out.write_zeroes(amount))),
         "blocking-zeroes" => Ok(told(out.blocking_write_zeroes_and_flush(amount))),
         "write-unasked" => Ok(told(out.write(&vec![b'u'; usize::try_from(amount).unwrap_or(0)]))),
@@ -160,4 +178,12 @@ fn extreme_times(args: Args) -> Result<String> {
     Ok(format!("{}, {}", told(set), told(size)))
 }
 
-palisade_guest::export!(abuse, extreme_times);
+/// Waits so many nanoseconds, then writes a file.
+#[tool(side_effects = "write")]
+fn write_late(args: Args) -> Result<String> {
+    subscribe_duration(args.amount).block();
+    std::fs::write(&args.text, "late")?;
+    Ok("written".to_owned())
+}
+
+palisade_guest::export!(abuse, extreme_times, write_late);

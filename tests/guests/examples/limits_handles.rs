@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use palisade_guest::{Result, tool};
+use palisade_guest::{Context, Result, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -16,6 +16,15 @@ struct Args {
 #[tool(side_effects = "read")]
 fn hold(args: Args) -> Result<String> {
     let held = (0..args.count).map(|_| File::open("file.txt")).collect::<std::io::Result<Vec<_>>>()?;
+    Ok(format!("{} held", held.len()))
+}
+
+/// Opens the same file so many times, says so, and holds all of them until it is stopped.
+#[tool(side_effects = "read")]
+fn hold_for_ever(args: Args, ctx: &Context) -> Result<String> {
+    let held = (0..args.count).map(|_| File::open("file.txt")).collect::<std::io::Result<Vec<_>>>()?;
+    ctx.emit("started");
+    std::thread::sleep(std::time::Duration::from_secs(3600));
     Ok(format!("{} held", held.len()))
 }
 
@@ -35,4 +44,4 @@ fn reuse(args: Args) -> Result<String> {
     Ok(format!("{} opened", args.count))
 }
 
-palisade_guest::export!(hold, hold_listings, reuse);
+palisade_guest::export!(hold, hold_for_ever, hold_listings, reuse);

@@ -1,6 +1,7 @@
 //! Calls that are given up wherever they are, by whoever, more than once; and panics where the host calls its embedder.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use palisade::{Answer, BoxFuture, Call, CallId, ConfirmationRequest, Confirmer, NobodyToAsk, ToolResult};
 use palisade_tests::guest::{CANCEL_COMPUTE, CANCEL_POLL, CANCEL_SLEEP, DISPATCHER_GATE};
@@ -55,6 +56,50 @@ fn a_call_that_computes_sleeps_or_does_not_care_is_cancelled_in_time_and_so_are_
             given_up(stage.clone(), calls.into(), |session| assert_eq!(session.cancel_all(), 3))
         });
         all_cancelled(&results);
+    }
+}
+
+#[test]
+fn a_call_that_waits_for_its_place_is_cancelled_before_it_is_instantiated() {
+    let oracle = oracle(&[CANCEL_SLEEP]);
+    let results = oracle.watch(SHORT, |stage| {
+        let calls = ["first", "second", "third"].map(|id| Call::new("sleep", json!({})).with_id(id));
+        given_up(stage.clone(), calls.into(), |session| assert_eq!(session.cancel_all(), 3))
+    });
+    all_cancelled(&results);
+    let called = oracle.events().iter().filter(|event| event.name() == "tool.called").count();
+    assert_eq!(called, 1, "those behind it never began");
+}
+
+/// How soon such a call ends once it is cancelled: the quickest of a few, since others may want the machine, too.
+fn ends_within(guest: Guest, tool: &str) -> Duration {
+    let quickest = std::sync::Mutex::new(Duration::MAX);
+    let oracle = oracle(&[guest]);
+    for _ in 0..5 {
+        let results = oracle.watch(SHORT, |stage| {
+            let (stage, quickest) = (stage.clone(), &quickest);
+            async move {
+                let session = stage.session();
+                let call = stage.begin(&session, Call::new(tool, json!({})).with_id("c"));
+                stage.started(1).await;
+                let start = Instant::now();
+                session.cancel_all();
+                let result = call.await.unwrap();
+                let mut quickest = quickest.lock().unwrap();
+                *quickest = quickest.min(start.elapsed());
+                vec![result]
+            }
+        });
+        all_cancelled(&results);
+    }
+    quickest.into_inner().unwrap()
+}
+
+#[test]
+fn a_call_that_computes_is_ended_within_fifty_milliseconds_and_one_that_sleeps_within_twenty() {
+    for (guest, tool, most) in [(CANCEL_COMPUTE, "compute", 50), (CANCEL_SLEEP, "sleep", 20)] {
+        let took = ends_within(guest, tool);
+        assert!(took <= Duration::from_millis(most), "{tool}: {took:?}");
     }
 }
 

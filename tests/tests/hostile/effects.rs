@@ -1,17 +1,21 @@
 //! Plugins that lie about what they do, and people who are asked about what they cannot see.
 
-use palisade::{Answer, Call, SideEffects, ToolResult};
-use palisade_tests::guest::{DISPATCHER_GATE, HOSTILE_ABUSE, HOSTILE_PROBE};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use palisade::{Answer, AnswerBy, CacheMode, Call, Host, Mode, Policy, Shipped, SideEffects, ToolResult};
+use palisade_tests::case::block_on;
+use palisade_tests::guest::{DISPATCHER_GATE, HOSTILE_ABUSE, HOSTILE_PROBE, cache};
 use palisade_tests::oracle::{self, Oracle, around_both};
 use palisade_tests::stage::class;
 use palisade_tests::wat::Told;
-use palisade_tests::{Case, Stage, Wat};
+use palisade_tests::{Case, Stage, Wat, World};
 use serde_json::{Value, json};
 
 use super::{ENOUGH, SHORT};
 
 /// What lies in the workspace.
-fn furnished(world: &palisade_tests::World) {
+fn furnished(world: &World) {
     world.file("file.txt", "inside").file("here.txt", "here");
 }
 
@@ -70,6 +74,57 @@ fn what_was_allowed_for_one_plugin_is_asked_again_of_another_of_the_same_name() 
     assert_ne!(asked(bytes("A tool.")), asked(bytes("A tool, updated.")));
 }
 
+/// A host in this world with this one plugin, and somebody who says always and counts.
+fn hosting(world: &World, asked: &Arc<AtomicUsize>, told: Told) -> Host {
+    std::fs::write(world.plugins().join("raw.wasm"), Wat::new(told).build()).unwrap();
+    let asked = asked.clone();
+    let always = AnswerBy::new(move |_| {
+        asked.fetch_add(1, Ordering::SeqCst);
+        Answer::Always
+    });
+    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    builder.cache(CacheMode::Directory(cache())).confirmer(Arc::new(always)).build().unwrap()
+}
+
+#[test]
+fn what_was_always_allowed_is_asked_again_after_any_update_and_not_of_what_is_the_same() {
+    let (world, asked) = (World::new(), Arc::new(AtomicUsize::new(0)));
+    let told = || Told { class: 2, ..Told::new("raw") };
+    let updates = [
+        ("the same again", told(), 0),
+        ("another description", Told { description: "A tool, updated.".to_owned(), ..told() }, 1),
+        ("another schema", told().with_input(r#"{"type": "object", "properties": {"more": {}}}"#), 1),
+        ("another title", Told { title: Some("Raw".to_owned()), ..told() }, 1),
+        ("more effects", Told { class: 3, ..told() }, 1),
+        ("the first again", told(), 0),
+    ];
+    let first = hosting(&world, &asked, told());
+    // One session for all of them: what is remembered is remembered there.
+    let session = first.new_session("s").build();
+    let call = |host: &Host| block_on(host.dispatch(&session, Call::new("raw", json!({}))));
+    assert!(call(&first).is_success() && call(&first).is_success());
+    assert_eq!(asked.swap(0, Ordering::SeqCst), 1, "always means always, for this one");
+    for (what, told, questions) in updates {
+        let host = hosting(&world, &asked, told);
+        assert!(call(&host).is_success(), "{what}");
+        assert_eq!(asked.swap(0, Ordering::SeqCst), questions, "{what}");
+        assert!(call(&first).is_success(), "the old one runs on");
+        assert_eq!(asked.swap(0, Ordering::SeqCst), 0, "{what}");
+    }
+}
+
+#[test]
+fn an_update_that_does_more_than_the_policy_allows_is_not_even_asked_about() {
+    let (world, asked) = (World::new(), Arc::new(AtomicUsize::new(0)));
+    let first = hosting(&world, &asked, Told { class: 1, ..Told::new("raw") });
+    let policy = Policy::default().with_class(SideEffects::Execute, Mode::Deny);
+    let session = first.new_session("s").policy(policy).build();
+    let call = |host: &Host| block_on(host.dispatch(&session, Call::new("raw", json!({}))));
+    assert!(call(&first).is_success());
+    let result = call(&hosting(&world, &asked, Told { class: 3, ..Told::new("raw") }));
+    assert_eq!((class(&result), asked.load(Ordering::SeqCst)), ("permission_denied", 0));
+}
+
 #[test]
 fn silence_is_no_yes_and_the_calls_own_time_has_not_begun() {
     let oracle = Oracle::new(|_, builder| builder.plugins(DISPATCHER_GATE.directory()).confirmation_timeout(SHORT));
@@ -105,11 +160,9 @@ fn question(number: &Value) -> (String, Vec<String>) {
     let oracle = Oracle::new(|_, builder| builder);
     let seen = std::sync::Mutex::new((String::new(), Vec::new()));
     oracle.watch(ENOUGH, |stage: &Stage| {
-        let host = palisade::Host::builder()
-            .workspace(stage.world.root())
-            .cache(palisade::CacheMode::Directory(palisade_tests::guest::cache()));
+        let host = Host::builder().workspace(stage.world.root()).cache(CacheMode::Directory(cache()));
         let desk = palisade::Desk::default();
-        let builder = host.confirmer(std::sync::Arc::new(desk.clone()));
+        let builder = host.confirmer(Arc::new(desk.clone()));
         let host = std::thread::scope(|scope| scope.spawn(|| builder.build()).join()).unwrap().unwrap();
         let (seen, number) = (&seen, number.clone());
         async move {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::Mutex;
 
+use palisade_tests::dice::Dice;
 use palisade_tests::guest::HOSTILE_ECHO;
 use palisade_tests::oracle::{self, Oracle};
 use palisade_tests::wat::{Told, binary};
@@ -47,28 +48,16 @@ fn a_plugin_that_is_cut_anywhere_is_refused() {
     all_refused(&each_loaded(&cuts));
 }
 
-/// Numbers that look like chance and are the same in every run.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % bound as u64).unwrap()
-    }
-}
-
 #[test]
 fn a_plugin_with_bits_turned_or_parts_moved_is_refused_or_loaded_and_never_a_crash() {
     let whole = raw().build();
-    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    let mut dice = Dice::new(0x9e37_79b9_7f4a_7c15);
     let spoiled = (0..600).map(|_| {
         let mut bytes = whole.clone();
-        let (from, to) = (chance.below(bytes.len()), chance.below(bytes.len()));
-        match chance.below(4) {
-            0 => bytes[from] ^= 1 << chance.below(8),
-            1 => bytes[from] = u8::try_from(chance.below(256)).unwrap(),
+        let (from, to) = (dice.roll(bytes.len()), dice.roll(bytes.len()));
+        match dice.roll(4) {
+            0 => bytes[from] ^= 1 << dice.roll(8),
+            1 => bytes[from] = u8::try_from(dice.roll(256)).unwrap(),
             2 => drop(bytes.remove(from)),
             _ => bytes.swap(from, to),
         }

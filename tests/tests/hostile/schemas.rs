@@ -14,6 +14,9 @@ use super::ENOUGH;
 /// How long an input is looked at before it is refused: 100 ms on a machine that has nothing else to do.
 const GLANCE: Duration = Duration::from_millis(100);
 
+/// How much slower the host is where nothing of it is optimised, for what it really looks at.
+const UNOPTIMISED: u32 = if cfg!(debug_assertions) { 10 } else { 1 };
+
 fn with(schema: &str) -> Wat {
     Wat::new(Told::new("raw").with_input(schema))
 }
@@ -136,6 +139,12 @@ fn costly() -> Vec<(String, Option<&'static str>)> {
         ("[".repeat(1_000_000), invalid),
         (keys(1_000_000), invalid),
         (objects(100_000), invalid),
+        // What lies just within the bounds is looked at, and soon as well.
+        (objects(40_000), None),
+        (keys(60_000), None),
+        (deep(60), None),
+        (format!("{{\"p\":\"{}\"}}", "x".repeat(1_000_000)), None),
+        (format!("{{\"p\":[{}0]}}", "0,".repeat(500_000)), invalid),
         (format!("{{\"p\":{}}}", "9".repeat(1_000_000)), invalid),
         (format!("{{\"p\":1e{}}}", "9".repeat(1000)), invalid),
         (format!("{{\"p\":\"{}", "\\u0000".repeat(100_000)), invalid),
@@ -154,19 +163,23 @@ fn inputs_that_would_cost_time_are_refused_at_a_glance() {
     });
     for (input, class) in costly() {
         let head: String = input.chars().take(40).collect();
+        // The quickest of a few: it takes its time each time, and other programs want the machine only now and then.
         let took = std::cell::Cell::new(Duration::MAX);
-        let result = oracle.watch(GLANCE * 10, |stage| {
-            let (host, call) = (stage.host.clone(), Call::new("raw", input.clone()));
+        let result = oracle.watch(GLANCE * 20, |stage| {
+            let (host, call) = (stage.host.clone(), || Call::new("raw", input.clone()));
             let took = &took;
             async move {
-                let start = Instant::now();
-                let result = host.dispatch(host.session(), call).await;
-                took.set(start.elapsed());
-                result
+                let mut results = Vec::new();
+                for _ in 0..3 {
+                    let (call, start) = (call(), Instant::now());
+                    results.push(host.dispatch(host.session(), call).await);
+                    took.set(took.get().min(start.elapsed()));
+                }
+                results
             }
         });
-        assert_eq!(result.error().map(|error| error.class().as_str()), class, "{head}");
-        assert!(took.get() < GLANCE * 5, "{head}: {:?}", took.get());
+        assert_eq!(result[0].error().map(|error| error.class().as_str()), class, "{head}");
+        assert!(took.get() <= GLANCE * if class.is_some() { 1 } else { UNOPTIMISED }, "{head}: {:?}", took.get());
     }
 }
 

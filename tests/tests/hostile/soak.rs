@@ -1,9 +1,9 @@
-//! Some thousand calls of every kind, mixed: each ends as it must, and nothing grows. The long runs are `cargo xtask soak`.
+//! The long runs, made short: each ends as it must, and nothing grows. At full length they are `cargo xtask soak`.
 
 use std::time::Duration;
 
 use palisade_tests::oracle::{Books, turn};
-use palisade_tests::soak::{Soak, expected, mixed};
+use palisade_tests::soak::{self, Report, Soak, expected, mixed};
 
 /// How many calls are made before anything is counted, and how many after.
 const WARM: usize = 1000;
@@ -19,4 +19,47 @@ fn some_thousand_calls_of_every_kind_end_as_they_must_and_leave_nothing_behind()
     assert_eq!(before.settled(Duration::from_secs(1)), Vec::<String>::new());
     let after = Books::now();
     assert!(after.maps.abs_diff(before.maps) <= 16, "{before:?} and {after:?}");
+}
+
+/// Makes a run so long. What belongs to the whole process is counted, so one at a time.
+#[track_caller]
+fn holds(run: fn(usize) -> Report, length: usize) {
+    let _turn = turn();
+    let report = run(length);
+    assert_eq!(report.broken(), Vec::<&str>::new(), "{report:#?}");
+}
+
+#[test]
+fn plugins_that_are_loaded_called_and_dropped_leave_no_code_behind() {
+    holds(soak::loads, 60);
+}
+
+#[test]
+fn whatever_a_call_wants_too_much_of_is_refused_and_given_back() {
+    holds(soak::refusals, 200);
+}
+
+#[test]
+fn as_many_guests_as_there_are_sandboxes_sleep_at_little_cost_and_are_ended_at_once() {
+    holds(soak::sleepers, 2);
+}
+
+#[test]
+fn guests_that_hold_all_the_files_that_they_may_leave_half_of_them_to_the_host() {
+    holds(soak::descriptors, 2);
+}
+
+#[test]
+fn no_hostile_schema_and_input_take_long() {
+    holds(soak::pairs, 1_000);
+}
+
+#[test]
+fn programs_that_are_killed_while_they_write_leave_nothing_torn() {
+    holds(soak::kills, 12);
+}
+
+#[test]
+fn the_clock_costs_next_to_nothing_and_stands_still_when_no_call_runs() {
+    holds(soak::clock, 2);
 }

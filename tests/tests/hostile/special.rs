@@ -9,7 +9,7 @@ use palisade::SideEffects;
 use palisade_tests::guest::{HOSTILE_PROBE, LIMITS_FILES};
 use palisade_tests::oracle::{around, around_both};
 use palisade_tests::{Case, Oracle, World, skip};
-use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+use rustix::fs::{CWD, FileType, Mode, RenameFlags, makedev, mknodat, renameat_with};
 use serde_json::json;
 
 use super::ENOUGH;
@@ -30,6 +30,36 @@ fn never_opens(arrange: impl Fn(&World) + Clone + 'static) {
         assert!(["not-permitted", "not-directory"].contains(&answer.as_str()), "{op}: {answer}");
     }
     seen.changed_nothing();
+}
+
+#[test]
+fn a_pipe_that_takes_a_files_name_between_the_check_and_the_open_holds_neither_the_call_nor_the_program() {
+    let case = probed(&OPENING, "special", |world| {
+        world.file("special", "inside");
+        mknodat(CWD, world.outer().join("pipe"), FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
+    });
+    let world = case.world();
+    let (file, pipe) = (world.root().join("special"), world.outer().join("pipe"));
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let mut seen = std::collections::BTreeSet::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(std::sync::atomic::Ordering::SeqCst) {
+                renameat_with(CWD, &file, CWD, &pipe, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for _ in 0..20 {
+                // It ends by itself: an open that waited would keep the program from its end.
+                let ran = case.program(&world).run().left_with(0).json();
+                let answers: Vec<Vec<String>> = serde_json::from_str(ran["output"].as_str().unwrap()).unwrap();
+                seen.extend(answers.concat());
+            }
+        }));
+        over.store(true, std::sync::atomic::Ordering::SeqCst);
+        tried.unwrap();
+    });
+    assert!(seen.contains("not-permitted") && seen.len() > 1, "at times it was the file: {seen:?}");
 }
 
 fn node(kind: FileType, device: u64) -> impl Fn(&World) + Clone + 'static {

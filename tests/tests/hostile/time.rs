@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use palisade::Call;
-use palisade_tests::case::block_on;
+use palisade::{Call, ErrorKind, SideEffects, ToolContext};
 use palisade_tests::guest::HOSTILE_ABUSE;
+use palisade_tests::native::Native;
 use palisade_tests::oracle::{Oracle, around, around_both};
 use palisade_tests::program::finish;
+use palisade_tests::soak::Deadline;
 use palisade_tests::{Case, Stage};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -57,15 +58,12 @@ fn times_that_are_none_are_refused_or_kept_within_what_may_be_asked_for() {
 
 #[test]
 fn an_end_at_the_very_deadline_is_one_end() {
-    let oracle = Oracle::of(&abuse("sleep", 0));
-    for round in 0..200_u64 {
-        // From a little less to a little more than the time that there is.
-        let call = Call::new("abuse", json!({"how": "sleep", "amount": 4_500_000 + round * 5_000}))
-            .with_timeout(Duration::from_millis(5));
-        let result = block_on(oracle.stage.host.dispatch(oracle.stage.host.session(), call));
-        assert!(result.error().is_none_or(|error| error.class().as_str() == "timeout"), "{result}");
-    }
-    assert_eq!(oracle.stage.recorder.unended(), Vec::<String>::new());
+    let oracle = Oracle::of(&abuse("sleep", 0).allow(SideEffects::Write));
+    let deadline = Deadline::over(oracle.stage.clone());
+    // The long run makes ten thousand.
+    let ended = deadline.run(400);
+    assert_eq!(ended.broken, Vec::<String>::new());
+    assert!(ended.written > 0 && ended.late > 0, "both ends are met: {ended:?}");
     assert!(oracle.call(&Call::new("abuse", json!({"how": "sleep"})), ENOUGH).is_success());
 }
 
@@ -93,7 +91,7 @@ fn a_process_that_stood_still_beyond_the_deadline_says_so_when_it_goes_on() {
     kill_process(process, Signal::STOP).unwrap();
     until_state(process, 'T');
     // The clock goes on while the process does not: that is the case.
-    std::thread::park_timeout(Duration::from_secs(1));
+    std::thread::park_timeout(Duration::from_secs(5));
     kill_process(process, Signal::CONT).unwrap();
     let ran = finish(child).left_with(7);
     assert_eq!(ran.json()["error"]["class"], "timeout");
@@ -101,7 +99,37 @@ fn a_process_that_stood_still_beyond_the_deadline_says_so_when_it_goes_on() {
 
 #[test]
 fn a_trap_after_the_deadline_is_a_timeout() {
-    // A bulk operation that is longer than the time there is, and a trap right behind it: what the host knows comes first.
-    let long = "(drop (memory.grow (i32.const 200))) (loop (memory.fill (i32.const 65536) (i32.const 7) (i32.const 10000000)) (br_if 0 (i32.eqz (i32.const 0)))) unreachable";
-    let _ = around(&case(&raw().execute(long)).timeout(Duration::from_millis(20))).error("timeout");
+    // A bulk operation, which nothing interrupts, and a trap right behind it: what the host knows comes first.
+    let fill = "(memory.fill (i32.const 65536) (i32.const 7) (i32.const 60000000))";
+    let plugin = raw().execute(&format!("(drop (memory.grow (i32.const 1000))) {fill} unreachable"));
+    let _ = around(&case(&plugin).timeout(Duration::from_millis(1))).error("timeout");
+    assert_eq!(around(&case(&plugin)).kind(), "trap");
+}
+
+/// A tool of the host that holds its thread until its time is up, or not, and then fails.
+fn failing(patience: fn(&ToolContext) -> bool) -> Oracle {
+    let native = Native::new("fails", move |_, context| {
+        while patience(context) {}
+        Err(ErrorKind::from("it broke".to_owned()))
+    });
+    Oracle::new(|_, builder| builder.tool(native.factory()))
+}
+
+#[test]
+fn a_tool_of_the_host_that_fails_after_its_time_has_run_out_of_time() {
+    let call = Call::new("fails", json!({})).with_timeout(Duration::from_millis(20));
+    let overdue = failing(|context| !context.remaining().is_zero()).call(&call, SHORT);
+    assert_eq!(overdue.error().unwrap().class().as_str(), "timeout", "{overdue}");
+    let in_time = failing(|_| false).call(&call.with_timeout(ENOUGH), SHORT);
+    assert_eq!(in_time.error().unwrap().class().as_str(), "execution_error", "{in_time}");
+}
+
+#[test]
+fn a_wait_beyond_the_remaining_time_ends_with_it() {
+    let oracle = Oracle::of(&abuse("sleep", 0));
+    for amount in [21_000_000, u64::MAX] {
+        let call = Call::new("abuse", json!({"how": "sleep", "amount": amount}));
+        let result = oracle.call(&call.with_timeout(Duration::from_millis(20)), Duration::from_millis(40));
+        assert_eq!(result.error().unwrap().class().as_str(), "timeout", "{amount}: {result}");
+    }
 }

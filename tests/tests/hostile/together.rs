@@ -37,18 +37,29 @@ fn sixty_four_calls_of_a_plugin_that_counts_each_see_one() {
     }
 }
 
-/// A plugin that fills all its memory, or looks for what another has left there.
-fn marking() -> Vec<u8> {
-    let wide = "(drop (memory.grow (i32.const 64)))";
-    let fill = format!("{wide} (memory.fill (i32.const 65536) (i32.const 0xa5) (i32.const 4000000)) {{done}}");
-    Wat::new(Told::new("mark")).extra("(table $t 100 funcref) (elem declare func $f) (func $f)").execute(&fill).build()
+/// What both plugins have: much memory, a table and globals.
+const PLACES: &str =
+    "(table $t 10 20000 funcref) (global $a (mut i32) (i32.const 0)) (global $b (mut i64) (i64.const 0))
+    (elem declare func $f) (func $f)";
+
+/// A plugin that fills all its memory, its table and its globals.
+pub(crate) fn marking() -> Vec<u8> {
+    let fill = "(drop (memory.grow (i32.const 64))) (memory.fill (i32.const 65536) (i32.const 0xa5) (i32.const 4000000))
+        (drop (table.grow $t (ref.func $f) (i32.const 19000))) (table.fill $t (i32.const 0) (ref.func $f) (i32.const 19010))
+        (global.set $a (i32.const 0xa5a5a5a5)) (global.set $b (i64.const -1)) {done}";
+    Wat::new(Told::new("mark")).extra(PLACES).execute(fill).build()
 }
 
-fn searching() -> Vec<u8> {
+/// A plugin that looks for anything in there.
+pub(crate) fn searching() -> Vec<u8> {
     let search = "(local $at i32) (drop (memory.grow (i32.const 64))) (local.set $at (i32.const 65536))
-        (loop (if (i32.eq (i32.load (local.get $at)) (i32.const 0xa5a5a5a5)) (then unreachable))
-          (br_if 0 (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 4))) (i32.const 4065536)))) {done}";
-    Wat::new(Told::new("search")).execute(search).build()
+        (loop (if (i32.load (local.get $at)) (then unreachable))
+          (br_if 0 (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 4))) (i32.const 4065536))))
+        (drop (table.grow $t (ref.null func) (i32.const 19000))) (local.set $at (i32.const 0))
+        (loop (if (i32.eqz (ref.is_null (table.get $t (local.get $at)))) (then unreachable))
+          (br_if 0 (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 1))) (i32.const 19010))))
+        (if (i32.or (global.get $a) (i64.ne (global.get $b) (i64.const 0))) (then unreachable)) {done}";
+    Wat::new(Told::new("search")).extra(PLACES).execute(search).build()
 }
 
 #[test]

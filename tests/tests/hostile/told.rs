@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use palisade::{Call, Event};
+use palisade::{Call, CallId, Event, ToolResult, Transcript};
 use palisade_tests::guest::{HOSTILE_ABUSE, HOSTILE_PROBE};
 use palisade_tests::oracle::{Oracle, around_both};
 use palisade_tests::{Case, Program, World};
 use serde_json::{Value, json};
 
-use super::{ENOUGH, abuse};
+use super::{ENOUGH, SHORT, abuse};
 
 #[test]
 fn whatever_a_guest_says_an_event_is_one_line_and_draws_nothing() {
@@ -109,4 +109,50 @@ fn what_a_call_says_is_cut_and_counted() {
     let spoken: usize =
         seen.events.iter().map(|event| if let Event::Log(_, _, text) = event { text.len() } else { 0 }).sum();
     assert!(spoken <= 4 << 10, "{spoken}");
+}
+
+/// A conversation that only counts what it is given, in bytes.
+#[derive(Default)]
+struct Counted {
+    answers: Vec<usize>,
+}
+
+impl Transcript for Counted {
+    fn append_tool(&mut self, _: &CallId, _: &str, content: &str) {
+        self.answers.push(content.len());
+    }
+
+    fn append_tool_execution(&mut self, _: &Call, _: &ToolResult) {}
+}
+
+/// What becomes of calls of one message in a conversation, made again and again in one session.
+fn conversation(oracle: &Oracle, messages: usize, call: impl Fn(usize) -> Call) -> Vec<usize> {
+    let counted = std::sync::Mutex::new(Vec::new());
+    oracle.watch(ENOUGH * 3, |stage| {
+        let (host, counted) = (stage.host.clone(), &counted);
+        let calls: Vec<Vec<Call>> =
+            (0..messages).map(|message| (0..3).map(|number| call(3 * message + number)).collect()).collect();
+        async move {
+            let (session, mut conversation) = (host.new_session("s").build(), Counted::default());
+            for message in calls {
+                let _ = host.dispatch_into(&session, message, &mut conversation).await;
+            }
+            *counted.lock().unwrap() = conversation.answers;
+        }
+    });
+    counted.into_inner().unwrap()
+}
+
+#[test]
+fn a_call_adds_no_more_to_a_conversation_than_its_bound_and_a_session_keeps_nothing_of_it() {
+    let oracle = Oracle::of(&abuse("emit-often", 0));
+    // It emits 160 KiB and runs out of time: the last part of that, and a message, are its answer. The oracle looks at what the process still holds.
+    let emits = Call::new("abuse", json!({"how": "emit-and-sleep", "amount": 80 << 10}));
+    let calls = |number: usize| emits.clone().with_id(&format!("c{number}")).with_timeout(SHORT);
+    let answers = conversation(&oracle, 5, calls);
+    assert_eq!(answers.len(), 15);
+    assert!(answers.iter().all(|bytes| (64 << 10..65 << 10).contains(bytes)), "{answers:?}");
+    // What ends well says what it says.
+    let says = |number: usize| Call::new("echo", json!({"text": "x".repeat(1000)})).with_id(&format!("c{number}"));
+    assert_eq!(conversation(&oracle, 5, says), [1000; 15]);
 }

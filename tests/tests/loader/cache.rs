@@ -124,7 +124,9 @@ fn an_entry_of_another_cache_counts_as_absent() {
     let world = World::new();
     let (one, other) = (world.outer().join("one"), world.outer().join("other"));
     assert_eq!((freshness(&one), freshness(&other)), (Freshness::Compiled, Freshness::Compiled));
-    fs::copy(entry(&one, "about"), entry(&other, "about")).unwrap();
+    for kind in ["about", "code"] {
+        fs::copy(entry(&one, kind), entry(&other, kind)).unwrap();
+    }
     assert_eq!(freshness(&other), Freshness::Compiled);
 }
 
@@ -139,4 +141,19 @@ fn a_cache_that_others_can_reach_is_refused_with_what_to_do() {
     let ran =
         Program::new(&world).env("PALISADE_CACHE", &cache).args(["call", "calculate", r#"{"expression":"1"}"#]).run();
     ran.left_with(2).complains(&["chmod 700"]);
+}
+
+#[test]
+fn what_a_killed_program_began_to_write_is_cleared_once_nobody_can_be_at_work_on_it() {
+    let world = World::new();
+    let cache = world.outer().join("cache");
+    assert_eq!(freshness(&cache), Freshness::Compiled);
+    let (old, young) = (cache.join(".tmpOld"), cache.join(".tmpYoung"));
+    for file in [&old, &young] {
+        fs::write(file, "half of it").unwrap();
+    }
+    let aged = fs::File::options().write(true).open(&old).unwrap();
+    aged.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 24 * 60 * 60)).unwrap();
+    assert_eq!(freshness(&cache), Freshness::Cached);
+    assert!(!old.exists() && young.exists());
 }

@@ -6,24 +6,11 @@ use std::time::{Duration, Instant};
 
 use palisade::sandbox::{Cache, Sandbox, Trust};
 use palisade_tests::Wat;
+use palisade_tests::dice::Dice;
 use palisade_tests::wat::Told;
 
 /// How long one of these tests may go on with its work. What is left then is told.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Numbers that look random and are the same in every run.
-pub(super) struct Dice(pub(super) u64);
-
-impl Dice {
-    pub(super) fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % sides
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.roll(from.len())]
-    }
-}
 
 /// What came of many files.
 #[derive(Debug, Default)]
@@ -69,7 +56,7 @@ pub(super) fn judge(name: &str, count: usize, file: impl Fn(usize) -> Vec<u8> + 
 #[test]
 fn components_that_are_made_up_are_refused_or_load() {
     let (_, refused) = judge("made up", 400, |seed| {
-        let text = component(&mut Dice(seed as u64 + 1), 0);
+        let text = component(&mut Dice::new(seed as u64 + 1), 0);
         // Not every text can be assembled; the header alone is a component as well.
         wat::parse_str(&text).unwrap_or_else(|_| b"\0asm\x0d\0\x01\0".to_vec())
     });
@@ -78,14 +65,14 @@ fn components_that_are_made_up_are_refused_or_load() {
 
 #[test]
 fn enough_of_what_is_made_up_can_be_assembled() {
-    let made = (0..400).filter(|seed| wat::parse_str(component(&mut Dice(seed + 1), 0)).is_ok()).count();
+    let made = (0..400).filter(|seed| wat::parse_str(component(&mut Dice::new(seed + 1), 0)).is_ok()).count();
     assert!(made > 200, "{made} of 400");
 }
 
 #[test]
 fn modules_that_are_made_up_are_refused_as_such() {
     let (loaded, _) = judge("modules", 100, |seed| {
-        wat::parse_str(module(&mut Dice(seed as u64 + 1))).unwrap_or_else(|_| b"\0asm\x01\0\0\0".to_vec())
+        wat::parse_str(module(&mut Dice::new(seed as u64 + 1))).unwrap_or_else(|_| b"\0asm\x01\0\0\0".to_vec())
     });
     assert_eq!(loaded, 0);
 }
@@ -101,7 +88,7 @@ fn a_shipped_plugin_cut_at_every_64_bytes_is_refused() {
 fn a_plugin_with_bits_turned_is_refused_or_loads() {
     let whole = Wat::new(Told::new("raw")).build();
     let (loaded, refused) = judge("turned", 3_000, |seed| {
-        let (mut dice, mut turned) = (Dice(seed as u64), whole.clone());
+        let (mut dice, mut turned) = (Dice::new(seed as u64), whole.clone());
         for _ in 0..=dice.roll(3) {
             let at = dice.roll(turned.len());
             turned[at] ^= 1 << dice.roll(8);

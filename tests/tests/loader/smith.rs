@@ -3,10 +3,11 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use palisade_tests::Wat;
+use palisade_tests::dice::Dice;
 use palisade_tests::wat::Told;
 use wasm_smith::{Component, Config, Module};
 
-use super::generated::{Dice, judge};
+use super::generated::judge;
 
 /// The bytes that one of them is made of.
 const ENTROPY: usize = 4096;
@@ -43,7 +44,7 @@ enum Kind {
 }
 
 fn entropy(seed: u64) -> Vec<u8> {
-    let mut dice = Dice(seed + 1);
+    let mut dice = Dice::new(seed + 1);
     (0..ENTROPY).map(|_| dice.roll(256) as u8).collect()
 }
 

@@ -1,7 +1,12 @@
 //! `palisade demo escape`, as somebody runs it who wants to see the wall.
 
+use crate::interrupt::interrupt;
 use crate::program;
 use palisade_tests::World;
+use palisade_tests::program::finish;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 #[test]
 fn the_wall_holds_and_the_program_says_what_stopped_each_attempt() {
@@ -19,4 +24,36 @@ fn a_person_gets_a_table_and_a_conclusion() {
     assert!(ran.stdout.contains("held  read /etc/passwd"), "{}", ran.stdout);
     assert!(ran.stdout.contains("attempts held in"), "{}", ran.stdout);
     assert_eq!(ran.stdout.matches('\u{1b}').count(), 0, "nothing of the plugin reaches a terminal raw");
+}
+
+/// Starts the show with directories in here, interrupts it once there is a stage with this in it, and checks how it ends.
+#[track_caller]
+fn interrupted_at(sign: &str, cache: impl FnOnce(&World) -> PathBuf) {
+    let world = World::new();
+    let temporary = world.home().join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    let here = || std::fs::read_dir(&temporary).unwrap().flatten().map(|entry| entry.path()).collect::<Vec<_>>();
+    let demo = program(&world, &["demo", "escape"]).env("TMPDIR", temporary.as_os_str());
+    let child = demo.env("PALISADE_CACHE", cache(&world)).stdout(Stdio::piped()).start();
+    let start = Instant::now();
+    while !here().iter().any(|stage| stage.join(sign).symlink_metadata().is_ok()) {
+        assert!(start.elapsed() < Duration::from_secs(60), "`{sign}` never comes: {:?}", here());
+        std::thread::yield_now();
+    }
+    interrupt(&child);
+    let ran = finish(child).left_with(130);
+    assert_eq!(ran.stdout, "", "no conclusion is drawn");
+    assert_eq!(here(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn one_that_is_interrupted_while_it_is_prepared_ends_as_such_and_leaves_no_directory_behind() {
+    // Its plugins are not compiled yet, which takes a while.
+    interrupted_at("workspace/readme.txt", |world| world.outer().join("cache"));
+}
+
+#[test]
+fn one_that_is_interrupted_in_the_middle_ends_as_such_and_leaves_no_directory_behind() {
+    // The file of the attempt that fills the disk.
+    interrupted_at("workspace/notes/huge", |_| palisade_tests::guest::cache());
 }

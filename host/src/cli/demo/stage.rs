@@ -22,7 +22,8 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) fn new() -> Result<Self, Failure> {
+    /// None where it is told to end meanwhile: the plugins may have to be compiled.
+    pub(super) async fn new(told: &CancellationToken) -> Result<Option<Self>, Failure> {
         let directory = tempfile::tempdir()?;
         let workspace = directory.path().join("workspace");
         prepare(directory.path(), &workspace)?;
@@ -33,10 +34,14 @@ impl Stage {
             .workspace(&workspace)
             .plugin_file(file)
             .policy(Policy::default().allowing(SideEffects::Write))
-            .cache(open::cache_mode())
-            .build()?;
+            .cache(open::cache_mode());
+        let host = tokio::select! {
+            biased;
+            () = told.cancelled() => return Ok(None),
+            host = tokio::task::spawn_blocking(|| host.build()) => host.map_err(io::Error::other)??,
+        };
         match host.rejected() {
-            [] => Ok(Self { directory, host }),
+            [] => Ok(Some(Self { directory, host })),
             [rejected, ..] => Err(Failure::new(Exit::Internal, &rejected.reason)),
         }
     }

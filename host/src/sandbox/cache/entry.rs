@@ -1,5 +1,6 @@
 //! One entry of the cache: what it holds, and behind it a code over name and content that only whoever has the key can make.
 
+use super::private;
 use crate::workspace::{LastLink, open_regular};
 use std::fs::File;
 use std::io::{self, Read, Seek as _, Write as _};
@@ -60,7 +61,7 @@ impl Entry<'_> {
 
     /// Writes it whole or not at all, in place of what was there.
     pub(super) fn write(&self, content: &[u8]) -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(self.dir)?;
+        let mut file = private::begin(self.dir)?;
         file.write_all(content)?;
         file.write_all(self.hasher().update(content).finalize().as_bytes())?;
         file.persist(self.path())?;

@@ -5,6 +5,12 @@ use crate::workspace::{LastLink, open_regular};
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
+use std::time::Duration;
+
+/// How the names of files begin that are being written.
+const BEGUN: &str = ".tmp";
+/// The age from which nobody is at work on them any more: the longest compilation takes minutes.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Makes the directory where it is missing.
 pub(super) fn make(dir: &Path) -> io::Result<()> {
@@ -39,6 +45,24 @@ pub(super) fn check(dir: &Path) -> Result<(), String> {
     if meta.is_dir() { Ok(()) } else { Err("it is not a directory".to_owned()) }
 }
 
+/// A file that gets its name when it is whole.
+pub(super) fn begin(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new().prefix(BEGUN).tempfile_in(dir)
+}
+
+/// Removes what programs that were killed have begun to write and never finished. What is young may belong to one that is at work.
+pub(super) fn clear_abandoned(dir: &Path) {
+    let is_old = |meta: &fs::Metadata| {
+        meta.is_file() && meta.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > ABANDONED))
+    };
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let is_temporary = entry.file_name().to_string_lossy().starts_with(BEGUN);
+        if is_temporary && entry.metadata().is_ok_and(|meta| is_old(&meta)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// The key that entries are authenticated with, made at first use. One that is too short is replaced: all that is lost is time.
 pub(super) fn key(dir: &Path) -> io::Result<Key> {
     let path = dir.join("key");
@@ -60,7 +84,7 @@ pub(super) fn key(dir: &Path) -> io::Result<Key> {
 fn fresh_key(dir: &Path) -> io::Result<(Key, tempfile::NamedTempFile)> {
     let mut fresh = Key::default();
     getrandom::fill(&mut fresh).map_err(io::Error::other)?;
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    let mut file = begin(dir)?;
     file.write_all(&fresh)?;
     Ok((fresh, file))
 }

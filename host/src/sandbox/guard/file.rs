@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::errors::Fault;
+use super::held::Held;
 use super::keeper::Keeper;
 use super::ledger::Ledger;
 use super::positioned;
@@ -46,13 +47,20 @@ pub(super) struct OpenFile {
     name: Option<String>,
     changed: AtomicBool,
     keeper: Keeper,
+    _held: Option<Held>,
 }
 
 impl OpenFile {
     pub(super) fn new(file: File, mode: Mode, size: u64, name: Option<String>) -> Self {
         // What is opened to be changed has been judged; the rest is judged where it is changed nevertheless.
         let keeper = if mode.writes() { Keeper::judged(&file) } else { Keeper::default() };
-        Self { file, mode, size: AtomicU64::new(size), name, changed: AtomicBool::new(false), keeper }
+        Self { file, mode, size: AtomicU64::new(size), name, changed: AtomicBool::new(false), keeper, _held: None }
+    }
+
+    /// The same, as one of those that guests hold together.
+    #[cfg(unix)]
+    pub(super) fn counted(self, held: Held) -> Self {
+        Self { _held: Some(held), ..self }
     }
 
     /// A file that the guest has just made.

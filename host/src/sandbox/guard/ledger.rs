@@ -61,6 +61,8 @@ pub(crate) enum Exhausted {
     ListedEntries(u64),
     /// [`Quotas::depth`]
     Depth(u64),
+    /// Files and directories that all calls of the process hold open together.
+    OpenFiles(u64),
 }
 
 impl fmt::Display for Exhausted {
@@ -71,6 +73,7 @@ impl fmt::Display for Exhausted {
             Self::NewEntries(limit) => write!(f, "{limit} files and directories created"),
             Self::ListedEntries(limit) => write!(f, "{limit} directory entries listed"),
             Self::Depth(limit) => write!(f, "{limit} directories inside each other"),
+            Self::OpenFiles(limit) => write!(f, "{limit} open files of all calls together"),
         }
     }
 }

@@ -77,13 +77,15 @@ pub enum Limit {
     ListedEntries,
     /// Directories inside each other.
     Depth,
+    /// Files and directories that all calls of the process hold open together.
+    OpenFiles,
     /// Time in the queue, in milliseconds.
     Queue,
     /// Calls that wait in the queue, in all or of one plugin.
     Waiting,
     /// Threads of the host that hang in the kernel.
     LostThreads,
-    /// Sandboxes that live at once in the process.
+    /// Sandboxes that live at once in the process: as many as there are places, or as the system has room for.
     Sandboxes,
 }
 
@@ -106,6 +108,7 @@ impl Limit {
             Self::Queue | Self::Waiting => "queue",
             Self::LostThreads => "lost_threads",
             Self::Depth => "depth",
+            Self::OpenFiles => "open_files",
             Self::Sandboxes => "sandboxes",
         }
     }
@@ -121,6 +124,9 @@ impl Limit {
             Self::Result | Self::HostcallData => "ask the tool for a smaller part at once",
             Self::LostThreads => {
                 "see why the file system of the workspace does not answer; when it does, the threads come back"
+            }
+            Self::OpenFiles => {
+                "try again when other calls have ended, or let the process open more files (`ulimit -n`)"
             }
             Self::Queue | Self::Waiting | Self::Sandboxes => "try again when other calls have ended",
             Self::Tables | Self::Instances | Self::Handles => "this bound is fixed; the plugin has to use less",

@@ -6,20 +6,23 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEn
 
 use super::mount::OpenDir;
 use crate::sandbox::guard::errors::Fault;
+use crate::sandbox::guard::held::Held;
 use crate::sandbox::guard::ledger::Ledger;
 use crate::sandbox::guard::path::HERE;
 
 /// A listing under way: one open directory and a buffer of at most some ten kilobytes.
 pub(super) struct Listing {
     entries: Dir,
+    _held: Held,
 }
 
 impl Listing {
     /// Opens the directory once more, because a listing has a cursor of its own, and the mount's handle may be good for resolving names only.
     pub(super) fn open(dir: &OpenDir) -> Result<Self, Fault> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let held = Held::one()?;
         let handle = openat(dir.handle(), HERE, flags, Mode::empty())?;
-        Ok(Self { entries: Dir::new(handle)? })
+        Ok(Self { entries: Dir::new(handle)?, _held: held })
     }
 
     /// The next entry, or none at the end. `.` and `..` are left out, and so are names that are not UTF-8: a guest could not name them anyway, and

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use super::locate;
+use crate::sandbox::guard::held::Held;
 
 /// A workspace directory, ready to be mounted into any number of calls at once.
 #[derive(Clone)]
@@ -51,11 +52,17 @@ pub(in crate::sandbox::guard) struct OpenDir {
     handle: OwnedFd,
     name: String,
     resolver: Resolver,
+    _held: Option<Held>,
 }
 
 impl OpenDir {
     pub(super) fn new(handle: OwnedFd, name: String, resolver: Resolver) -> Self {
-        Self { handle, name, resolver }
+        Self { handle, name, resolver, _held: None }
+    }
+
+    /// The same, as one that a guest has opened.
+    pub(super) fn counted(self, held: Held) -> Self {
+        Self { _held: Some(held), ..self }
     }
 
     pub(super) fn handle(&self) -> BorrowedFd<'_> {

@@ -21,6 +21,7 @@ use super::walk::walk;
 use crate::sandbox::guard::Access;
 use crate::sandbox::guard::errors::{Fault, Refusal};
 use crate::sandbox::guard::file::{Mode, OpenFile};
+use crate::sandbox::guard::held::Held;
 use crate::sandbox::guard::ledger::Ledger;
 use crate::sandbox::guard::path::{self, GuestPath};
 use crate::workspace::Identity;
@@ -79,19 +80,24 @@ impl Wish {
 
 /// Opens what a path names. Whether the access allows it has been checked.
 pub(super) fn open(dir: &OpenDir, path: &str, wish: Wish, access: Access, ledger: &Ledger) -> Result<Node, Fault> {
+    let held = Held::one()?;
     if wish.changes() {
-        return open_to_change(dir, &to_change(path, ledger)?, wish, ledger);
+        return open_to_change(dir, &to_change(path, ledger)?, wish, ledger, held);
     }
     let path = GuestPath::parse(path)?;
     let (handle, name) = open_to_read(dir, &path, wish, ledger)?;
     let stat = check_type(&handle)?;
     let name = || name.unwrap_or_else(|| path::join(dir.name(), path.whole));
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-        return Ok(Node::Dir(Arc::new(OpenDir::new(handle, name(), dir.resolver()))));
+        return Ok(Node::Dir(Arc::new(OpenDir::new(handle, name(), dir.resolver()).counted(held))));
     }
     // Nothing can change through the handle where the mount is read-only, so nobody will ask for the name.
     let name = (access == Access::ReadWrite).then(name);
-    Ok(file(handle, &stat, wish.mode, name))
+    Ok(counted(file(handle, &stat, wish.mode, name), held))
+}
+
+fn counted(file: OpenFile, held: Held) -> Node {
+    Node::File(Arc::new(file.counted(held)))
 }
 
 fn mode(open: OpenFlags, flags: DescriptorFlags) -> Mode {
@@ -164,7 +170,7 @@ fn open_walked(
 }
 
 /// Opens or makes a regular file that may be changed. Looks before it opens, since opening a device or a pipe for writing may have effects already.
-fn open_to_change(dir: &OpenDir, path: &GuestPath<'_>, wish: Wish, ledger: &Ledger) -> Result<Node, Fault> {
+fn open_to_change(dir: &OpenDir, path: &GuestPath<'_>, wish: Wish, ledger: &Ledger, held: Held) -> Result<Node, Fault> {
     let follow = if wish.create == Create::Always { Follow::No } else { wish.follow };
     for _ in 0..ATTEMPTS {
         let (place, found) = look(dir, path, follow)?;
@@ -178,7 +184,7 @@ fn open_to_change(dir: &OpenDir, path: &GuestPath<'_>, wish: Wish, ledger: &Ledg
         };
         match opened {
             Err(Fault::Os(error)) if wish.create == Create::IfMissing && lost_race(&error, found.is_some()) => {}
-            opened => return opened,
+            opened => return Ok(counted(opened?, held)),
         }
     }
     Err(ErrorCode::Busy.into())
@@ -202,7 +208,7 @@ fn check_changeable(stat: &Stat, wish: Wish) -> Result<(), Fault> {
     }
 }
 
-fn open_existing(place: &Located<'_>, wish: Wish, ledger: &Ledger) -> Result<Node, Fault> {
+fn open_existing(place: &Located<'_>, wish: Wish, ledger: &Ledger) -> Result<OpenFile, Fault> {
     let handle = open_at(place, access_flags(wish.mode))?;
     let stat = check_type(&handle)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -213,14 +219,14 @@ fn open_existing(place: &Located<'_>, wish: Wish, ledger: &Ledger) -> Result<Nod
     if wish.mode.writes() {
         ledger.check_links(number(stat.st_nlink).unwrap_or(u64::MAX))?;
     }
-    let node = file(handle, &stat, wish.mode, Some(place.real_name()));
+    let file = file(handle, &stat, wish.mode, Some(place.real_name()));
     if wish.truncate && stat.st_size != 0 {
-        node.file(ErrorCode::IsDirectory)?.set_size(ledger, 0)?;
+        file.set_size(ledger, 0)?;
     }
-    Ok(node)
+    Ok(file)
 }
 
-fn create_new(place: &Located<'_>, wish: Wish, ledger: &Ledger) -> Result<Node, Fault> {
+fn create_new(place: &Located<'_>, wish: Wish, ledger: &Ledger) -> Result<OpenFile, Fault> {
     if wish.create == Create::Never {
         return Err(ErrorCode::NoEntry.into());
     }
@@ -235,8 +241,7 @@ fn create_new(place: &Located<'_>, wish: Wish, ledger: &Ledger) -> Result<Node, 
     ledger.charge_entry()?;
     let made = openat(place.handle(), &*place.name, flags, permissions);
     let handle = made.inspect_err(|_| ledger.refund_entry())?;
-    let file = OpenFile::created(File::from(handle), wish.mode, place.real_name(), ledger);
-    Ok(Node::File(Arc::new(file)))
+    Ok(OpenFile::created(File::from(handle), wish.mode, place.real_name(), ledger))
 }
 
 fn open_at(place: &Located<'_>, flags: OFlags) -> Result<OwnedFd, Fault> {
@@ -264,7 +269,7 @@ fn check_type(handle: &OwnedFd) -> Result<Stat, Fault> {
     }
 }
 
-fn file(handle: OwnedFd, stat: &Stat, mode: Mode, name: Option<String>) -> Node {
+fn file(handle: OwnedFd, stat: &Stat, mode: Mode, name: Option<String>) -> OpenFile {
     let size = u64::try_from(stat.st_size).unwrap_or(0);
-    Node::File(Arc::new(OpenFile::new(File::from(handle), mode, size, name)))
+    OpenFile::new(File::from(handle), mode, size, name)
 }

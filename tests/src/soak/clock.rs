@@ -1,0 +1,75 @@
+//! What the clock that interrupts guests costs while one sleeps, and that it stands still when none is there.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use palisade::{Call, Shipped};
+use serde_json::json;
+
+use super::Report;
+use crate::Stage;
+use crate::case::block_on;
+use crate::guest::HOSTILE_ABUSE;
+
+/// The name of its thread.
+const NAME: &str = "palisade-clock";
+/// How much of a core it may take, in thousandths; where nothing is optimised, four times that.
+const SHARE: u32 = if cfg!(debug_assertions) { 20 } else { 5 };
+/// How long it may go on after the last call, and then some for a busy machine.
+const STOPPING: Duration = Duration::from_secs(10);
+/// What a call takes at most beyond its sleep.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long it must stand still to count as parked: many of its ticks.
+const STILL: Duration = Duration::from_millis(300);
+
+/// Lets a call sleep for so many seconds, and looks at the clock meanwhile and after.
+///
+/// # Panics
+///
+/// Where no host can be built, or there is no clock.
+pub fn clock(seconds: usize) -> Report {
+    let stage = Stage::new(&[HOSTILE_ABUSE], |builder| builder.shipped(Shipped::LeftOut));
+    let sleep = |time: Duration| {
+        let amount = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let call = Call::new("abuse", json!({"how": "sleep", "amount": amount})).with_timeout(time + PATIENCE);
+        assert!(block_on(stage.host.dispatch(stage.host.session(), call)).is_success());
+    };
+    sleep(Duration::from_millis(1));
+    let (start, before) = (Instant::now(), spent());
+    sleep(Duration::from_secs(seconds as u64));
+    let (took, used) = (start.elapsed(), spent().saturating_sub(before));
+    let parked = stands_still();
+    Report::new(&format!("{used:?} of {took:?}"))
+        .bound(&format!("at most {SHARE} thousandths of a core"), used * 1000 <= took * SHARE)
+        .bound("parked when no call runs", parked)
+}
+
+/// The processor time that the clock has spent.
+fn spent() -> Duration {
+    let text = told("schedstat");
+    let nanos = text.split_whitespace().next().and_then(|word| word.parse().ok());
+    Duration::from_nanos(nanos.expect("the kernel tells"))
+}
+
+/// Whether the clock comes to a stand.
+fn stands_still() -> bool {
+    let (deadline, switches) = (Instant::now() + STOPPING, || told("schedstat"));
+    while Instant::now() < deadline {
+        let seen = switches();
+        std::thread::park_timeout(STILL);
+        if switches() == seen {
+            return true;
+        }
+    }
+    false
+}
+
+/// What the kernel tells of the thread.
+fn told(what: &str) -> String {
+    let threads = fs::read_dir("/proc/self/task").expect("the kernel tells").flatten().map(|entry| entry.path());
+    let is_clock =
+        |path: &std::path::PathBuf| fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == NAME);
+    let mut clocks = threads.filter(is_clock);
+    let path = clocks.next().expect("the clock has a thread");
+    fs::read_to_string(path.join(what)).expect("the kernel tells")
+}

@@ -1,0 +1,121 @@
+//! Plugins that were cut, turned, moved and swollen: each is refused or loads, soon, and none ends the process.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use palisade::CompileLimits;
+use palisade::sandbox::{Cache, Sandbox, Trust};
+
+use super::Report;
+use crate::Wat;
+use crate::dice::Dice;
+use crate::guest::HOSTILE_ECHO;
+use crate::oracle::Books;
+use crate::wat::Told;
+
+/// What half of them take at most.
+const HALF: Duration = Duration::from_millis(5);
+/// How much memory may be held that was not, in bytes.
+const MEMORY: usize = 16 << 20;
+/// Of so many, one is made of a plugin that a compiler has made, which is larger.
+const LARGE: usize = 200;
+
+/// Loads so many plugins that were spoiled in any way.
+///
+/// # Panics
+///
+/// Where the host does.
+pub fn components(count: usize) -> Report {
+    let (small, large) = (small(), std::fs::read(HOSTILE_ECHO.file()).expect("the guest is there"));
+    judged(count, |number| {
+        let whole = if number % LARGE == 0 { &large } else { &small };
+        spoiled(&mut Dice::new(number as u64), whole)
+    })
+}
+
+/// Loads so many plugins with one to four bits turned.
+///
+/// # Panics
+///
+/// Where the host does.
+pub(super) fn turned(count: usize) -> Report {
+    let whole = small();
+    judged(count, |number| {
+        let (mut dice, mut bytes) = (Dice::new(number as u64), whole.clone());
+        for _ in 0..=dice.roll(4) {
+            let at = dice.roll(bytes.len());
+            bytes[at] ^= 1 << dice.roll(8);
+        }
+        bytes
+    })
+}
+
+fn small() -> Vec<u8> {
+    Wat::new(Told::new("raw")).with_clock().build()
+}
+
+/// A few changes, of every kind.
+fn spoiled(dice: &mut Dice, whole: &[u8]) -> Vec<u8> {
+    let mut bytes = whole.to_vec();
+    for _ in 0..=dice.roll(3) {
+        let (at, to) = (dice.roll(bytes.len()), dice.roll(bytes.len()));
+        let (from, end) = (at.min(to), at.max(to).min(at.min(to) + 64));
+        match dice.roll(8) {
+            0 => bytes[at] ^= 1 << dice.roll(8),
+            1 => bytes[at] = dice.roll(256) as u8,
+            2 => bytes.swap(at, to),
+            3 => drop(bytes.remove(at)),
+            4 => bytes.insert(at, dice.roll(256) as u8),
+            5 => drop(bytes.drain(from..end)),
+            6 => {
+                let part = bytes[from..end].to_vec();
+                bytes.splice(to..to, part);
+            }
+            _ => bytes.truncate(at.max(16)),
+        }
+        if bytes.len() < 16 {
+            break;
+        }
+    }
+    bytes
+}
+
+/// Loads each on one of two threads.
+fn judged(count: usize, file: impl Fn(usize) -> Vec<u8> + Sync) -> Report {
+    let sandbox = Sandbox::new(Cache::off()).expect("the engine starts");
+    let (times, wrong) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let (loaded, next) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let _ = sandbox.prepare(&file(0), Trust::Nobody);
+    let before = Books::now();
+    let work = || {
+        let mut own = Vec::new();
+        while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < count) {
+            let (bytes, start) = (file(number), Instant::now());
+            let outcome = sandbox.prepare(&bytes, Trust::Nobody).map_err(|refused| refused.to_string());
+            own.push(start.elapsed());
+            match outcome {
+                Ok(_) => drop(loaded.fetch_add(1, Ordering::Relaxed)),
+                Err(said) if is_reason(&said) => {}
+                Err(said) => wrong.lock().expect("nobody panicked").push((number, said)),
+            }
+        }
+        times.lock().expect("nobody panicked").extend(own);
+    };
+    std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(work))));
+    let (mut times, wrong) =
+        (times.into_inner().expect("nobody panicked"), wrong.into_inner().expect("nobody panicked"));
+    times.sort_unstable();
+    let (half, most) = (times[times.len() / 2], times[times.len() - 1]);
+    // What was measured is the test's own.
+    let own = times.capacity() * 2 * size_of::<Duration>();
+    Report::new(&format!("{loaded:?} loaded, half within {half:?}, all within {most:?} {:?}", wrong.first()))
+        .bound("each is loaded or refused with a reason, and no panic", wrong.is_empty() && times.len() == count)
+        .bound(&format!("half within {HALF:?}"), half <= HALF)
+        .bound("all within the time of compilation", most <= CompileLimits::default().time)
+        .held(before, MEMORY + own)
+}
+
+fn is_reason(said: &str) -> bool {
+    !said.is_empty() && said.len() < 4096 && !said.contains('\n') && !said.contains("panicked")
+}

@@ -1,0 +1,71 @@
+//! Many guests that each hold all the files that they may: the host keeps descriptors for itself.
+
+use palisade::{Call, Shipped};
+use rustix::process::{Resource, getrlimit};
+use serde_json::json;
+
+use super::{MEMORY, Report};
+use crate::Stage;
+use crate::guest::{HOSTILE_ECHO, LIMITS_HANDLES};
+use crate::oracle::Books;
+use crate::stage::class;
+
+/// How many hold files at once.
+const WIDTH: u32 = 128;
+/// How many each wants to hold: nearly all the handles of a call.
+const EACH: usize = 240;
+
+/// Lets 128 guests hold files, so many times; meanwhile another guest is called.
+///
+/// # Panics
+///
+/// Where no host can be built for them.
+pub fn descriptors(rounds: usize) -> Report {
+    let stage = Stage::new(&[LIMITS_HANDLES, HOSTILE_ECHO], |builder| builder.shipped(Shipped::LeftOut));
+    stage.world.file("file.txt", "inside");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.expect("a runtime can be started");
+    let allowed = getrlimit(Resource::Nofile)
+        .current
+        .map_or(usize::MAX, |limit| usize::try_from(limit / 2).unwrap_or(usize::MAX));
+    let first = runtime.block_on(round(&stage));
+    let before = Books::now();
+    let all: Vec<Round> = (1..rounds).map(|_| runtime.block_on(round(&stage))).chain([first]).collect();
+    let most = all.iter().map(|round| round.open).max().unwrap_or(0);
+    let served = all.iter().all(|round| round.served);
+    let wrong: Vec<&String> = all.iter().flat_map(|round| &round.wrong).collect();
+    Report::new(&format!("{most} descriptors, and {allowed} are half of what there is {wrong:?}"))
+        .bound("half of the descriptors are left", most <= allowed)
+        .bound("another guest is served meanwhile", served)
+        .bound("who gets none is told why", wrong.is_empty())
+        .kept(before, MEMORY)
+}
+
+struct Round {
+    open: usize,
+    served: bool,
+    wrong: Vec<String>,
+}
+
+async fn round(stage: &Stage) -> Round {
+    stage.recorder.forget();
+    let session = stage.host.new_session("s").concurrency(WIDTH).build();
+    let call = || Call::new("hold_for_ever", json!({"count": EACH}));
+    let calls: Vec<_> = (0..WIDTH).map(|_| stage.begin(&session, call())).collect();
+    let done = |events: &[palisade::Event]| {
+        events.iter().filter(|event| event.is_terminal() || crate::stage::says_started(event)).count() >= WIDTH as usize
+    };
+    stage.recorder.until(done).await;
+    let open = Books::now().descriptors;
+    let served = stage.host.call("echo", json!({"text": "still here"}), json!({})).await.is_success();
+    session.close();
+    let mut wrong = Vec::new();
+    for call in calls {
+        let result = call.await.expect("it is answered");
+        if !["cancelled", "resource_exhausted"].contains(&class(&result)) {
+            wrong.push(result.to_string());
+        }
+    }
+    wrong.truncate(1);
+    Round { open, served, wrong }
+}

@@ -1,0 +1,164 @@
+//! Programs that are killed while they write: what they leave is the old state or the new one, and the next program finds nothing torn.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant, SystemTime};
+
+use palisade::sandbox::Freshness;
+use palisade::{CacheMode, Host, Shipped};
+use serde_json::json;
+
+use super::Report;
+use crate::dice::Dice;
+use crate::wat::Told;
+use crate::{Program, Wat, World};
+
+/// How often the cache is thrown away, so that its key is made anew.
+const ANEW: usize = 5;
+/// The functions of each plugin, so that writing their code takes a while.
+const FUNCTIONS: usize = 2_000;
+/// What a file says that is written again and again.
+const TEXT: usize = 512 << 10;
+/// When what a killed program has left is old.
+const OLD: Duration = Duration::from_secs(48 * 60 * 60);
+
+/// Kills so many programs that compile a plugin into the cache, and as many that write a file.
+///
+/// # Panics
+///
+/// Where a program cannot be started, or one that is not killed does not do its work.
+pub fn kills(count: usize) -> Report {
+    let (world, mut dice) = (World::new(), Dice::new(count as u64));
+    let mut seen = Seen::default();
+    put(&world, count);
+    let listing = took(|| list(&world).run().left_with(0));
+    let writing = took(|| write(&world, 0).run().left_with(0));
+    for number in 0..count {
+        compiled(&world, number, delay(&mut dice, listing), &mut seen);
+        written(&world, number, delay(&mut dice, writing), &mut seen);
+    }
+    let left = temporaries(&cache(&world));
+    age(&left);
+    drop(palisade::sandbox::Cache::open(&cache(&world)).expect("the cache can be opened"));
+    let cleared = temporaries(&cache(&world)).is_empty();
+    Report::new(&format!("{seen:?}, {} files left by the killed", left.len()))
+        .bound("what was written is old or new, never torn", seen.torn.is_empty())
+        .bound("the next program does its work", seen.failed.is_empty())
+        .bound("what they left is cleared once it is old", cleared)
+        .bound("some were killed before they were done, and some after", seen.before > 0 && seen.after > 0)
+}
+
+/// What was found after the programs were killed.
+#[derive(Debug, Default)]
+struct Seen {
+    before: usize,
+    after: usize,
+    torn: Vec<String>,
+    failed: Vec<String>,
+}
+
+fn took<T>(work: impl FnOnce() -> T) -> Duration {
+    let start = Instant::now();
+    drop(work());
+    start.elapsed()
+}
+
+/// Somewhere in the time that it takes.
+fn delay(dice: &mut Dice, whole: Duration) -> Duration {
+    whole.mul_f64(dice.roll(1200) as f64 / 1000.0)
+}
+
+fn cache(world: &World) -> PathBuf {
+    world.outer().join("cache")
+}
+
+fn list(world: &World) -> Program<'_> {
+    let program = Program::new(world).env("PALISADE_CACHE", cache(world));
+    program.args(["--no-builtin", "list", "--json", "--plugins"]).args([world.plugins()])
+}
+
+fn write(world: &World, number: usize) -> Program<'_> {
+    let input = json!({"path": "file.txt", "content": text(number)}).to_string();
+    Program::new(world).args(["call", "write_file", "-", "--allow", "write"]).stdin(input)
+}
+
+/// A letter for each number, all over.
+fn text(number: usize) -> String {
+    char::from(b'a' + (number % 26) as u8).to_string().repeat(TEXT)
+}
+
+fn killed(program: Program<'_>, after: Duration) {
+    let mut child = program.stdout(Stdio::null()).start();
+    // Where in its work it is killed is the case.
+    std::thread::park_timeout(after);
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Puts a plugin there that nobody has compiled yet.
+fn put(world: &World, number: usize) {
+    let function =
+        |n: usize| format!("(func (param i32) (result i32) (i32.add (local.get 0) (i32.const {})))", n + number);
+    let plugin = Wat::new(Told::new("tool")).extra(&(0..FUNCTIONS).map(function).collect::<String>());
+    fs::write(world.plugins().join("p.wasm"), plugin.build()).expect("a plugin can be written");
+}
+
+/// Kills a program that compiles a new plugin, and then loads it here.
+fn compiled(world: &World, number: usize, after: Duration, seen: &mut Seen) {
+    if number.is_multiple_of(ANEW) {
+        let _ = fs::remove_dir_all(cache(world));
+    }
+    put(world, number);
+    killed(list(world), after);
+    let entries = entries(&cache(world));
+    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let host = match builder.cache(CacheMode::Directory(cache(world))).build() {
+        Ok(host) if host.rejected().is_empty() => host,
+        Ok(host) => return seen.failed.push(format!("{number}: {:?}", host.rejected())),
+        Err(error) => return seen.failed.push(format!("{number}: {error}")),
+    };
+    let plugin = &host.plugins()[0];
+    let was_there = entries.iter().any(|name| name.starts_with(&plugin.digest().hex()));
+    // An entry that is there counts: if it did not load, it was torn.
+    if was_there && plugin.freshness() != Freshness::Cached {
+        seen.torn.push(format!("{number}: {entries:?}"));
+    }
+    seen.after += usize::from(was_there);
+    seen.before += usize::from(!was_there);
+}
+
+/// Kills a program that writes a file, and then looks at the file.
+fn written(world: &World, number: usize, after: Duration, seen: &mut Seen) {
+    killed(write(world, number + 1), after);
+    let found = world.read("file.txt").unwrap_or_default();
+    let is_new = found == text(number + 1);
+    let letters: std::collections::BTreeSet<char> = found.chars().collect();
+    if found.len() != TEXT || letters.len() != 1 {
+        seen.torn.push(format!("{number}: a file of {} bytes and {letters:?}", found.len()));
+    }
+    seen.after += usize::from(is_new);
+    seen.before += usize::from(!is_new);
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn entries(directory: &Path) -> Vec<String> {
+    names(directory).into_iter().filter(|name| name.ends_with(".code")).collect()
+}
+
+/// The files that a killed program has begun and not finished.
+fn temporaries(directory: &Path) -> Vec<PathBuf> {
+    let begun = names(directory).into_iter().filter(|name| name.starts_with(".tmp"));
+    begun.map(|name| directory.join(name)).collect()
+}
+
+fn age(files: &[PathBuf]) {
+    for file in files {
+        let opened = fs::File::options().write(true).open(file).expect("it is there");
+        opened.set_modified(SystemTime::now() - OLD).expect("its time can be set");
+    }
+}

@@ -1,0 +1,56 @@
+//! Plugins that are loaded, called once and dropped, again and again: their code goes with them.
+
+use palisade::{CacheMode, Host, Shipped};
+use serde_json::json;
+
+use super::Report;
+use crate::case::block_on;
+use crate::oracle::Books;
+use crate::wat::Told;
+use crate::{Wat, World};
+
+/// How many different plugins there are.
+const PLUGINS: usize = 20;
+/// The functions of each, so that there is code to be freed.
+const FUNCTIONS: usize = 50;
+/// How many loads come before anything is counted: the pool has so many places, and maps each when it is first used.
+const WARM: usize = 600;
+/// How much memory may be held that was not, in bytes.
+const MEMORY: usize = 16 << 20;
+
+/// Loads, calls and drops so many plugins, without a cache: each is compiled.
+///
+/// # Panics
+///
+/// Where one cannot be loaded or called.
+pub fn loads(count: usize) -> Report {
+    let world = World::new();
+    for number in 0..PLUGINS {
+        std::fs::write(file(&world, number), plugin(number)).expect("a plugin can be written");
+    }
+    let figures = format!("{PLUGINS} plugins of {} bytes", plugin(0).len());
+    // A short run fills no pool, and is silent about mappings.
+    let warm = if count < WARM { PLUGINS } else { WARM };
+    (0..warm).for_each(|number| load(&world, number));
+    let before = Books::now();
+    (0..count).for_each(|number| load(&world, number));
+    if count < WARM { Report::new(&figures).kept(before, MEMORY) } else { Report::new(&figures).held(before, MEMORY) }
+}
+
+fn file(world: &World, number: usize) -> std::path::PathBuf {
+    world.plugins().join(format!("p{}.wasm", number % PLUGINS))
+}
+
+fn plugin(number: usize) -> Vec<u8> {
+    let function = |n: usize| {
+        format!("(func (param i32) (result i32) (i32.mul (local.get 0) (i32.const {})))", n * PLUGINS + number)
+    };
+    Wat::new(Told::new("tool")).extra(&(0..FUNCTIONS).map(function).collect::<String>()).build()
+}
+
+fn load(world: &World, number: usize) {
+    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).cache(CacheMode::Off);
+    let host = builder.plugin_file(file(world, number)).build().expect("the host can be built");
+    let result = block_on(host.call("tool", json!({}), json!({})));
+    assert_eq!(result.output().as_deref(), Some("done"), "{result}");
+}

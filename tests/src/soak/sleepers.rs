@@ -1,0 +1,64 @@
+//! As many guests as there are sandboxes, all asleep: they cost little, and a shutdown ends all of them at once.
+
+use std::time::{Duration, Instant};
+
+use palisade::{Call, Shipped};
+use serde_json::json;
+
+use super::{MEMORY, Report};
+use crate::Stage;
+use crate::guest::CANCEL_SLEEP;
+use crate::oracle::Books;
+use crate::stage::class;
+
+/// How many sleep at once: all the sandboxes that there are.
+const WIDTH: u32 = 256;
+/// What each may hold while it sleeps, in bytes.
+const EACH: usize = 3 << 19;
+/// The time within which all of them are cancelled.
+const SHUTDOWN: Duration = Duration::from_secs(1);
+
+/// What came of one round.
+struct Round {
+    asleep: usize,
+    took: Duration,
+    cancelled: usize,
+}
+
+/// Puts 256 guests to sleep and cancels them, so many times.
+///
+/// # Panics
+///
+/// Where no host can be built for them.
+pub fn sleepers(rounds: usize) -> Report {
+    let stage = Stage::new(&[CANCEL_SLEEP], |builder| builder.shipped(Shipped::LeftOut));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.expect("a runtime can be started");
+    let base = Books::now();
+    let first = runtime.block_on(round(&stage));
+    let before = Books::now();
+    let all: Vec<Round> = (1..rounds).map(|_| runtime.block_on(round(&stage))).chain([first]).collect();
+    let asleep = all.iter().map(|round| round.asleep).max().unwrap_or(0).saturating_sub(base.memory);
+    let took = all.iter().map(|round| round.took).max().unwrap_or_default();
+    let width = WIDTH as usize;
+    Report::new(&format!("{} KiB each while they sleep, all cancelled within {took:?}", asleep / width >> 10))
+        .bound(&format!("at most {} KiB each", EACH >> 10), asleep <= width * EACH)
+        .bound(&format!("all cancelled within {SHUTDOWN:?}"), took <= SHUTDOWN)
+        .bound("each of them is", all.iter().all(|round| round.cancelled == width))
+        .held(before, MEMORY)
+}
+
+async fn round(stage: &Stage) -> Round {
+    stage.recorder.forget();
+    let session = stage.host.new_session("s").concurrency(WIDTH).build();
+    let calls: Vec<_> = (0..WIDTH).map(|_| stage.begin(&session, Call::new("sleep", json!({})))).collect();
+    stage.started(WIDTH as usize).await;
+    let asleep = Books::now().memory;
+    let start = Instant::now();
+    session.close();
+    let mut cancelled = 0;
+    for call in calls {
+        cancelled += usize::from(call.await.is_ok_and(|result| class(&result) == "cancelled"));
+    }
+    Round { asleep, took: start.elapsed(), cancelled }
+}
