@@ -1,5 +1,5 @@
 //! Support of the repository: `cargo xtask readme` keeps the documents true, `cargo xtask package` the published crates whole, `cargo xtask providers` the
-//! formats those that the providers read; `cargo xtask soak` makes a million calls and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of.
+//! formats those that the providers read; `cargo xtask interpreters` builds the benchmark's largest guests; `cargo xtask soak` makes a million calls and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -11,6 +11,7 @@ mod fuzz;
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "build scripts, whose words nobody reads here")]
 #[path = "../../plugins/build/guests.rs"]
 mod guests;
+mod interpreters;
 mod packages;
 mod place;
 mod providers;
@@ -23,6 +24,8 @@ const USAGE: &str = "\
 cargo xtask readme     run the commands of the documents and compare what they print
 cargo xtask package    package the published crates and build each from its package
 cargo xtask providers  hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip)
+cargo xtask interpreters
+                       build the benchmark's guests in Python and in JavaScript, and load them (needs python3 and pip, node and npm)
 cargo xtask soak [N]   make a million calls of every kind, or the N-th part of them, and look for what grows (takes an hour)
 cargo xtask fuzz [BORDER [SECONDS]]
                        build the fuzz targets, or fuzz one border for ten minutes (needs a C++ compiler)
@@ -45,6 +48,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "readme" => documents::check(&place)?,
         "package" => packages::package(&place)?,
         "providers" => providers::check(&place)?,
+        "interpreters" => interpreters::run(&place)?,
         "fuzz" => fuzz::run(&place)?,
         "soak" => soak::run(&place)?,
         "prebuild" => packages::prebuild(&place)?,

@@ -1,0 +1,99 @@
+//! One caller and many, with a thread for each core: how many calls a second, and how long the slowest wait.
+
+use crate::floor::Floor;
+use crate::report::{self, Series, shown};
+use crate::road::Road;
+use crate::world::World;
+use palisade::json;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Calls in all, shared among the callers.
+const CALLS: usize = 12_000;
+
+pub(crate) fn run(world: &World) {
+    let bytes = std::fs::read(palisade_tests::guest::BENCH_CALLS.file()).expect("the benchmark's guest");
+    let floor = Arc::new(Floor::new(world).with(&["echo", "read"], &bytes));
+    let road = Arc::new(Road::new(world));
+    for (name, tool, input) in
+        [("echo", "echo", json!({"text": "hello"})), ("read 1 KiB", "read", json!({"path": "small.txt"}))]
+    {
+        let input: Arc<str> = input.to_string().into();
+        head(name);
+        for callers in [1, 2, 8, 64] {
+            let by_hand = {
+                let (floor, input) = (floor.clone(), input.clone());
+                together(callers, move || {
+                    let (floor, input) = (floor.clone(), input.clone());
+                    async move { _ = floor.call(tool, &input).await }
+                })
+            };
+            let through = {
+                let (road, input) = (road.clone(), input.clone());
+                together(callers, move || {
+                    let (road, input) = (road.clone(), input.clone());
+                    async move { _ = road.call(tool, &input).await }
+                })
+            };
+            line(callers, &by_hand, &through);
+        }
+    }
+}
+
+fn head(name: &str) {
+    let columns = ["calls/s by hand", "palisade", "ratio", "p50", "p99", "p50 queued", "p99 queued"];
+    report::row(&format!("\n{name}"), &columns.map(str::to_owned));
+}
+
+fn line(callers: usize, by_hand: &Taken, through: &Taken) {
+    let cells = [
+        format!("{:.0}", by_hand.rate),
+        format!("{:.0}", through.rate),
+        format!("× {:.2}", through.rate / by_hand.rate),
+        shown(through.calls.at(500)),
+        shown(through.calls.at(990)),
+        shown(through.queued.at(500)),
+        shown(through.queued.at(990)),
+    ];
+    report::row(&format!("  {callers} caller{}", if callers == 1 { "" } else { "s" }), &cells);
+}
+
+/// What many callers took.
+struct Taken {
+    /// Calls a second, of all of them.
+    rate: f64,
+    /// The calls alone.
+    calls: Series,
+    /// With the time for which a caller waited for a thread.
+    queued: Series,
+}
+
+/// So many callers at once. Each gives way before each call: one that does not would keep its thread for itself, and no other would ever be seen to wait.
+fn together<F: Future<Output = ()> + Send + 'static>(
+    callers: usize,
+    call: impl Fn() -> F + Clone + Send + 'static,
+) -> Taken {
+    let each = CALLS / callers;
+    let runtime = crate::on_every_core();
+    let start = Instant::now();
+    let tasks: Vec<_> = (0..callers).map(|_| runtime.spawn(one(each, call.clone()))).collect();
+    let times: Vec<(Duration, Duration)> =
+        tasks.into_iter().flat_map(|task| runtime.block_on(task).expect("a caller")).collect();
+    let rate = (callers * each) as f64 / start.elapsed().as_secs_f64();
+    let calls = Series::of("calls", times.iter().map(|(call, _)| *call).collect());
+    let queued = Series::of("queued", times.iter().map(|(_, all)| *all).collect());
+    Taken { rate, calls, queued }
+}
+
+async fn one<F: Future<Output = ()>>(calls: usize, call: impl Fn() -> F) -> Vec<(Duration, Duration)> {
+    let mut times = Vec::with_capacity(calls);
+    for _ in 0..calls {
+        let wanted = Instant::now();
+        tokio::task::yield_now().await;
+        let begun = Instant::now();
+        call().await;
+        times.push((begun.elapsed(), wanted.elapsed()));
+    }
+    times
+}
