@@ -9,8 +9,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Calls in all, shared among the callers.
-const CALLS: usize = 12_000;
+/// Calls of one turn, shared among the callers.
+const CALLS: usize = 4_000;
+/// Turns of each kind, one after the other.
+const TURNS: usize = 4;
 
 pub(crate) fn run(world: &World) {
     let bytes = std::fs::read(palisade_tests::guest::BENCH_CALLS.file()).expect("the benchmark's guest");
@@ -24,18 +26,24 @@ pub(crate) fn run(world: &World) {
         for callers in [1, 2, 8, 64] {
             let by_hand = {
                 let (floor, input) = (floor.clone(), input.clone());
-                together(callers, move || {
+                move || {
                     let (floor, input) = (floor.clone(), input.clone());
                     async move { _ = floor.call(tool, &input).await }
-                })
+                }
             };
             let through = {
                 let (road, input) = (road.clone(), input.clone());
-                together(callers, move || {
+                move || {
                     let (road, input) = (road.clone(), input.clone());
                     async move { _ = road.call(tool, &input).await }
-                })
+                }
             };
+            let (mut by_hands, mut throughs) = (Vec::new(), Vec::new());
+            for _ in 0..TURNS {
+                by_hands.push(together(callers, by_hand.clone()));
+                throughs.push(together(callers, through.clone()));
+            }
+            let (by_hand, through) = (Taken::sum(by_hands), Taken::sum(throughs));
             line(callers, &by_hand, &through);
         }
     }
@@ -69,21 +77,31 @@ struct Taken {
     queued: Series,
 }
 
+/// The times of one turn, each without and with the wait for a thread, and how long the turn took.
+type Turn = (Vec<(Duration, Duration)>, Duration);
+
+impl Taken {
+    fn sum(turns: Vec<Turn>) -> Self {
+        let whole: Duration = turns.iter().map(|(_, whole)| *whole).sum();
+        let times: Vec<_> = turns.into_iter().flat_map(|(times, _)| times).collect();
+        Self {
+            rate: times.len() as f64 / whole.as_secs_f64(),
+            calls: Series::of("calls", times.iter().map(|(call, _)| *call).collect()),
+            queued: Series::of("queued", times.iter().map(|(_, all)| *all).collect()),
+        }
+    }
+}
+
 /// So many callers at once. Each gives way before each call: one that does not would keep its thread for itself, and no other would ever be seen to wait.
 fn together<F: Future<Output = ()> + Send + 'static>(
     callers: usize,
     call: impl Fn() -> F + Clone + Send + 'static,
-) -> Taken {
-    let each = CALLS / callers;
+) -> Turn {
     let runtime = crate::on_every_core();
     let start = Instant::now();
-    let tasks: Vec<_> = (0..callers).map(|_| runtime.spawn(one(each, call.clone()))).collect();
-    let times: Vec<(Duration, Duration)> =
-        tasks.into_iter().flat_map(|task| runtime.block_on(task).expect("a caller")).collect();
-    let rate = (callers * each) as f64 / start.elapsed().as_secs_f64();
-    let calls = Series::of("calls", times.iter().map(|(call, _)| *call).collect());
-    let queued = Series::of("queued", times.iter().map(|(_, all)| *all).collect());
-    Taken { rate, calls, queued }
+    let tasks: Vec<_> = (0..callers).map(|_| runtime.spawn(one(CALLS / callers, call.clone()))).collect();
+    let times = tasks.into_iter().flat_map(|task| runtime.block_on(task).expect("a caller")).collect();
+    (times, start.elapsed())
 }
 
 async fn one<F: Future<Output = ()>>(calls: usize, call: impl Fn() -> F) -> Vec<(Duration, Duration)> {

@@ -12,7 +12,7 @@ const CALLS: usize = 6_000;
 /// Calls of each kind in one turn.
 const BLOCK: usize = 250;
 /// Processes of each kind: they are a thousand times slower.
-const SPAWNS: usize = 60;
+const SPAWNS: usize = 30;
 
 pub(crate) fn run(world: &World) {
     let guest = palisade_tests::guest::BENCH_CALLS;

@@ -68,9 +68,9 @@ fn plant(tree: &Path) {
     }
 }
 
-/// With the settings of the tool.
+/// As `rg` does it, and the tool.
 fn matcher() -> RegexMatcher {
-    RegexMatcherBuilder::new().multi_line(true).crlf(true).build(PATTERN).expect("a pattern")
+    RegexMatcherBuilder::new().multi_line(true).line_terminator(Some(b'\n')).build(PATTERN).expect("a pattern")
 }
 
 fn searcher() -> Searcher {
