@@ -121,7 +121,14 @@ impl Language {
         fs::copy(guest, plugins.path().join("guest.wasm")).context("copying the guest")?;
         let call = || -> anyhow::Result<f64> {
             let mut call = Command::new(program);
-            call.env("PALISADE_CACHE", cache.path()).args(["call", self.tool, INPUT, "--no-builtin", "--plugins"]);
+            // Not there yet: it is made so that nobody else can reach it.
+            call.env("PALISADE_CACHE", cache.path().join("cache")).args([
+                "call",
+                self.tool,
+                INPUT,
+                "--no-builtin",
+                "--plugins",
+            ]);
             let start = Instant::now();
             let output = call.arg(plugins.path()).arg("--workspace").arg(plugins.path()).output()?;
             let (said, complaint) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -150,6 +157,8 @@ fn pip(place: &Place, packages: &Path) -> anyhow::Result<Output> {
 fn componentize_py(place: &Place, packages: &Path, out: &Path) -> Command {
     let mut command = providers::python();
     command.arg(packages.join("bin").join("componentize-py")).env("PYTHONPATH", packages);
+    // The directory of the source is on its path.
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
     command.arg("--wit-path").arg(place.root.join("wit")).args(["--world", "plugin", "componentize", "--python-path"]);
     command.arg(place.root.join(SOURCES)).args(["python_echo", "--output"]).arg(out);
     command

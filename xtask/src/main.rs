@@ -1,5 +1,6 @@
 //! Support of the repository: `cargo xtask readme` keeps the documents true, `cargo xtask package` the published crates whole, `cargo xtask providers` the
-//! formats those that the providers read; `cargo xtask interpreters` builds the benchmark's largest guests; `cargo xtask soak` makes a million calls and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of.
+//! formats those that the providers read; `cargo xtask interpreters` builds the benchmark's largest guests; `cargo xtask soak` makes a million calls and looks
+//! for what grows; `cargo xtask fuzz` looks for what nobody thought of.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

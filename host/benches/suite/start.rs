@@ -70,13 +70,18 @@ pub(crate) fn directory(count: usize) -> TempDir {
     directory
 }
 
+/// A directory that is not there yet: a cache makes it so that nobody else can reach it.
+fn private(directory: &Path) -> PathBuf {
+    directory.join("cache")
+}
+
 /// A host in this process: the engine is there already.
 fn start(world: &World, plugins: &Path, cache: &Path) -> Duration {
     let host = Host::builder()
         .workspace(world.workspace())
         .shipped(Shipped::LeftOut)
         .plugins(plugins)
-        .cache(CacheMode::Directory(cache.to_owned()));
+        .cache(CacheMode::Directory(private(cache)));
     let mut made = None;
     let taken = timed(|| made = Some(host.build().expect("a host")));
     assert_eq!(made.map(|host| host.rejected().len()), Some(0));
@@ -86,7 +91,7 @@ fn start(world: &World, plugins: &Path, cache: &Path) -> Duration {
 /// The whole process, from its start to its end.
 fn program(world: &World, plugins: &Path, cache: &Path) -> Duration {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_palisade"));
-    command.env("PALISADE_CACHE", cache).args(["list", "--no-builtin", "--workspace"]).arg(world.workspace());
+    command.env("PALISADE_CACHE", private(cache)).args(["list", "--no-builtin", "--workspace"]).arg(world.workspace());
     command.arg("--plugins").arg(plugins);
     timed(|| _ = spawned::finish(&mut command))
 }
