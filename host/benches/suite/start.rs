@@ -5,6 +5,7 @@ use crate::report::{self, shown};
 use crate::spawned;
 use crate::world::World;
 use palisade::{CacheMode, Host, Shipped};
+use palisade_tests::wat::{Told, Wat};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,11 +19,12 @@ const STARTS: usize = 5;
 pub(crate) fn run(world: &World) {
     let columns = ["compiled", "from the cache", "program, cached", "by hand, mapped", "ratio"];
     report::row("\nplugins", &columns.map(str::to_owned));
-    for count in [1, 10, 100, 1_000] {
-        let cache = tempfile::tempdir().expect("a temporary directory");
-        let plugins = directory(count);
-        let compiled = start(world, plugins.path(), cache.path());
-        row(world, &format!("  {count}"), shown(compiled), plugins.path(), cache.path());
+    for count in [1, 10, 100] {
+        fresh(world, &format!("  {count} of 61 KB, in Rust"), &directory(count));
+    }
+    // A thousand of those would take minutes to compile.
+    for count in [100, 1_000] {
+        fresh(world, &format!("  {count} of 2 KB, by hand"), &small(count));
     }
     for language in ["python", "javascript"] {
         match world.interpreted(language) {
@@ -30,6 +32,24 @@ pub(crate) fn run(world: &World) {
             Err(why) => report::skipped(&format!("one in {language}"), &why),
         }
     }
+}
+
+/// Plugins that nothing has seen before.
+fn fresh(world: &World, name: &str, plugins: &TempDir) {
+    let cache = tempfile::tempdir().expect("a temporary directory");
+    let compiled = start(world, plugins.path(), cache.path());
+    row(world, name, shown(compiled), plugins.path(), cache.path());
+}
+
+/// So many plugins in WebAssembly text, each with a tool and a digest of its own.
+fn small(count: usize) -> TempDir {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for number in 0..count {
+        let name = format!("bench_small_{number:04}");
+        let plugin = Wat::new(Told::new(&name)).build();
+        fs::write(directory.path().join(format!("{name}.wasm")), plugin).expect("a plugin can be written");
+    }
+    directory
 }
 
 /// The large one alone, and among a hundred others: it is compiled once, since that takes most of a minute.
