@@ -1,6 +1,7 @@
 //! The program: one file per verb. Only this module prints.
 
 mod args;
+mod bench;
 mod call;
 mod compile_child;
 mod completions;
@@ -56,6 +57,7 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Dispatch(dispatch) => dispatch::run(&args.common, dispatch, &watch()?),
         Verb::Policy(policy) => watch().and_then(|_| policy::run(&args.common, policy)),
         Verb::Export(export) => watch().and_then(|_| export::run(&args.common, export)),
+        Verb::Bench(bench) => bench::run(&args.common, bench, &watch()?),
         Verb::Config(config) => config::run(&args.common, config),
         Verb::Demo(demo) => demo::run(demo),
         Verb::Doctor(doctor) => doctor::run(&args.common, doctor),

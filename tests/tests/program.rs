@@ -1,6 +1,8 @@
 //! The promise of the program: what it prints where, what it leaves with, and whom it asks.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "program/bench.rs"]
+mod bench;
 #[path = "program/call.rs"]
 mod call;
 #[path = "program/configuration.rs"]

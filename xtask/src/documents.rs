@@ -12,7 +12,7 @@ use shell::{Outcome, Trial};
 use std::fs;
 
 /// The documents, each with every command that it shows tried in a fresh copy of the repository.
-const DOCUMENTS: [&str; 11] = [
+const DOCUMENTS: [&str; 12] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -24,6 +24,7 @@ const DOCUMENTS: [&str; 11] = [
     "plugins/README.md",
     "docs/settings.md",
     "docs/events.md",
+    "docs/performance.md",
 ];
 
 /// Longer than this and nobody reads it to its end.

@@ -1,5 +1,6 @@
 //! Support of the repository: `cargo xtask readme` keeps the documents true, `cargo xtask package` the published crates whole, `cargo xtask providers` the
-//! formats those that the providers read; `cargo xtask soak` does everything a million times and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of.
+//! formats those that the providers read; `cargo xtask interpreters` builds the benchmark's largest guests; `cargo xtask soak` does everything a million times
+//! and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -11,6 +12,7 @@ mod fuzz;
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "build scripts, whose words nobody reads here")]
 #[path = "../../plugins/build/guests.rs"]
 mod guests;
+mod interpreters;
 mod packages;
 mod place;
 mod providers;
@@ -23,6 +25,8 @@ const USAGE: &str = "\
 cargo xtask readme     run the commands of the documents and compare what they print
 cargo xtask package    package the published crates and build each from its package
 cargo xtask providers  hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip)
+cargo xtask interpreters
+                       build the benchmark's guests in Python and in JavaScript, and load them (needs python3 and pip, node and npm)
 cargo xtask soak [N] [RUN…]
                        make the long runs, all or those that are named, or the N-th part of each, and look at their bounds (takes hours)
 cargo xtask fuzz [BORDER [SECONDS]]
@@ -46,6 +50,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "readme" => documents::check(&place)?,
         "package" => packages::package(&place)?,
         "providers" => providers::check(&place)?,
+        "interpreters" => interpreters::run(&place)?,
         "fuzz" => fuzz::run(&place)?,
         "soak" => soak::run(&place)?,
         "prebuild" => packages::prebuild(&place)?,

@@ -13,7 +13,7 @@ const REQUIREMENTS: &str = "tests/providers/requirements.txt";
 const SCRIPT: &str = "tests/providers/check.py";
 
 /// Only what is built already: installing then runs nobody's code.
-const INSTALL: [&str; 7] =
+pub(crate) const INSTALL: [&str; 7] =
     ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--only-binary=:all:"];
 
 /// Checks replies, definitions and messages against the types of each provider.
@@ -75,22 +75,22 @@ fn pip(place: &Place, packages: &Path) -> anyhow::Result<Output> {
 
 /// Tells an index that cannot be reached, which looks like one that knows no version of anything, or no pip at all, from a list that cannot be installed: only
 /// the last is the repository's fault.
-fn out_of_reach(said: &str) -> anyhow::Result<String> {
+pub(crate) fn out_of_reach(said: &str) -> anyhow::Result<String> {
     let is_away =
         ["No module named pip", "from versions: none", "ConnectionError", "timed out", "name resolution", "SSLError"];
     if !is_away.iter().any(|sign| said.contains(sign)) {
-        bail!("pip cannot install {REQUIREMENTS}:\n{said}");
+        bail!("pip cannot install what is listed:\n{said}");
     }
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("pip says nothing");
-    Ok(format!("the providers' libraries cannot be had from pip's index: {last}"))
+    Ok(format!("packages cannot be had from pip's index: {last}"))
 }
 
-fn python() -> Command {
+pub(crate) fn python() -> Command {
     Command::new("python3")
 }
 
 /// The program, as it is now.
-fn build(place: &Place) -> anyhow::Result<PathBuf> {
+pub(crate) fn build(place: &Place) -> anyhow::Result<PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .args(["build", "--locked", "--release", "--package", "palisade", "--bin", "palisade", "--target-dir"])

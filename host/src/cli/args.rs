@@ -53,6 +53,8 @@ pub(super) enum Verb {
     Policy(Policy),
     /// Print the tools' definitions in a provider's format
     Export(Export),
+    /// Measure calls of a tool on this machine: how long they take, what they hold, and what loading its plugin costs
+    Bench(Bench),
     /// Show the configuration that holds
     Config(Config),
     /// Watch a hostile plugin fail
@@ -114,6 +116,30 @@ pub(super) struct Running {
     /// Write what happens to this file, one JSON object a line; what it held before is lost
     #[arg(long, value_name = "FILE")]
     pub(super) events: Option<PathBuf>,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Bench {
+    /// The tool's name
+    pub(super) tool: String,
+    /// The input of each call: a JSON object, `@FILE` to read it from a file, or `-` to read it from standard input
+    #[arg(default_value = "{}")]
+    pub(super) input: String,
+    /// How many calls of one caller, and of all callers together [default: 1000, or what 5s suffice for]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(super) calls: Option<u32>,
+    /// How many callers at once, besides one alone [default: the number of cores, at least 2]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(super) callers: Option<u16>,
+    /// Stop a call after this time, such as 30s or 500ms (at most 600s)
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(super) timeout: Option<Duration>,
+    /// Run tools of these classes without asking: write, execute, network
+    #[arg(long, value_name = "CLASS", value_delimiter = ',')]
+    pub(super) allow: Vec<SideEffects>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(ClapArgs)]

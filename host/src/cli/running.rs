@@ -16,6 +16,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 /// How long the end of the program waits for events that are still to be written.
@@ -49,8 +50,7 @@ impl Tools {
         Ok(Self { host, events })
     }
 
-    /// Runs work on a runtime of its own, on a thread of its own: the system gives a signal to the first thread, which could not take it while it hangs in the
-    /// kernel. The token is cancelled by Ctrl-C, by a request to end, and when the terminal goes away.
+    /// Runs work as [`drive`] does, on a runtime of one thread, and sees to it that its events are written.
     pub(super) fn run<T: Send>(
         &self,
         signals: &Signals,
@@ -59,15 +59,7 @@ impl Tools {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime =
             runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
-        signals.work_begins(runtime.handle().clone());
-        let work = || runtime.block_on(work(&self.host, signals.told.clone()));
-        let done = std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().name("palisade-work".to_owned()).spawn_scoped(scope, work)?;
-            Ok::<_, io::Error>(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        });
-        let done = done.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
-        signals.work_is_done();
-        runtime.shutdown_background();
+        let done = drive(signals, runtime, async |interrupted| work(&self.host, interrupted).await)?;
         self.finish_events();
         Ok(done)
     }
@@ -78,6 +70,25 @@ impl Tools {
             output::problem("events:", &error.to_string());
         }
     }
+}
+
+/// Runs work on a runtime, on a thread of its own: the system gives a signal to the first thread, which could not take it while it hangs in the kernel. The
+/// token is cancelled by Ctrl-C, by a request to end, and when the terminal goes away.
+pub(super) fn drive<T: Send>(
+    signals: &Signals,
+    runtime: Runtime,
+    work: impl AsyncFnOnce(CancellationToken) -> T + Send,
+) -> Result<T, Failure> {
+    signals.work_begins(runtime.handle().clone());
+    let work = || runtime.block_on(work(signals.told.clone()));
+    let done = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("palisade-work".to_owned()).spawn_scoped(scope, work)?;
+        Ok::<_, io::Error>(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let done = done.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
+    signals.work_is_done();
+    runtime.shutdown_background();
+    Ok(done)
 }
 
 fn lines(path: &Path, workspace: &Path) -> Result<Arc<JsonLines>, Failure> {

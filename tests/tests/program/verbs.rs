@@ -147,7 +147,7 @@ fn help_and_version_go_to_standard_output() {
     let world = World::new();
     let help = program(&world, &["--help"]).run().left_with(0);
     assert!(help.stdout.contains("Exit codes: 0 ok") && help.stderr.is_empty(), "{help:?}");
-    for verb in ["list", "inspect", "call", "export", "config", "doctor", "completions"] {
+    for verb in ["list", "inspect", "call", "bench", "export", "config", "doctor", "completions"] {
         assert!(help.stdout.contains(verb), "{verb}");
         assert_ne!(program(&world, &[verb, "--help"]).run().left_with(0).stdout, "");
     }
@@ -161,6 +161,7 @@ fn every_verb_with_json_prints_one_json_value_also_with_a_guest_that_says_much()
         &["list", "--json"][..],
         &["inspect", "speak", "--json"],
         &["call", "speak", "--json"],
+        &["bench", "speak", "--json", "--calls", "2"],
         &["export", "-f", "mcp", "--json"],
         &["config", "show", "--json"],
         &["doctor", "--json"],

@@ -1,5 +1,7 @@
 //! The floor: hand-written wasmtime at its best settings, on the same guests, with nothing of Palisade in it.
 
+use crate::world::World;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use wasmtime::component::{Component, Linker, ResourceTable};
 use wasmtime::{
@@ -24,11 +26,13 @@ use bindings::palisade::tool::types::Content;
 /// What a guest may have, in bytes; the pool's slots are as large.
 const MEMORY: usize = 64 << 20;
 
-/// Hand-written wasmtime with two plugins loaded.
+/// Hand-written wasmtime with its plugins loaded.
 pub(crate) struct Floor {
     engine: Engine,
+    linker: Linker<State>,
     plugins: Vec<(&'static [&'static str], PluginPre<State>)>,
     workspace: PathBuf,
+    cache: PathBuf,
 }
 
 struct State {
@@ -55,21 +59,59 @@ impl bindings::palisade::tool::host::Host for State {
 impl bindings::palisade::tool::types::Host for State {}
 
 impl Floor {
-    pub(crate) fn new(workspace: &Path) -> Self {
+    /// With nothing loaded.
+    pub(crate) fn new(world: &World) -> Self {
         let engine = Engine::new(&config()).expect("an engine");
         let mut linker: Linker<State> = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).expect("WASI");
         bindings::palisade::tool::host::add_to_linker::<_, wasmtime::component::HasSelf<_>>(&mut linker, |state| state)
             .expect("the host interface");
-        let prepare = |bytes: &[u8]| {
-            let component = Component::from_binary(&engine, bytes).expect("a component");
-            PluginPre::new(linker.instantiate_pre(&component).expect("known imports")).expect("a plugin")
-        };
-        let bench = std::fs::read(palisade_tests::guest::BENCH_CALLS.file()).expect("the benchmark's guest");
-        let files = palisade_plugins::all().iter().find(|plugin| plugin.name == "files").expect("a shipped plugin");
-        let plugins: Vec<(&[&str], _)> =
-            vec![(&["echo", "read"], prepare(&bench)), (&["read_file"], prepare(files.bytes))];
-        Self { engine, plugins, workspace: workspace.to_owned() }
+        let cache = world.floor_cache();
+        std::fs::create_dir_all(&cache).expect("a directory for compiled code");
+        Self { engine, linker, plugins: Vec::new(), workspace: world.workspace().to_owned(), cache }
+    }
+
+    /// With a plugin, which offers these tools.
+    pub(crate) fn with(mut self, tools: &'static [&'static str], bytes: &[u8]) -> Self {
+        let component = self.mapped(&self.compiled(bytes));
+        let plugin = PluginPre::new(self.linker.instantiate_pre(&component).expect("known imports"));
+        self.plugins.push((tools, plugin.expect("a plugin")));
+        self
+    }
+
+    /// With a shipped plugin.
+    pub(crate) fn with_shipped(self, plugin: &str, tools: &'static [&'static str]) -> Self {
+        let shipped = palisade_plugins::all().iter().find(|shipped| shipped.name == plugin);
+        self.with(tools, shipped.expect("a shipped plugin").bytes)
+    }
+
+    /// Where the compiled form of these bytes lies; makes it, unless an earlier run has.
+    pub(crate) fn compiled(&self, bytes: &[u8]) -> PathBuf {
+        let mut hasher = DefaultHasher::new();
+        self.engine.precompile_compatibility_hash().hash(&mut hasher);
+        bytes.hash(&mut hasher);
+        let file = self.cache.join(format!("{:016x}.code", hasher.finish()));
+        if !file.is_file() {
+            let code = self.engine.precompile_component(bytes).expect("a component");
+            std::fs::write(&file, code).expect("compiled code can be kept");
+        }
+        file
+    }
+
+    /// Maps compiled code, and links it: what loading costs at least.
+    pub(crate) fn load(&self, compiled: &Path) {
+        let component = self.mapped(compiled);
+        let plugin = PluginPre::new(self.linker.instantiate_pre(&component).expect("known imports"));
+        std::hint::black_box(plugin.expect("a plugin"));
+    }
+
+    #[allow(
+        unsafe_code,
+        reason = "this is how compiled code is mapped; it lies below the target directory, where cargo would run anything as well"
+    )]
+    fn mapped(&self, compiled: &Path) -> Component {
+        // SAFETY: this program has written the file, for an engine of this configuration.
+        unsafe { Component::deserialize_file(&self.engine, compiled) }.expect("compiled code")
     }
 
     /// One call: everything from the store to its drop.
@@ -112,6 +154,7 @@ fn config() -> Config {
         .total_memories(64)
         .total_tables(256)
         .total_stacks(64)
+        .max_tables_per_module(4)
         .max_memory_size(MEMORY)
         .linear_memory_keep_resident(512 << 10)
         .table_keep_resident(64 << 10)

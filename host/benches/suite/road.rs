@@ -1,0 +1,56 @@
+//! The same calls through Palisade: validation, path check, policy, guard, limits and an event subscriber included.
+
+use crate::world::World;
+use palisade::{Envelope, Event, Host, HostBuilder, Shipped, Subscriber, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A host with a listener, so that events are built and sent.
+pub(crate) struct Road {
+    pub(crate) host: Host,
+    heard: Arc<Heard>,
+}
+
+/// Counts the events, and among them the guests that have said something.
+#[derive(Default)]
+struct Heard {
+    events: AtomicU64,
+    guests: AtomicU64,
+}
+
+impl Subscriber for Heard {
+    fn receive(&self, told: &Envelope) {
+        self.events.fetch_add(1, Ordering::Relaxed);
+        if matches!(told.event, Event::OutputDelta(..)) {
+            self.guests.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Road {
+    /// With the shipped plugins and the benchmark's own.
+    pub(crate) fn new(world: &World) -> Self {
+        let own = palisade_tests::guest::BENCH_CALLS.file();
+        Self::with(world.host().shipped(Shipped::Included).plugin_file(own))
+    }
+
+    /// With what a host was told to load.
+    pub(crate) fn with(host: HostBuilder) -> Self {
+        let heard = Arc::new(Heard::default());
+        let host = host.subscriber(heard.clone()).build().expect("a host");
+        assert!(host.rejected().is_empty(), "{:?}", host.rejected());
+        Self { host, heard }
+    }
+
+    /// The length of what the tool says.
+    pub(crate) async fn call(&self, tool: &str, input: &str) -> usize {
+        let result = self.host.call(tool, input, json!({})).await;
+        assert!(result.is_success(), "{result}");
+        result.output().map_or(0, |text| text.len())
+    }
+
+    /// How many guests have said that they run.
+    pub(crate) fn started(&self) -> u64 {
+        self.heard.guests.load(Ordering::Relaxed)
+    }
+}

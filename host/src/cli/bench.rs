@@ -1,0 +1,79 @@
+//! `palisade bench`: what calls of a tool cost on this machine.
+
+mod load;
+mod measure;
+mod report;
+
+use super::args::{Bench as Args, Common};
+use super::exit::{Exit, Failure};
+use super::signals::Signals;
+use super::{idle, input, open, output, running};
+use crate::host::Host;
+use crate::policy::Mode;
+use crate::sandbox::limits;
+use crate::tool::json::JsonBounds;
+use crate::tool::{Call, ToolResult};
+use measure::{Amount, Work};
+use report::Report;
+use std::sync::Arc;
+
+pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
+    let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
+    let settings = open::settings_within(common, args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING))?;
+    let policy = open::policy(common, &settings, &args.allow);
+    let host = Arc::new(open::builder(common, &settings).policy(policy).build()?);
+    idle::show(&settings, host.registry(), idle::Told::Slips);
+    if !host.registry().has(&args.tool) || common.verbose {
+        open::show_rejected(host.rejected());
+    }
+    let callers = args.callers.map_or_else(usual_callers, usize::from);
+    let work = Work { tool: args.tool.clone(), input: text, timeout: args.timeout, amount: Amount::asked(args.calls) };
+    refuse_question(&host, &work)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the calls: {error}")))?;
+    let taken =
+        running::drive(signals, runtime, async |interrupted| measure::calls(&host, work, callers, interrupted).await)?;
+    let taken = match taken {
+        Ok(taken) => taken,
+        Err(failed) => return Ok(ended(&failed)),
+    };
+    let spawned = measure::processes();
+    let load = load::of(common, &settings, &host, &args.tool)?;
+    let report =
+        Report { tool: &args.tool, taken: &taken, spawned: spawned.as_ref(), load: load.as_ref(), host: &host };
+    if args.json {
+        output::json(&report.to_json())?
+    } else {
+        output::text(&report.to_text())?
+    }
+    Ok(Exit::Ok)
+}
+
+/// As many as there are cores, and two where there is one: more than one at once is what is to be seen.
+fn usual_callers() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).max(2)
+}
+
+/// Nobody can be asked a thousand times.
+fn refuse_question(host: &Host, work: &Work) -> Result<(), Failure> {
+    // What is refused before the policy is asked, the first call tells.
+    let Ok(foreseen) = host.foresee(host.session(), Call::new(&work.tool, work.input.clone())) else { return Ok(()) };
+    let (definition, class) = (foreseen.tool.definition(), foreseen.tool.definition().side_effects());
+    match foreseen.decision.mode {
+        Mode::Auto | Mode::Deny => Ok(()),
+        Mode::Prompt | Mode::PromptOnce => Err(Failure::new(
+            Exit::Denied,
+            format!(
+                "`{}` asks before it runs, and a benchmark has nobody to ask; `--allow {class}` lets it run, in a workspace that may be changed",
+                definition.name()
+            ),
+        )),
+    }
+}
+
+/// A benchmark of failures would measure something else.
+fn ended(failed: &ToolResult) -> Exit {
+    let Some(error) = failed.error() else { return Exit::Internal };
+    output::problem(&format!("{}:", error.class()), &error.message());
+    error.class().into()
+}

@@ -1,0 +1,71 @@
+//! What loading a tool's plugin costs: compiled, and from the cache. Each is tried with a cache of its own.
+
+use crate::cli::args::Common;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::live::Loading;
+use crate::cli::open;
+use crate::config::Settings;
+use crate::host::{CacheMode, Host};
+use crate::plugins::{Plugin, Shipped};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Loads from the cache; the middle one counts.
+const LOADS: usize = 3;
+
+/// What loading one plugin took.
+pub(super) struct Load {
+    pub(super) plugin: String,
+    pub(super) bytes: u64,
+    pub(super) compiled: Duration,
+    pub(super) cached: Duration,
+}
+
+/// Loads the plugin of a tool anew; nothing for a tool that is code of the host.
+pub(super) fn of(common: &Common, settings: &Settings, host: &Host, tool: &str) -> Result<Option<Load>, Failure> {
+    let Ok(tool) = host.registry().get(tool) else { return Ok(None) };
+    let is_its = |plugin: &&Plugin| Some(plugin.digest()) == tool.origin().digest();
+    let Some(plugin) = host.plugins().iter().find(is_its) else { return Ok(None) };
+    let scratch = tempfile::tempdir().map_err(|error| failure(plugin, &error))?;
+    let file = file(plugin, scratch.path()).map_err(|error| failure(plugin, &error))?;
+    let bytes = std::fs::metadata(&file).map_err(|error| failure(plugin, &error))?.len();
+    let load = || once(common, settings, &file, &scratch.path().join("cache"));
+    let compiled = load()?;
+    let mut cached = (0..LOADS).map(|_| load()).collect::<Result<Vec<_>, _>>()?;
+    cached.sort_unstable();
+    let cached = cached.get(LOADS / 2).copied().unwrap_or_default();
+    Ok(Some(Load { plugin: plugin.name().to_owned(), bytes, compiled, cached }))
+}
+
+/// A plugin that comes with the program is written down first: from then on it is a plugin like any other.
+fn file(plugin: &Plugin, scratch: &Path) -> std::io::Result<PathBuf> {
+    match palisade_plugins::all().iter().find(|shipped| plugin.file() == format!("shipped:{}", shipped.file)) {
+        Some(shipped) => {
+            let path = scratch.join(shipped.file);
+            std::fs::write(&path, shipped.bytes).map(|()| path)
+        }
+        None => Ok(plugin.file().into()),
+    }
+}
+
+fn once(common: &Common, settings: &Settings, file: &Path, cache: &Path) -> Result<Duration, Failure> {
+    let builder = Host::builder()
+        .workspace(&common.workspace)
+        .shipped(Shipped::LeftOut)
+        .limits(settings.limits())
+        .compiler(open::compiler(settings))
+        .cache(CacheMode::Directory(cache.to_owned()))
+        .observe_loading(Loading::observer())
+        .plugin_file(file);
+    let start = Instant::now();
+    let host = builder.build()?;
+    let taken = start.elapsed();
+    match host.rejected().first() {
+        Some(rejected) => Err(Failure::new(Exit::Invalid, format!("`{}`: {}", rejected.file, rejected.reason))),
+        None => Ok(taken),
+    }
+}
+
+fn failure(plugin: &Plugin, error: &std::io::Error) -> Failure {
+    Failure::new(Exit::Internal, format!("cannot load `{}` again: {error}", plugin.name()))
+}

@@ -1,0 +1,104 @@
+//! `bench`: what calls of a tool cost, told in figures that fit each other; no question, no failure among them.
+
+use crate::{program, with_guest};
+use palisade_tests::{World, guest};
+use serde_json::{Value, json};
+
+const ECHO: &str = r#"{"text": "hello"}"#;
+
+fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+/// A series of so many calls, whose shares come in order.
+#[track_caller]
+fn check_series(series: &Value, callers: u64, calls: u64) {
+    assert_eq!((&series["callers"], &series["calls"]), (&json!(callers), &json!(calls)), "{series:#}");
+    let shares = ["p50_us", "p90_us", "p99_us", "p99_9_us"].map(|share| series[share].as_f64().expect("a number"));
+    assert!(shares[0] > 0.0 && shares.is_sorted(), "{series:#}");
+    assert!(series["per_second"].as_f64().is_some_and(|rate| rate > 0.0), "{series:#}");
+}
+
+#[test]
+fn a_benchmark_has_exactly_the_documented_shape() {
+    let world = World::new();
+    let words = ["bench", "echo", ECHO, "--calls", "30", "--callers", "3", "--json"];
+    let told = with_guest(&world, guest::BENCH_CALLS, &words).run().left_with(0).json();
+    let wanted = [
+        "loading",
+        "machine",
+        "many_callers",
+        "one_caller",
+        "peak_memory_bytes",
+        "spawned_process",
+        "times_faster_than_process",
+        "tool",
+        "warm_up",
+    ];
+    assert_eq!(keys(&told), wanted);
+    assert_eq!(keys(&told["machine"]), ["architecture", "build", "cores", "memory", "palisade", "system"]);
+    assert_eq!(keys(&told["loading"]), ["bytes", "cached_ms", "compiled_ms", "plugin"]);
+    assert_eq!((&told["tool"], &told["warm_up"]), (&json!("echo"), &json!(3)));
+    check_series(&told["one_caller"], 1, 30);
+    check_series(&told["many_callers"], 3, 30);
+    assert!(told["peak_memory_bytes"].as_u64().is_some_and(|bytes| bytes >= 65_536), "{told:#}");
+}
+
+#[test]
+fn compiling_a_plugin_takes_longer_than_having_it_in_the_cache() {
+    let world = World::new();
+    let words = ["bench", "echo", ECHO, "--calls", "1", "--json"];
+    let told = with_guest(&world, guest::BENCH_CALLS, &words).run().left_with(0).json();
+    let [compiled, cached] = ["compiled_ms", "cached_ms"].map(|key| told["loading"][key].as_f64().expect("a number"));
+    assert!(compiled > cached && cached > 0.0, "{told:#}");
+    assert_eq!(told["loading"]["plugin"], guest::BENCH_CALLS.name());
+}
+
+#[test]
+fn a_person_reads_shares_a_comparison_and_what_it_ran_on() {
+    let world = World::new();
+    let words = ["bench", "echo", ECHO, "--calls", "10", "--callers", "2"];
+    let told = with_guest(&world, guest::BENCH_CALLS, &words).run().left_with(0);
+    assert_eq!(told.stderr, "");
+    for part in ["p99.9", "calls/s", "one caller", "2 callers at once", "memory", "from the cache", "ran on", "core"] {
+        assert!(told.stdout.contains(part), "{part}: {told:?}");
+    }
+}
+
+#[test]
+fn a_tool_that_asks_is_measured_only_where_its_class_is_allowed() {
+    let world = World::new();
+    let words = ["bench", "write_file", r#"{"path": "made.txt", "content": "x"}"#, "--calls", "2"];
+    let refused = program(&world, &words).run().left_with(4);
+    refused.complains(&["`write_file` asks before it runs", "`--allow write`"]);
+    assert!(refused.stdout.is_empty() && !world.root().join("made.txt").exists());
+    let allowed = program(&world, &words).args(["--allow", "write", "--json"]).run().left_with(0).json();
+    assert_eq!(allowed["loading"]["plugin"], "files", "a plugin that comes with the program is loaded like any other");
+    assert!(world.root().join("made.txt").exists());
+}
+
+#[test]
+fn a_call_that_fails_ends_the_benchmark_with_its_error() {
+    let world = World::new();
+    let bench = |words: &[&str]| with_guest(&world, guest::BENCH_CALLS, &["bench"]).args(words).run();
+    for (words, code, said) in [
+        (&["read", r#"{"path": "nowhere.txt"}"#][..], 5, "execution_error:"),
+        (&["echo", r#"{"text": 1}"#], 6, "validation_error:"),
+        (&["ecko", ECHO], 3, "did you mean `echo`"),
+    ] {
+        let failed = bench(words).left_with(code);
+        failed.complains(&[said]);
+        assert_eq!(failed.stdout, "", "no figures of failures");
+    }
+}
+
+#[test]
+fn numbers_that_make_no_benchmark_are_refused() {
+    let world = World::new();
+    for (option, number) in [("--calls", "0"), ("--calls", "1000001"), ("--callers", "0"), ("--callers", "257")] {
+        let words = ["bench", "echo", ECHO, option, number];
+        with_guest(&world, guest::BENCH_CALLS, &words).run().left_with(2).complains(&[option, number]);
+    }
+}
