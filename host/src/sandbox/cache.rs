@@ -68,7 +68,7 @@ impl Cache {
     pub(super) fn code(&self, engine: &Engine, digest: Digest) -> Option<Component> {
         let opened = self.0.as_ref()?;
         let file = opened.code(engine, digest).checked_file().ok()?;
-        deserialize_file(engine, &file).ok()
+        deserialize(engine, &Code::Kept(&file)).ok()
     }
 
     /// Whether there is code, without looking into it.
@@ -78,7 +78,7 @@ impl Cache {
 
     /// Keeps the compiled form of a component. A cache that cannot be written costs time, not the call: it is only logged.
     pub(super) fn keep_code(&self, engine: &Engine, digest: Digest, code: &[u8]) {
-        self.keep(|opened| opened.code(engine, digest).write(code));
+        self.keep("compiled code", |opened| opened.code(engine, digest).write(code));
     }
 
     /// What a plugin said of itself, if it is there, whole, and of this very engine and host.
@@ -89,7 +89,7 @@ impl Cache {
 
     /// Keeps what a plugin said of itself, once it has passed every check.
     pub(super) fn keep_about(&self, engine: &Engine, digest: Digest, about: &About) {
-        self.keep(|opened| opened.about(engine, digest).write(&about.to_bytes()));
+        self.keep("what a plugin said of itself", |opened| opened.about(engine, digest).write(&about.to_bytes()));
     }
 
     /// The digest of a file that has been hashed before and is untouched since, as far as its file system tells.
@@ -101,14 +101,14 @@ impl Cache {
     /// Remembers the digest of a file.
     pub(crate) fn remember(&self, identity: &Identity, digest: Digest) {
         if identity.is_settled() {
-            self.keep(|opened| opened.identity(identity).write(&identity.with(digest)));
+            self.keep("the digest of a file", |opened| opened.identity(identity).write(&identity.with(digest)));
         }
     }
 
-    fn keep(&self, write: impl FnOnce(&Opened) -> io::Result<()>) {
+    fn keep(&self, what: &str, write: impl FnOnce(&Opened) -> io::Result<()>) {
         let Some(opened) = &self.0 else { return };
         if let Err(error) = write(opened) {
-            tracing::warn!("the cache in {} was not written: {error}", opened.dir.display());
+            tracing::warn!("{what} was not cached in {}: {error}", opened.dir.display());
         }
     }
 }
@@ -138,19 +138,25 @@ fn number(engine: &Engine) -> u64 {
     hasher.finish()
 }
 
-/// Loads compiled code that a child of this process made just now.
-#[allow(unsafe_code, reason = "deserialising is how compiled code is loaded; see the comment below")]
-pub(super) fn deserialize(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes are what wasmtime serialised for an engine of this configuration: they came through a pipe that only a child of this process held, which
-    // runs the program that its user named for this. wasmtime checks its own version and configuration again.
-    unsafe { Component::deserialize(engine, code) }
+/// Where compiled code is that may be loaded.
+pub(super) enum Code<'a> {
+    /// A child of this process made it just now.
+    Made(&'a [u8]),
+    /// An entry of the cache that has just been checked.
+    Kept(&'a File),
 }
 
-/// Loads compiled code out of the cache: mapped, so that megabytes which a call does not need are never read.
+/// Loads compiled code. What lies in the cache is mapped, so that megabytes which a call does not need are never read.
 #[allow(unsafe_code, reason = "deserialising is how compiled code is loaded; see the comment below")]
-fn deserialize_file(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
-    // SAFETY: the file is what wasmtime serialised for an engine of this configuration: it carries a code made with a key that only this user can read, under a
-    // name that holds the configuration and the component's digest, checked a moment ago through the same handle. It lies in a directory that only this user can
-    // write to, and this program replaces entries as a whole and never changes one. wasmtime checks its own version and configuration again.
-    unsafe { Component::deserialize_file(engine, entry::path_of(file)?) }
+pub(super) fn deserialize(engine: &Engine, code: &Code<'_>) -> wasmtime::Result<Component> {
+    // SAFETY: the bytes are what wasmtime serialised for an engine of this configuration. Either they came through a pipe that only a child of this process held,
+    // which runs the program that its user named for this. Or the file carries a code made with a key that only this user can read, under a name that holds the
+    // configuration and the component's digest, checked a moment ago through the same handle; it lies in a directory that only this user can write to, and this
+    // program replaces entries as a whole and never changes one. wasmtime checks its own version and configuration again.
+    unsafe {
+        match code {
+            Code::Made(bytes) => Component::deserialize(engine, bytes),
+            Code::Kept(file) => Component::deserialize_file(engine, entry::path_of(file)?),
+        }
+    }
 }

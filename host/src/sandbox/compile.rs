@@ -158,7 +158,8 @@ pub(super) fn in_child(
     bytes: &[u8],
 ) -> Result<Compiled, CompileError> {
     let code = parent::compile(compiler, Order::new(runtime.allocation, compiler.limits), bytes)?;
-    let component = cache::deserialize(&runtime.engine, &code).map_err(|error| CompileError::invalid(&error))?;
+    let component = cache::deserialize(&runtime.engine, &cache::Code::Made(&code))
+        .map_err(|error| CompileError::invalid(&error))?;
     Ok(Compiled { component, code })
 }
 

@@ -7,7 +7,8 @@ use super::state::State;
 use super::{Sandbox, border, imports};
 use crate::tool::Digest;
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// Gives the bytes of a plugin once more, or says why it cannot.
 type Bytes = dyn Fn() -> Result<Cow<'static, [u8]>, String> + Send + Sync;
@@ -24,15 +25,18 @@ pub(crate) struct Origin {
 pub(super) struct Code {
     linked: OnceLock<PluginPre<State>>,
     stored: Option<Stored>,
+    /// One call loads it, and the others wait for that without holding a thread.
+    turn: Arc<Mutex<()>>,
 }
 
 /// Code that lies in the cache.
 struct Stored {
     sandbox: Sandbox,
     origin: Origin,
-    /// One thread loads it, and the others wait for that.
-    loading: Mutex<()>,
 }
+
+/// Leave to load the code of a plugin. It goes with the work: whoever began it may be gone before it is done.
+pub(super) struct Turn(#[allow(dead_code, reason = "held, and nothing else")] OwnedMutexGuard<()>);
 
 /// Why the code of a plugin that was known cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -66,15 +70,15 @@ impl Sandbox {
         }
         let imports = imports::check(about.imports.clone()).ok()?;
         let definitions = checked(&about.described()).ok()?;
-        let stored = Stored { sandbox: self.clone(), origin, loading: Mutex::new(()) };
-        let code = Code { linked: OnceLock::new(), stored: Some(stored) };
+        let stored = Some(Stored { sandbox: self.clone(), origin });
+        let code = Code { linked: OnceLock::new(), stored, turn: Arc::default() };
         Some(Arc::new(Prepared { code, digest, imports, definitions, freshness: Freshness::Cached }))
     }
 }
 
 impl Code {
     pub(super) fn linked(pre: PluginPre<State>) -> Self {
-        Self { linked: OnceLock::from(pre), stored: None }
+        Self { linked: OnceLock::from(pre), stored: None, turn: Arc::default() }
     }
 
     /// The code, if it has been loaded.
@@ -82,14 +86,17 @@ impl Code {
         self.linked.get()
     }
 
-    /// Loads the code of the plugin of this digest. Blocks: for milliseconds, or for as long as compiling takes where the cache has lost it.
-    pub(super) fn load(&self, digest: Digest) -> Result<(), CodeLost> {
-        let Some(stored) = &self.stored else { return Ok(()) };
-        let _turn = stored.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.linked.get().is_none() {
-            let pre = stored.load(digest)?;
-            // Only one thread comes here.
-            let _ = self.linked.set(pre);
+    /// Waits until nobody else loads it.
+    pub(super) async fn turn(&self) -> Turn {
+        Turn(self.turn.clone().lock_owned().await)
+    }
+
+    /// Loads the code of the plugin of this digest, unless somebody has done so. Blocks: for milliseconds, or for as long as compiling takes where the cache has
+    /// lost it.
+    pub(super) fn load(&self, digest: Digest, _turn: Turn) -> Result<(), CodeLost> {
+        if let (None, Some(stored)) = (self.linked.get(), &self.stored) {
+            // Whoever has the turn is alone here.
+            let _ = self.linked.set(stored.load(digest)?);
         }
         Ok(())
     }

@@ -103,8 +103,18 @@ impl WasmTool {
 
     /// The code of the plugin, at its first call. The call's own clock does not run yet.
     async fn loaded(&self, context: &ToolContext) -> Result<Result<&PluginPre<State>, ErrorKind>, Ended> {
+        let _waiting = match wait(self.plugin.digest()) {
+            Ok(waiting) => waiting,
+            Err(flooded) => return Ok(Err(flooded)),
+        };
         let plugin = self.plugin.clone();
-        let loading = tokio::task::spawn_blocking(move || plugin.code.load(plugin.digest));
+        let loading = async {
+            let turn = plugin.code.turn().await;
+            if plugin.code.get().is_some() {
+                return Ok(Ok(()));
+            }
+            tokio::task::spawn_blocking(move || plugin.code.load(plugin.digest, turn)).await
+        };
         let loaded = tokio::select! {
             biased;
             () = context.cancel().cancelled() => return Err(Ended::Cancelled),

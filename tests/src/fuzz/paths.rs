@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use palisade::{CacheMode, Call, Host, Mode, Policy, Shipped, SideEffects};
 use serde_json::{Value, json};
@@ -81,7 +81,8 @@ struct Ground {
     runtime: tokio::runtime::Runtime,
 }
 
-static GROUND: LazyLock<Ground> = LazyLock::new(Ground::new);
+/// One plan at a time.
+static GROUND: LazyLock<Mutex<Ground>> = LazyLock::new(|| Mutex::new(Ground::new()));
 
 /// The bytes as a plan.
 ///
@@ -90,21 +91,27 @@ static GROUND: LazyLock<Ground> = LazyLock::new(Ground::new);
 /// Where anything beside the workspace or in `.git` was read or changed, or the call did not end as one that may do all this.
 pub fn paths(bytes: &[u8]) {
     let steps = plan(&mut bytes.iter().copied());
-    GROUND.furnish();
-    let (outside, protected) = (GROUND.world.outside(), GROUND.protected());
+    let ground = furnished();
+    let (outside, protected) = (ground.world.outside(), ground.protected());
     let call = Call::new("plan", json!({"steps": steps}));
-    let result = GROUND.runtime.block_on(GROUND.host.dispatch(GROUND.host.session(), call));
+    let result = ground.runtime.block_on(ground.host.dispatch(ground.host.session(), call));
     assert!(result.is_success(), "{result}");
-    assert_eq!(GROUND.world.outside(), outside, "something beside the workspace has changed: {steps:?}");
-    assert_eq!(GROUND.protected(), protected, "something protected has changed: {steps:?}");
+    assert_eq!(ground.world.outside(), outside, "something beside the workspace has changed: {steps:?}");
+    assert_eq!(ground.protected(), protected, "something protected has changed: {steps:?}");
     assert!(!result.to_json().to_string().contains(SECRET), "something beside the workspace was read: {steps:?}");
 }
 
 /// What is protected in the tree that plans are carried out on.
 #[must_use]
 pub fn protected() -> Vec<(PathBuf, String)> {
-    GROUND.furnish();
-    GROUND.protected()
+    furnished().protected()
+}
+
+fn furnished() -> MutexGuard<'static, Ground> {
+    // What a broken promise leaves behind is cleared for the next plan.
+    let ground = GROUND.lock().unwrap_or_else(PoisonError::into_inner);
+    ground.furnish();
+    ground
 }
 
 fn plan(bytes: &mut impl Iterator<Item = u8>) -> Vec<Value> {
