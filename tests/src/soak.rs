@@ -33,8 +33,9 @@ const MEMORY: usize = 8 << 20;
 /// How many mappings may differ. Memory that is cleared page by page comes and goes in mappings of its own.
 const MAPS: usize = 16;
 
-/// How many mappings a place of the pool comes to when it is first used: its memory, its stack, and the guard between them.
-const MAPS_OF_A_PLACE: usize = 3;
+/// How many mappings a place of the pool comes to when it is first used: the image of its memory, what was written there, what may be, what may not, and its
+/// stack. Up to 5.75 were counted.
+const MAPS_OF_A_PLACE: usize = 6;
 
 /// A long run.
 #[derive(Debug, Clone, Copy)]
