@@ -11,7 +11,7 @@ use crate::sandbox::{Freshness, Import, Limits, Prepared, Sandbox};
 use crate::tool::{Definition, Digest};
 use candidate::Candidate;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
@@ -21,6 +21,7 @@ use std::thread::Builder;
 pub struct Plugin {
     name: Arc<str>,
     file: String,
+    path: Option<PathBuf>,
     prepared: Arc<Prepared>,
 }
 
@@ -31,10 +32,16 @@ impl Plugin {
         &self.name
     }
 
-    /// Where it came from.
+    /// Where it came from, made fit to print.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
+    }
+
+    /// Its file; nothing for a plugin that comes with the host.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// The SHA-256 of its bytes.
@@ -227,5 +234,5 @@ fn register(
     registry
         .register_plugin(&origin, sandbox.factories(&prepared, limits))
         .map_err(|duplicate| duplicate.to_string())?;
-    Ok(Plugin { name, file: candidate.file(), prepared })
+    Ok(Plugin { name, file: candidate.file(), path: candidate.path().map(Path::to_owned), prepared })
 }

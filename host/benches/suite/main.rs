@@ -19,8 +19,11 @@ mod world;
 use std::process::ExitCode;
 use world::World;
 
+/// A group: its name, what it shows, and what runs it.
+type Group = (&'static str, &'static str, fn(&World));
+
 /// The groups, each with what it measures.
-const GROUPS: [(&str, &str, fn(&World)); 7] = [
+const GROUPS: [Group; 7] = [
     ("calls", "echo, and reading 1 KiB and 1 MiB", calls::run),
     ("search", "a tree of 10,000 files, against ripgrep's own library", search::run),
     ("guests", "tools in Python and in JavaScript", guests::run),

@@ -42,9 +42,9 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let report =
         Report { tool: &args.tool, taken: &taken, spawned: spawned.as_ref(), load: load.as_ref(), host: &host };
     if args.json {
-        output::json(&report.to_json())?
+        output::json(&report.to_json())?;
     } else {
-        output::text(&report.to_text())?
+        output::text(&report.to_text())?;
     }
     Ok(Exit::Ok)
 }

@@ -4,6 +4,7 @@ use super::args::{Common, Config, ConfigAction};
 use super::exit::{Exit, Failure};
 use super::{idle, open, output};
 use crate::config::{Settings, Value};
+use crate::tool::text::elided;
 use serde_json::json;
 
 pub(super) fn run(common: &Common, args: &Config) -> Result<Exit, Failure> {
@@ -15,8 +16,12 @@ pub(super) fn run(common: &Common, args: &Config) -> Result<Exit, Failure> {
             rows.into_iter().map(|[key, value, origin]| (key, json!({"value": value, "origin": origin}))).collect();
         output::json(&serde_json::Value::Object(values))?;
     } else {
-        let table: Vec<Vec<String>> =
-            rows.into_iter().map(|[key, value, origin]| vec![key, value, format!("# {origin}")]).collect();
+        let table: Vec<Vec<String>> = rows
+            .into_iter()
+            .map(|[key, value, origin]| {
+                [key, value, format!("# {origin}")].map(|cell| elided(&cell, usize::MAX)).into()
+            })
+            .collect();
         output::text(&output::table(&table))?;
     }
     idle::show_after_loading(common, &settings);

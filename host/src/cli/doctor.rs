@@ -5,6 +5,7 @@ use super::exit::{Exit, Failure};
 use super::{idle, open, output};
 use crate::host::{CacheMode, default_cache, open_cache};
 use crate::sandbox::{Allocation, Cache, Sandbox, limits};
+use crate::tool::text::elided;
 use crate::workspace::Workspace;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -64,7 +65,11 @@ pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
 
 fn row(check: &Check) -> Vec<String> {
     let advice = if check.state == State::Good { String::new() } else { format!("→ {}", check.advice) };
-    vec![check.state.as_str().to_owned(), check.name.to_owned(), format!("{} {advice}", check.found)]
+    vec![
+        check.state.as_str().to_owned(),
+        check.name.to_owned(),
+        format!("{} {advice}", elided(&check.found, usize::MAX)),
+    ]
 }
 
 fn as_json(check: &Check) -> Value {

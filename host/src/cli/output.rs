@@ -1,7 +1,7 @@
 //! Writing to standard output, where every failure counts.
 
 use super::exit::Failure;
-use crate::tool::text::{elided, visible};
+use crate::tool::text::{elided, visible, visible_json};
 use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -27,9 +27,9 @@ pub(super) fn verbatim(output: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints one JSON value, indented.
+/// Prints one JSON value, indented, with nothing in it that could play tricks on a terminal.
 pub(super) fn json(value: &Value) -> Result<(), Failure> {
-    text(&format!("{value:#}\n"))
+    text(&(visible_json(&format!("{value:#}")) + "\n"))
 }
 
 /// Says a line on standard error, with nothing in it that could play tricks on a terminal. If nobody can be told, there is nobody to tell about that.

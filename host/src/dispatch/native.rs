@@ -37,7 +37,7 @@ pub(super) async fn run(
         () = tokio::time::sleep_until(deadline.into()) => timeout(&context, &*task.tool),
     };
     match task.stop().await {
-        Left::Ended(ended) => Err(Stopped { kind: stop, partial: ended.ok() }),
+        Left::Ended(ended) => Err(Stopped { kind: stop, partial: ended.ok().map(Box::new) }),
         Left::Abandoned => Err(stop.into()),
         Left::Stuck => Err(given_up(stop, context.time_limit()).into()),
     }
@@ -52,7 +52,7 @@ fn given_up(stop: ErrorKind, limit: Duration) -> ErrorKind {
 /// holds its thread, has run out of time.
 fn judged(ended: Ended, context: &ToolContext, tool: &dyn Tool) -> Result<ToolOutput, Stopped> {
     if context.is_cancelled() {
-        return Err(Stopped { kind: ErrorKind::Cancelled, partial: ended.ok() });
+        return Err(Stopped { kind: ErrorKind::Cancelled, partial: ended.ok().map(Box::new) });
     }
     let is_overdue = context.remaining().is_zero();
     ended.map_err(|kind| if is_overdue { timeout(context, tool) } else { kind }.into())

@@ -24,7 +24,7 @@ const UNLISTED: &str = "files_modified_unlisted";
 /// A tool that did not come to its end, and what it left behind.
 pub(super) struct Stopped {
     pub(super) kind: ErrorKind,
-    pub(super) partial: Option<ToolOutput>,
+    pub(super) partial: Option<Box<ToolOutput>>,
 }
 
 impl From<ErrorKind> for Stopped {
@@ -53,7 +53,7 @@ pub(super) async fn run(
     };
     let mut report = context.take_report();
     let ended = match (ended, report.stopped.take()) {
-        (Ok(output), Some(kind)) => Err(Stopped { kind, partial: Some(output) }),
+        (Ok(output), Some(kind)) => Err(Stopped { kind, partial: Some(Box::new(output)) }),
         (ended, _) => ended,
     };
     let mut result = made(id, tool.definition().name().as_str(), ended, sink);
@@ -87,7 +87,7 @@ async fn away(
 fn made(id: CallId, name: &str, ended: Result<ToolOutput, Stopped>, sink: &CallSink) -> ToolResult {
     let (kind, output) = match ended {
         Ok(output) => (failed(&output), output),
-        Err(Stopped { kind, partial: Some(output) }) => (Some(kind), output),
+        Err(Stopped { kind, partial: Some(output) }) => (Some(kind), *output),
         Err(Stopped { kind, partial: None }) => {
             let content = sink.emitted().map(Content::Text).into_iter().collect();
             (Some(kind), ToolOutput { content, ..ToolOutput::default() })

@@ -180,7 +180,12 @@ impl Place {
             let work = watched(caught(work), beats);
             let result = match timers {
                 Timers::Callers => runtime.block_on(work),
-                Timers::Own => own_runtime().and_then(|own| own.block_on(work)),
+                Timers::Own => own_runtime().and_then(|own| {
+                    let result = own.block_on(work);
+                    // A plugin's code that is still being loaded is loaded for the next call: nobody waits for it here.
+                    own.shutdown_background();
+                    result
+                }),
             };
             // The books are closed before the caller learns of the end.
             drop(seat);

@@ -40,16 +40,29 @@ impl Candidate {
         }
     }
 
+    /// Its file, where it is one.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Shipped(_) => None,
+            Self::File(path) => Some(path),
+        }
+    }
+
     /// The plugin that it is, or why it is none.
     pub(super) fn prepare(&self, sandbox: &Sandbox) -> Result<Arc<Prepared>, String> {
         let opened = self.open()?;
-        let known = opened.known(sandbox.cache());
+        let identity = opened.identity();
+        let known = opened.known(identity.as_ref(), sandbox.cache());
         if let Some(prepared) = known.and_then(|digest| self.recall(digest, sandbox)) {
             return Ok(prepared);
         }
         let bytes = opened.bytes()?;
         let digest = Digest::of(&bytes);
-        opened.remember(digest, sandbox.cache());
+        if let (Some(before), Some(after)) = (&identity, opened.identity())
+            && before.is_still(&after)
+        {
+            sandbox.cache().remember(before, digest);
+        }
         if known != Some(digest)
             && let Some(prepared) = self.recall(digest, sandbox)
         {
@@ -86,16 +99,10 @@ impl Candidate {
 
 impl Opened<'_> {
     /// Its digest, where it is known without reading it.
-    fn known(&self, cache: &Cache) -> Option<Digest> {
+    fn known(&self, identity: Option<&Identity>, cache: &Cache) -> Option<Digest> {
         match self {
             Self::Shipped(plugin) => Some(Digest::from_bytes(plugin.digest)),
-            Self::File { .. } => cache.digest_of(&self.identity()?),
-        }
-    }
-
-    fn remember(&self, digest: Digest, cache: &Cache) {
-        if let Some(identity) = self.identity() {
-            cache.remember(&identity, digest);
+            Self::File { .. } => cache.digest_of(identity?),
         }
     }
 

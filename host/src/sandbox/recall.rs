@@ -52,6 +52,11 @@ pub(super) enum CodeLost {
     /// It cannot be compiled or linked any more.
     #[error(transparent)]
     Refused(#[from] PluginRefused),
+    /// It takes longer than a call waits; whoever calls later may find it loaded.
+    #[error(
+        "its compiled code is gone from the cache, and compiling it again takes longer than a call waits; try again later"
+    )]
+    Slow,
     /// It was loaded, and is not there.
     #[error("the host has mislaid it")]
     Gone,

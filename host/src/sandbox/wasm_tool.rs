@@ -14,6 +14,7 @@ use crate::execution::{BoxFuture, Factory, Report, Tool, ToolContext, ToolOutput
 use crate::tool::text::elided;
 use crate::tool::{Definition, ErrorKind, ExecutionKind, SideEffects, Usage};
 use std::sync::Arc;
+use std::time::Instant;
 use wasmtime::Store;
 use wasmtime_wasi::WasiCtx;
 
@@ -59,6 +60,7 @@ impl Tool for WasmTool {
 
 impl WasmTool {
     async fn run(&self, input: &ValidInput, context: &ToolContext) -> Result<Result<ToolOutput, ErrorKind>, Ended> {
+        let begun = Instant::now();
         let plugin = match self.plugin.code.get() {
             Some(plugin) => plugin,
             None => match self.loaded(context).await? {
@@ -70,7 +72,10 @@ impl WasmTool {
         let _slot = match runtime.slots.try_acquire() {
             Ok(free) => free,
             Err(_) => match wait(self.plugin.digest()) {
-                Ok(_waiting) => slot(&runtime.slots, context.cancel(), context.times().queue).await?,
+                Ok(_waiting) => {
+                    let patience = context.times().queue.saturating_sub(begun.elapsed());
+                    slot(&runtime.slots, context.cancel(), patience).await?
+                }
                 Err(flooded) => return Ok(Err(flooded)),
             },
         };
@@ -118,12 +123,13 @@ impl WasmTool {
         let loaded = tokio::select! {
             biased;
             () = context.cancel().cancelled() => return Err(Ended::Cancelled),
-            loaded = tokio::time::timeout(context.times().queue, loading) => loaded.map_err(|_| Ended::queue())?,
+            loaded = tokio::time::timeout(context.times().queue, loading) => loaded,
         };
         let lost = match loaded {
-            Ok(Ok(())) => return Ok(self.plugin.code.get().ok_or_else(|| not_loaded(CodeLost::Gone))),
-            Ok(Err(lost)) => lost,
-            Err(panicked) => CodeLost::Panicked(panicked),
+            Ok(Ok(Ok(()))) => return Ok(self.plugin.code.get().ok_or_else(|| not_loaded(CodeLost::Gone))),
+            Ok(Ok(Err(lost))) => lost,
+            Ok(Err(panicked)) => CodeLost::Panicked(panicked),
+            Err(_) => CodeLost::Slow,
         };
         Ok(Err(not_loaded(lost)))
     }

@@ -177,7 +177,7 @@ impl Ground {
     /// What no tool may change within the workspace: everything from a `.git` on, wherever the project around it was moved to.
     fn protected(&self) -> Vec<(PathBuf, String)> {
         let from_git = |path: &Path| -> Option<PathBuf> {
-            let whole = path.components().map(|part| part.as_os_str());
+            let whole = path.components().map(std::path::Component::as_os_str);
             let below: PathBuf = whole.skip_while(|part| *part != ".git").collect();
             (below != Path::new("")).then_some(below)
         };

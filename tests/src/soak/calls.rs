@@ -193,7 +193,6 @@ static WARMED: LazyLock<Soak> = LazyLock::new(|| {
 });
 
 /// Says something, a million times: the last are as quick as the first.
-#[must_use]
 pub(super) fn echo(calls: usize) -> Report {
     let first = quietest(calls / 10);
     let report = counted(&WARMED, calls - calls / 5, |_| Kind::Echo, None);
@@ -210,7 +209,6 @@ fn quietest(calls: usize) -> Duration {
 }
 
 /// Says something, one call at a time.
-#[must_use]
 pub(super) fn latency(calls: usize) -> Report {
     let ran = WARMED.run_wide(1, calls, |_| Kind::Echo);
     let (half, most) = (ran.within(500), ran.within(990));
@@ -220,19 +218,16 @@ pub(super) fn latency(calls: usize) -> Report {
 }
 
 /// Calls of every kind.
-#[must_use]
 pub(super) fn all_kinds(calls: usize) -> Report {
     counted(&WARMED, calls, mixed, None)
 }
 
 /// Calls that run out of time.
-#[must_use]
 pub(super) fn timeouts(calls: usize) -> Report {
     counted(&WARMED, calls, |_| Kind::Slow, Some(BRIEF + Duration::from_millis(150)))
 }
 
 /// Calls that are cancelled as soon as they have begun.
-#[must_use]
 pub(super) fn cancellations(calls: usize) -> Report {
     counted(&WARMED, calls, |_| Kind::Cancelled, Some(Duration::from_millis(50)))
 }

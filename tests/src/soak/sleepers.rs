@@ -45,7 +45,7 @@ pub fn sleepers(rounds: usize) -> Report {
     let asleep = all.iter().map(|round| round.asleep).max().unwrap_or(0).saturating_sub(base.memory);
     let took = all.iter().map(|round| round.took).max().unwrap_or_default();
     let width = WIDTH as usize;
-    Report::new(&format!("{} KiB each while they sleep, all cancelled within {took:?}", asleep / width >> 10))
+    Report::new(&format!("{} KiB each while they sleep, all cancelled within {took:?}", (asleep / width) >> 10))
         .bound(&format!("at most {} KiB each", EACH >> 10), asleep <= width * EACH)
         .bound(&format!("all cancelled within {SHUTDOWN:?}"), took <= SHUTDOWN)
         .bound("each of them is", all.iter().all(|round| round.cancelled == width))

@@ -64,7 +64,8 @@ fn code_that_was_changed_or_cut_is_made_again_when_it_is_called() {
 fn what_a_plugin_said_of_itself_is_asked_again_where_it_was_changed_or_cut() {
     let world = World::new();
     let cache = world.outer().join("cache");
-    let tools = |host: &Host| host.plugins()[0].definitions().iter().map(|tool| tool.to_json()).collect::<Vec<_>>();
+    let tools =
+        |host: &Host| host.plugins()[0].definitions().iter().map(palisade::Definition::to_json).collect::<Vec<_>>();
     let told = tools(&build(&cache).unwrap());
     let whole = fs::read(entry(&cache, "about")).unwrap();
     for bad in spoilt(&whole) {

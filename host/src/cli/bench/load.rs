@@ -39,13 +39,13 @@ pub(super) fn of(common: &Common, settings: &Settings, host: &Host, tool: &str) 
 
 /// A plugin that comes with the program is written down first: from then on it is a plugin like any other.
 fn file(plugin: &Plugin, scratch: &Path) -> std::io::Result<PathBuf> {
-    match palisade_plugins::all().iter().find(|shipped| plugin.file() == format!("shipped:{}", shipped.file)) {
-        Some(shipped) => {
-            let path = scratch.join(shipped.file);
-            std::fs::write(&path, shipped.bytes).map(|()| path)
-        }
-        None => Ok(plugin.file().into()),
+    if let Some(path) = plugin.path() {
+        return Ok(path.to_owned());
     }
+    let shipped = palisade_plugins::all().iter().find(|shipped| shipped.name == plugin.name());
+    let shipped = shipped.ok_or(std::io::ErrorKind::NotFound)?;
+    let path = scratch.join(shipped.file);
+    std::fs::write(&path, shipped.bytes).map(|()| path)
 }
 
 fn once(common: &Common, settings: &Settings, file: &Path, cache: &Path) -> Result<Duration, Failure> {

@@ -19,6 +19,7 @@ pub(crate) struct Identity {
     place: blake3::Hash,
     marks: Marks,
     changed: SystemTime,
+    seen: SystemTime,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,10 +38,14 @@ struct Known {
 }
 
 impl Identity {
-    /// Of an open file, which lies at this path.
+    /// Of an open file, which lies at this path. Taken before it is read: what changes from then on shows.
     #[cfg(unix)]
     pub(crate) fn of(path: &Path, file: &File) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
+        if lies_in_memory(file) {
+            return None;
+        }
+        let seen = SystemTime::now();
         let meta = file.metadata().ok()?;
         let marks = Marks {
             device: meta.dev(),
@@ -51,7 +56,7 @@ impl Identity {
         };
         let changed =
             SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(meta.ctime().max(meta.mtime()).try_into().ok()?))?;
-        Some(Self { place: blake3::hash(path.as_os_str().as_encoded_bytes()), marks, changed })
+        Some(Self { place: blake3::hash(path.as_os_str().as_encoded_bytes()), marks, changed, seen })
     }
 
     /// Elsewhere every file is hashed at every start.
@@ -65,9 +70,14 @@ impl Identity {
         self.place.to_hex().to_string()
     }
 
-    /// Whether a change from now on would show.
+    /// Whether another look found the same file, untouched.
+    pub(crate) fn is_still(&self, later: &Self) -> bool {
+        self.marks == later.marks
+    }
+
+    /// Whether a change after it was looked at would show.
     pub(super) fn is_settled(&self) -> bool {
-        SystemTime::now().duration_since(self.changed).is_ok_and(|age| age > SETTLED)
+        self.seen.duration_since(self.changed).is_ok_and(|age| age > SETTLED)
     }
 
     /// The digest that stands in an entry, where the entry is about this very file.
@@ -82,6 +92,19 @@ impl Identity {
         // Only maps with keys that are no strings fail to serialise, and there are none.
         serde_json::to_vec(&known).unwrap_or_default()
     }
+}
+
+/// A file system in memory does not date what is written through a mapping.
+#[cfg(target_os = "linux")]
+fn lies_in_memory(file: &File) -> bool {
+    /// The numbers of `tmpfs` and `ramfs` in the kernel's `magic.h`.
+    const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+    rustix::fs::fstatfs(file).is_ok_and(|system| IN_MEMORY.contains(&(system.f_type as u64)))
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn lies_in_memory(_: &File) -> bool {
+    false
 }
 
 #[cfg(all(test, unix))]
@@ -115,7 +138,8 @@ mod tests {
         std::fs::write(&path, "plugin").unwrap();
         let fresh = identity(&path);
         assert!(!fresh.is_settled());
-        let old = Identity { changed: SystemTime::now() - 2 * SETTLED, ..fresh };
+        // Looked at while it was fresh: however long reading it takes, it is not remembered.
+        let old = Identity { changed: fresh.seen - 2 * SETTLED, ..fresh };
         assert!(old.is_settled());
     }
 }

@@ -79,14 +79,19 @@ fn is_out_of_memory(error: &wasmtime::Error) -> bool {
 /// Limits that nothing in this process can raise again.
 #[cfg(unix)]
 fn confine(order: Order) -> io::Result<()> {
-    use rustix::process::{Resource, Rlimit, setrlimit};
-    let limit = |resource, value| setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) });
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    // What the host itself was not allowed is not asked for.
+    let most = |resource, value: u64| Some(getrlimit(resource).maximum.map_or(value, |maximum| maximum.min(value)));
+    let limit = |resource, value| {
+        let value = most(resource, value);
+        setrlimit(resource, Rlimit { current: value, maximum: value })
+    };
     // First, since it takes a descriptor for a moment.
     beyond_limits();
     limit(Resource::Core, 0)?;
     // A second later the kernel would not say why it kills.
-    let time = Rlimit { current: Some(order.seconds), maximum: Some(order.seconds.saturating_add(1)) };
-    setrlimit(Resource::Cpu, time)?;
+    let (current, maximum) = (most(Resource::Cpu, order.seconds), most(Resource::Cpu, order.seconds.saturating_add(1)));
+    setrlimit(Resource::Cpu, Rlimit { current, maximum })?;
     limit(Resource::As, order.memory)?;
     // It writes into a pipe, opens nothing, and starts nothing.
     limit(Resource::Fsize, 0)?;
