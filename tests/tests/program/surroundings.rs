@@ -35,6 +35,19 @@ fn what_a_projects_file_says_cannot_play_tricks_on_a_terminal() {
 }
 
 #[test]
+fn a_directory_that_somebody_named_cannot_play_tricks_on_a_terminal() {
+    let world = World::new();
+    let named = world.root().join("w\u{1b}]0;x\u{7}\u{202e}y\n\u{9b}z");
+    fs::create_dir(&named).expect("a directory can be made");
+    let path = r#"{"path": "a\u009b31m\u202eb", "content": ""}"#;
+    for words in [&["doctor"][..], &["config", "show"], &["policy", "explain", "write_file", path, "--json"]] {
+        let ran = program(&world, words).directory(named.clone()).run();
+        let tricks = ['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}'];
+        assert!(!ran.stdout.contains(tricks) && !ran.stderr.contains(tricks), "{words:?}: {ran:?}");
+    }
+}
+
+#[test]
 fn a_full_standard_error_is_no_reason_to_panic() {
     let world = World::new();
     let script = format!("{} call nosuch 2>/dev/full", palisade_tests::program::executable().display());
@@ -123,6 +136,16 @@ fn too_little_address_space_is_an_error_that_names_it() {
     let world = World::new();
     for kib in ["100000", "200000"] {
         limited(&world, &format!("-v {kib}"), &cache(), SUM).left_with(1).complains(&["address space", "ulimit -v"]);
+    }
+}
+
+#[test]
+fn what_the_program_may_not_have_its_compiler_does_not_ask_for() {
+    let world = World::new();
+    let words = format!("list --no-builtin --plugins {}", palisade_tests::guest::LOADER_GOOD.directory().display());
+    for (number, limit) in ["-t 100", "-v 8000000"].into_iter().enumerate() {
+        let ran = limited(&world, limit, &world.home().join(format!("cache-{number}")), &words).left_with(0);
+        assert!(ran.stdout.contains("better") && !ran.stderr.contains("rejected"), "{limit}: {ran:?}");
     }
 }
 
