@@ -1,0 +1,50 @@
+//! A file is taken for what it was only while nothing about it has changed.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
+use super::*;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+/// A file that is dated, where one can be had: beside the test itself, since what is temporary often lies in memory.
+fn dated() -> Option<(tempfile::TempDir, PathBuf)> {
+    let beside = std::env::current_exe().unwrap();
+    let folder = tempfile::tempdir_in(beside.parent().unwrap()).unwrap();
+    let path = folder.path().join("a.wasm");
+    std::fs::write(&path, "plugin").unwrap();
+    if Identity::of(&path, &File::open(&path).unwrap()).is_none() {
+        let _ = writeln!(std::io::stderr(), "skipped: the tests lie in memory, where files are not dated well enough");
+        return None;
+    }
+    Some((folder, path))
+}
+
+fn identity(path: &Path) -> Identity {
+    Identity::of(path, &File::open(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_file_is_recognised_until_anything_about_it_changes() {
+    let Some((_folder, path)) = dated() else { return };
+    let digest = Digest::of(b"plugin");
+    let entry = identity(&path).with(digest);
+    assert_eq!(identity(&path).recognise(&entry), Some(digest));
+    let before = identity(&path);
+    assert!(before.is_still(&identity(&path)));
+    std::fs::write(&path, "longer plugin").unwrap();
+    assert_eq!(identity(&path).recognise(&entry), None);
+    assert!(!before.is_still(&identity(&path)), "what was written while it was read shows");
+    // The same length again, and the time of the last writing set back: only what nobody can set tells.
+    let mut forged = identity(&path);
+    forged.marks = Marks { changed: (0, 1), ..serde_json::from_slice::<Known>(&entry).unwrap().marks };
+    assert_eq!(forged.recognise(&entry), None);
+}
+
+#[test]
+fn a_file_that_was_written_just_now_is_not_remembered() {
+    let Some((_folder, path)) = dated() else { return };
+    let fresh = identity(&path);
+    assert!(!fresh.is_settled());
+    // Looked at while it was fresh: however long reading it takes, it is not remembered.
+    let old = Identity { changed: fresh.seen - 2 * SETTLED, ..fresh };
+    assert!(old.is_settled());
+}
