@@ -104,7 +104,7 @@ fn the_key_of_a_cache_that_was_cut_short_is_made_anew() {
     list();
     fs::write(cache.join("key"), "short").expect("a file can be written");
     list();
-    assert_eq!(fs::metadata(cache.join("key")).expect("a key").len(), 64);
+    assert_eq!(fs::metadata(cache.join("key")).expect("a key").len(), 32);
 }
 
 /// Runs the program below a limit of the shell's `ulimit`.
