@@ -118,7 +118,7 @@ fn holds(class: SideEffects) -> &'static str {
         SideEffects::Read => "the workspace, read-only; no network, no environment",
         SideEffects::Write => "the workspace, read-write; no network, no environment",
         SideEffects::Execute => {
-            "the workspace, read-write; no network, no environment; of plugins no programs, of `shell` those that the kernel confines"
+            "the workspace, read-write; a plugin has no programs, network or environment; `shell` runs programs that the kernel confines, with parts of both (SECURITY.md)"
         }
         SideEffects::Network => "no files, no network yet, no environment",
     }
