@@ -12,6 +12,7 @@ mod ended;
 mod engine;
 mod guard;
 mod imports;
+mod interest;
 mod limiter;
 pub mod limits;
 mod machine;

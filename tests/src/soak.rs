@@ -9,6 +9,7 @@ mod floods;
 mod kills;
 mod loads;
 mod pairs;
+mod plan;
 mod refusals;
 mod sleepers;
 
@@ -25,6 +26,7 @@ pub use floods::floods;
 pub use kills::kills;
 pub use loads::loads;
 pub use pairs::pairs;
+pub use plan::{Tried, plan};
 pub use refusals::refusals;
 pub use sleepers::sleepers;
 

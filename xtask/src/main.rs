@@ -27,8 +27,8 @@ cargo xtask package    package the published crates and build each from its pack
 cargo xtask providers  hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip)
 cargo xtask interpreters
                        build the benchmark's guests in Python and in JavaScript, and load them (needs python3 and pip, node and npm)
-cargo xtask soak [N] [RUN…]
-                       make the long runs, all or those that are named, or the N-th part of each, and look at their bounds (takes hours)
+cargo xtask soak [--minutes N] [RUN…]
+                       make the long runs, all or those that are named, within N minutes or at full length (takes hours), and look at their bounds
 cargo xtask fuzz [BORDER [SECONDS]]
                        build the fuzz targets, or fuzz one border for ten minutes (needs a C++ compiler)
 cargo xtask prebuild   put the built plugins into plugins/prebuilt, as publishing needs them";

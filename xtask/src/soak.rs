@@ -4,7 +4,7 @@ use crate::place::Place;
 use anyhow::{Context as _, ensure};
 use std::process::Command;
 
-/// Makes them, or those and that part of them that the further arguments say.
+/// Makes them, or those that the further arguments say, in the time that they say.
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     // All programs, since one of the runs kills another program than its own.
     cargo(place, &["build", "--bins"], std::iter::empty())?;

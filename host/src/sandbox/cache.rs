@@ -54,7 +54,6 @@ impl Cache {
         private::make(dir).map_err(|error| fail(error.to_string()))?;
         private::check(dir).map_err(fail)?;
         let key = private::key(dir).map_err(|error| fail(error.to_string()))?;
-        private::clear_abandoned(dir);
         Ok(Self(Some(Arc::new(Opened { dir: dir.to_owned(), key }))))
     }
 
@@ -78,7 +77,11 @@ impl Cache {
 
     /// Keeps the compiled form of a component. A cache that cannot be written costs time, not the call: it is only logged.
     pub(super) fn keep_code(&self, engine: &Engine, digest: Digest, code: &[u8]) {
-        self.keep("compiled code", |opened| opened.code(engine, digest).write(code));
+        self.keep("compiled code", |opened| {
+            // Here, where seconds have just been spent: a start that finds everything compiled looks at no more than it needs.
+            private::clear_abandoned(&opened.dir);
+            opened.code(engine, digest).write(code)
+        });
     }
 
     /// What a plugin said of itself, if it is there, whole, and of this very engine and host.

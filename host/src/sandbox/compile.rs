@@ -151,13 +151,14 @@ pub(super) fn in_process(runtime: &engine::Runtime, bytes: &[u8]) -> Result<Comp
     Ok(Compiled { component, code })
 }
 
-/// Compiles in a child, and loads what it made.
+/// Compiles in a child, and loads what it made. The child is killed when this is given up.
 pub(super) fn in_child(
     runtime: &engine::Runtime,
     compiler: &ChildCompiler,
     bytes: &[u8],
+    given_up: &CancellationToken,
 ) -> Result<Compiled, CompileError> {
-    let code = parent::compile(compiler, Order::new(runtime.allocation, compiler.limits), bytes)?;
+    let code = parent::compile(compiler, Order::new(runtime.allocation, compiler.limits), bytes, given_up)?;
     let component = cache::deserialize(&runtime.engine, &cache::Code::Made(&code))
         .map_err(|error| CompileError::invalid(&error))?;
     Ok(Compiled { component, code })

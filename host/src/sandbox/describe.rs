@@ -3,7 +3,7 @@
 use super::bindings::exports::palisade::tool::tool as wit;
 use super::bindings::{PluginIndices, PluginPre};
 use super::ended::Ended;
-use super::guard::{Guard, Quotas};
+use super::guard::{Guard, PluginFiles};
 use super::limiter::Limiter;
 use super::prepare::{PluginRefused, brief};
 use super::run::{Stop, bounded, slot, store};
@@ -46,7 +46,7 @@ impl Sandbox {
         let deadline = Instant::now() + limits::DESCRIBE_TIMEOUT;
         let state = State::new(
             frozen(),
-            Guard::new(None, Quotas::default()),
+            Guard::closed(&PluginFiles::default()),
             Limiter::new(limits::MEMORY),
             Talk::silent(),
             deadline,

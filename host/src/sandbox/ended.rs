@@ -129,7 +129,7 @@ impl From<Exhausted> for (Limit, u64) {
             Exhausted::NewEntries(limit) => (Limit::NewEntries, limit),
             Exhausted::ListedEntries(limit) => (Limit::ListedEntries, limit),
             Exhausted::Depth(limit) => (Limit::Depth, limit),
-            Exhausted::OpenFiles(limit) => (Limit::OpenFiles, limit),
+            Exhausted::OpenFiles(limit) | Exhausted::PluginFiles(limit) => (Limit::OpenFiles, limit),
         }
     }
 }

@@ -30,6 +30,7 @@ use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 #[cfg(unix)]
 pub(crate) use direct::Mount;
 pub(crate) use errors::Refusal;
+pub(crate) use held::PluginFiles;
 pub(crate) use ledger::{Exhausted, Quotas};
 #[cfg(not(unix))]
 pub(crate) use stock::Mount;
@@ -72,13 +73,16 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// A guard for one call. Without a mount the guest finds no directory, and so can name no file at all.
-    pub(crate) fn new(mount: Option<(&Mount, Access, Arc<Rules>)>, quotas: Quotas) -> Self {
-        let (root, access, rules) = match mount {
-            Some((mount, access, rules)) => (Some(mount.root()), access, Some(rules)),
-            None => (None, Access::ReadOnly, None),
-        };
-        Self { root, access, ledger: Arc::new(Ledger::new(quotas, rules)) }
+    /// A guard for one call of the plugin whose open files are counted there.
+    pub(crate) fn new(mount: (&Mount, Access, Arc<Rules>), quotas: Quotas, files: &PluginFiles) -> Self {
+        let (mount, access, rules) = mount;
+        Self { root: Some(mount.root()), access, ledger: Arc::new(Ledger::new(quotas, Some(rules), files.clone())) }
+    }
+
+    /// A guard for a call without a mount: the guest finds no directory, and so can name no file at all.
+    pub(crate) fn closed(files: &PluginFiles) -> Self {
+        let ledger = Ledger::new(Quotas::default(), None, files.clone());
+        Self { root: None, access: Access::ReadOnly, ledger: Arc::new(ledger) }
     }
 
     /// Whether this layer has refused something in this call.

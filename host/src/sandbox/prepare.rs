@@ -5,12 +5,14 @@ use super::bindings::PluginPre;
 use super::border::{self, BorderRefused};
 use super::cache::About;
 use super::compile::{self, CompileError, Compiled, Compiler};
+use super::guard::PluginFiles;
 use super::imports::{self, Import};
 use super::recall::Code;
 use super::state::State;
 use crate::tool::text::{cut, visible};
 use crate::tool::{Definition, DefinitionError, Digest};
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
 
 /// A plugin that is compiled and described. Its code is linked, or still on disk until its first call.
@@ -20,6 +22,8 @@ pub struct Prepared {
     pub(super) imports: Vec<Import>,
     pub(super) definitions: Vec<Definition>,
     pub(super) freshness: Freshness,
+    /// What all calls of it hold open.
+    pub(super) files: PluginFiles,
 }
 
 /// Where the compiled code of a plugin came from.
@@ -135,13 +139,20 @@ impl Sandbox {
         trust: Trust,
     ) -> Result<Arc<Prepared>, PluginRefused> {
         border::check(bytes)?;
-        let (component, freshness) = self.compile(bytes, digest, trust)?;
+        let (component, freshness) = self.compile(bytes, digest, trust, &CancellationToken::new())?;
         let imports = imports::of(&self.runtime.engine, &component);
         let checked = imports::check(imports.clone())?;
         let pre = self.link(&component)?;
         let (described, definitions) = self.describe(&pre)?;
         self.cache.keep_about(&self.runtime.engine, digest, &About::new(imports, &described));
-        Ok(Arc::new(Prepared { code: Code::linked(pre), digest, imports: checked, definitions, freshness }))
+        Ok(Arc::new(Prepared {
+            code: Code::linked(pre),
+            digest,
+            imports: checked,
+            definitions,
+            freshness,
+            files: PluginFiles::default(),
+        }))
     }
 
     pub(super) fn link(&self, component: &Component) -> Result<PluginPre<State>, PluginRefused> {
@@ -154,13 +165,14 @@ impl Sandbox {
         bytes: &[u8],
         digest: Digest,
         trust: Trust,
+        given_up: &CancellationToken,
     ) -> Result<(Component, Freshness), PluginRefused> {
         let engine = &self.runtime.engine;
         if let Some(component) = self.cache.code(engine, digest) {
             return Ok((component, Freshness::Cached));
         }
         let Compiled { component, code } = match (&self.compiler, trust) {
-            (Compiler::Child(child), Trust::Nobody) => compile::in_child(&self.runtime, child, bytes)?,
+            (Compiler::Child(child), Trust::Nobody) => compile::in_child(&self.runtime, child, bytes, given_up)?,
             _ => compile::in_process(&self.runtime, bytes)?,
         };
         self.cache.keep_code(engine, digest, &code);

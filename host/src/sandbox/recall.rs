@@ -2,6 +2,8 @@
 
 use super::bindings::PluginPre;
 use super::describe::checked;
+use super::guard::PluginFiles;
+use super::interest::{Interest, Wanted};
 use super::prepare::{Freshness, PluginRefused, Prepared, Trust};
 use super::state::State;
 use super::{Sandbox, border, imports};
@@ -9,6 +11,7 @@ use crate::tool::Digest;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio_util::sync::CancellationToken;
 
 /// Gives the bytes of a plugin once more, or says why it cannot.
 type Bytes = dyn Fn() -> Result<Cow<'static, [u8]>, String> + Send + Sync;
@@ -27,6 +30,7 @@ pub(super) struct Code {
     stored: Option<Stored>,
     /// One call loads it, and the others wait for that without holding a thread.
     turn: Arc<Mutex<()>>,
+    interest: Arc<Interest>,
 }
 
 /// Code that lies in the cache.
@@ -76,19 +80,25 @@ impl Sandbox {
         let imports = imports::check(about.imports.clone()).ok()?;
         let definitions = checked(&about.described()).ok()?;
         let stored = Some(Stored { sandbox: self.clone(), origin });
-        let code = Code { linked: OnceLock::new(), stored, turn: Arc::default() };
-        Some(Arc::new(Prepared { code, digest, imports, definitions, freshness: Freshness::Cached }))
+        let code = Code { linked: OnceLock::new(), stored, turn: Arc::default(), interest: Arc::default() };
+        let freshness = Freshness::Cached;
+        Some(Arc::new(Prepared { code, digest, imports, definitions, freshness, files: PluginFiles::default() }))
     }
 }
 
 impl Code {
     pub(super) fn linked(pre: PluginPre<State>) -> Self {
-        Self { linked: OnceLock::from(pre), stored: None, turn: Arc::default() }
+        Self { linked: OnceLock::from(pre), stored: None, turn: Arc::default(), interest: Arc::default() }
     }
 
     /// The code, if it has been loaded.
     pub(super) fn get(&self) -> Option<&PluginPre<State>> {
         self.linked.get()
+    }
+
+    /// One more call wants it.
+    pub(super) fn want(&self) -> Wanted {
+        self.interest.want()
     }
 
     /// Waits until nobody else loads it.
@@ -97,18 +107,18 @@ impl Code {
     }
 
     /// Loads the code of the plugin of this digest, unless somebody has done so. Blocks: for milliseconds, or for as long as compiling takes where the cache has
-    /// lost it.
-    pub(super) fn load(&self, digest: Digest, _turn: Turn) -> Result<(), CodeLost> {
+    /// lost it, and the call that began it is not the last that has given it up.
+    pub(super) fn load(&self, digest: Digest, _turn: Turn, given_up: &CancellationToken) -> Result<(), CodeLost> {
         if let (None, Some(stored)) = (self.linked.get(), &self.stored) {
             // Whoever has the turn is alone here.
-            let _ = self.linked.set(stored.load(digest)?);
+            let _ = self.linked.set(stored.load(digest, given_up)?);
         }
         Ok(())
     }
 }
 
 impl Stored {
-    fn load(&self, digest: Digest) -> Result<PluginPre<State>, CodeLost> {
+    fn load(&self, digest: Digest, given_up: &CancellationToken) -> Result<PluginPre<State>, CodeLost> {
         let component = match self.sandbox.cache.code(&self.sandbox.runtime.engine, digest) {
             Some(component) => component,
             None => {
@@ -117,7 +127,7 @@ impl Stored {
                     return Err(CodeLost::Replaced);
                 }
                 border::check(&bytes).map_err(PluginRefused::from)?;
-                self.sandbox.compile(&bytes, digest, self.origin.trust)?.0
+                self.sandbox.compile(&bytes, digest, self.origin.trust, given_up)?.0
             }
         };
         Ok(self.sandbox.link(&component)?)

@@ -60,22 +60,24 @@ impl Tool for WasmTool {
 
 impl WasmTool {
     async fn run(&self, input: &ValidInput, context: &ToolContext) -> Result<Result<ToolOutput, ErrorKind>, Ended> {
-        let begun = Instant::now();
+        let mut patience = context.times().queue;
         let plugin = match self.plugin.code.get() {
             Some(plugin) => plugin,
-            None => match self.loaded(context).await? {
-                Ok(plugin) => plugin,
-                Err(kind) => return Ok(Err(kind)),
-            },
+            None => {
+                let begun = Instant::now();
+                let loaded = self.loaded(context).await?;
+                patience = patience.saturating_sub(begun.elapsed());
+                match loaded {
+                    Ok(plugin) => plugin,
+                    Err(kind) => return Ok(Err(kind)),
+                }
+            }
         };
         let runtime = &self.sandbox.runtime;
         let _slot = match runtime.slots.try_acquire() {
             Ok(free) => free,
             Err(_) => match wait(self.plugin.digest()) {
-                Ok(_waiting) => {
-                    let patience = context.times().queue.saturating_sub(begun.elapsed());
-                    slot(&runtime.slots, context.cancel(), patience).await?
-                }
+                Ok(_waiting) => slot(&runtime.slots, context.cancel(), patience).await?,
                 Err(flooded) => return Ok(Err(flooded)),
             },
         };
@@ -113,12 +115,14 @@ impl WasmTool {
             Err(flooded) => return Ok(Err(flooded)),
         };
         let plugin = self.plugin.clone();
+        let wanted = plugin.code.want();
+        let given_up = wanted.given_up().clone();
         let loading = async {
             let turn = plugin.code.turn().await;
             if plugin.code.get().is_some() {
                 return Ok(Ok(()));
             }
-            tokio::task::spawn_blocking(move || plugin.code.load(plugin.digest, turn)).await
+            tokio::task::spawn_blocking(move || plugin.code.load(plugin.digest, turn, &given_up)).await
         };
         let loaded = tokio::select! {
             biased;
@@ -129,7 +133,10 @@ impl WasmTool {
             Ok(Ok(Ok(()))) => return Ok(self.plugin.code.get().ok_or_else(|| not_loaded(CodeLost::Gone))),
             Ok(Ok(Err(lost))) => lost,
             Ok(Err(panicked)) => CodeLost::Panicked(panicked),
-            Err(_) => CodeLost::Slow,
+            Err(_) => {
+                wanted.leave_to_later();
+                CodeLost::Slow
+            }
         };
         Ok(Err(not_loaded(lost)))
     }
@@ -160,7 +167,7 @@ impl WasmTool {
     /// The class decides what is mounted: a tool that claims to read cannot write, whatever its code does.
     fn guard(&self, context: &ToolContext) -> Result<Guard, ErrorKind> {
         let access = match self.definition.side_effects() {
-            SideEffects::None | SideEffects::Network => return Ok(Guard::new(None, Quotas::default())),
+            SideEffects::None | SideEffects::Network => return Ok(Guard::closed(&self.plugin.files)),
             SideEffects::Read => Access::ReadOnly,
             SideEffects::Write | SideEffects::Execute => Access::ReadWrite,
         };
@@ -170,7 +177,7 @@ impl WasmTool {
             field: None,
             source: Some(Arc::new(error)),
         })?;
-        Ok(Guard::new(Some((&*mount, access, context.workspace().rules())), Quotas::default()))
+        Ok(Guard::new((&*mount, access, context.workspace().rules()), Quotas::default(), &self.plugin.files))
     }
 }
 

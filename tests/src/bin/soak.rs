@@ -1,4 +1,4 @@
-//! The long runs, by hand: `cargo xtask soak [N] [RUN…]`. Each prints its numbers, and the program ends with an error where a bound does not hold.
+//! The long runs, by hand: `cargo xtask soak [--minutes N] [RUN…]`. Each prints its numbers, and the program ends with an error where a bound does not hold.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -6,44 +6,72 @@
 )]
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use palisade_tests::soak::{RUNS, Run};
+use palisade_tests::soak::{RUNS, Run, Tried, plan};
 
-/// What was asked for: which part of the full length, and of which runs.
+/// What was asked for: within which time, where there is one, and of which runs.
 struct Asked {
-    part: usize,
+    time: Option<Duration>,
     runs: Vec<Run>,
 }
 
 fn main() -> ExitCode {
     let Some(asked) = asked(std::env::args().skip(1)) else {
-        eprintln!("soak [N] [RUN…]: the N-th part of the full length, of these runs or of all:");
+        eprintln!("soak [--minutes N] [RUN…]: these runs or all, at full length or as long as there is time for:");
         RUNS.iter().for_each(|run| eprintln!("  {:<14}{} {}", run.name, run.full, run.what));
         return ExitCode::from(2);
     };
+    let counts = match asked.time {
+        Some(time) => planned(&asked.runs, time),
+        None => asked.runs.iter().map(|run| run.full).collect(),
+    };
+    let start = Instant::now();
     // Each is made, whatever came of those before it.
-    let broken = asked.runs.iter().filter(|run| !holds(run, asked.part)).count();
-    if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let broken: Vec<&str> =
+        asked.runs.iter().zip(counts).filter(|(run, count)| !holds(run, *count)).map(|(run, _)| run.name).collect();
+    println!("{} runs in {:.0?}; {}", asked.runs.len(), start.elapsed(), verdict(&broken));
+    if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn verdict(broken: &[&str]) -> String {
+    if broken.is_empty() { "every bound holds".to_owned() } else { format!("a bound is broken: {}", broken.join(", ")) }
 }
 
 /// `None` where it makes no sense.
 fn asked(words: impl Iterator<Item = String>) -> Option<Asked> {
     let mut words = words.peekable();
-    let part = words.peek().and_then(|word| word.parse().ok());
-    if part.is_some() {
-        words.next();
+    let mut time = None;
+    if words.next_if(|word| word == "--minutes").is_some() {
+        let minutes: u64 = words.next()?.parse().ok()?;
+        time = Some(Duration::from_secs(minutes.checked_mul(60)?));
     }
     let named = |word: String| RUNS.into_iter().find(|run| run.name == word);
     let runs = words.map(named).collect::<Option<Vec<Run>>>()?;
     let runs = if runs.is_empty() { RUNS.to_vec() } else { runs };
-    Some(Asked { part: part.unwrap_or(1), runs }).filter(|asked| asked.part > 0)
+    Some(Asked { time, runs })
 }
 
-fn holds(run: &Run, part: usize) -> bool {
-    let (length, start) = ((run.full / part).max(run.least), Instant::now());
-    println!("{}: {length} {}", run.name, run.what);
-    let report = (run.go)(length);
+/// Tries each run once, and divides the time that is left among them.
+fn planned(runs: &[Run], time: Duration) -> Vec<usize> {
+    let start = Instant::now();
+    let tried: Vec<Tried> = runs.iter().map(|run| tried(*run)).collect();
+    plan(&tried, time.saturating_sub(start.elapsed()))
+}
+
+fn tried(run: Run) -> Tried {
+    let start = Instant::now();
+    // Whether its bounds hold is looked at when it counts.
+    let _ = (run.go)(run.least);
+    let took = start.elapsed();
+    println!("{}: {} take {took:.1?}", run.name, run.least);
+    Tried { run, took }
+}
+
+fn holds(run: &Run, count: usize) -> bool {
+    let start = Instant::now();
+    println!("{}: {count} of {} {}", run.name, run.full, run.what);
+    let report = (run.go)(count);
     report.figures.iter().for_each(|figures| println!("  {figures}"));
     for (bound, holds) in &report.bounds {
         println!("  {bound}: {}", if *holds { "yes" } else { "NO" });

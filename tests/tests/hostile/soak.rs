@@ -7,10 +7,10 @@ use palisade_tests::soak::{self, Report, Soak, expected, mixed};
 
 /// How many calls are made before anything is counted, and how many after.
 const WARM: usize = 1000;
-const COUNTED: usize = 3000;
+const COUNTED: usize = 20_000;
 
 #[test]
-fn some_thousand_calls_of_every_kind_end_as_they_must_and_leave_nothing_behind() {
+fn twenty_thousand_calls_of_every_kind_end_as_they_must_and_leave_nothing_behind() {
     let _turn = turn();
     let soak = Soak::new();
     let _ = soak.run(WARM, mixed);

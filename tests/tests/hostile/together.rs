@@ -13,7 +13,7 @@ use serde_json::json;
 use super::ENOUGH;
 
 /// So many calls, each in a task of its own.
-async fn all(stage: &Stage, calls: impl Iterator<Item = Call>) -> Vec<ToolResult> {
+pub(crate) async fn all(stage: &Stage, calls: impl Iterator<Item = Call>) -> Vec<ToolResult> {
     let session = stage.host.new_session("s").concurrency(64).build();
     let tasks: Vec<_> = calls.map(|call| stage.begin(&session, call)).collect();
     let mut results = Vec::new();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use palisade::sandbox::Freshness;
 use palisade::{
-    CacheMode, CancellationToken, ChildCompiler, CompileLimits, Compiler, Host, HostBuilder, Shipped, json,
+    CacheMode, Call, CancellationToken, ChildCompiler, CompileLimits, Compiler, Host, HostBuilder, Shipped, json,
 };
 use palisade_tests::bomb::{cheap_to_compile, costly_to_compile, large_to_compile};
 use palisade_tests::case::block_on;
@@ -150,6 +150,30 @@ fn a_cancelled_compilation_is_killed_and_leaves_nothing() {
     }
     assert_eq!(cached(&world), 0);
     assert!(!runs(&limits.memory.to_string()), "a child is left");
+}
+
+#[test]
+fn a_call_that_is_cancelled_while_its_plugin_is_compiled_again_takes_the_compiler_with_it() {
+    let world = World::new();
+    put(&world, "small", &cheap_to_compile("small"));
+    assert_eq!(builder(&world, child()).build().unwrap().plugins()[0].freshness(), Freshness::Compiled);
+    // Known from the cache, and then its code is gone from there.
+    let compiler = ChildCompiler::program("/bin/sh", ["-c", "exec sleep 2000000008"]);
+    let host = builder(&world, compiler).build().unwrap();
+    let code = fs::read_dir(cache(&world)).unwrap().map(|entry| entry.unwrap().path());
+    code.filter(|path| path.extension().is_some_and(|kind| kind == "code"))
+        .for_each(|path| fs::remove_file(path).unwrap());
+    let token = CancellationToken::new();
+    let call = Call::new("small", json!({})).with_cancellation(token.clone());
+    let result = block_on(async {
+        let cancel = async {
+            wait_until(|| runs("2000000008"), "no child was ever started");
+            token.cancel();
+        };
+        tokio::join!(host.dispatch(host.session(), call), cancel).0
+    });
+    assert_eq!(result.error().map(|error| error.class().as_str()), Some("cancelled"), "{result}");
+    wait_until(|| !runs("2000000008"), "a child is left");
 }
 
 /// A shell that plays the compiler.

@@ -8,6 +8,7 @@ use std::process::{ExitStatus, Stdio};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 /// Children at once, in the whole process: what they may take together is twice the limits of one.
 const CHILDREN: usize = 2;
@@ -21,14 +22,19 @@ const HEAD: usize = 9;
 static TURNS: Semaphore = Semaphore::const_new(CHILDREN);
 
 /// Compiles in a child. Blocks; must not be called on a thread of a running tokio runtime.
-pub(super) fn compile(compiler: &ChildCompiler, order: Order, bytes: &[u8]) -> Result<Vec<u8>, CompileError> {
+pub(super) fn compile(
+    compiler: &ChildCompiler,
+    order: Order,
+    bytes: &[u8],
+    given_up: &CancellationToken,
+) -> Result<Vec<u8>, CompileError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| CompileError::start(&error))?.block_on(async {
         tokio::select! {
             biased;
-            () = compiler.cancelled.cancelled() => Err(CompileError::Cancelled),
+            () = cancelled(compiler, given_up) => Err(CompileError::Cancelled),
             turn = TURNS.acquire() => {
-                let compiled = run(compiler, order, bytes).await;
+                let compiled = run(compiler, order, bytes, given_up).await;
                 drop(turn);
                 compiled
             }
@@ -37,11 +43,16 @@ pub(super) fn compile(compiler: &ChildCompiler, order: Order, bytes: &[u8]) -> R
 }
 
 /// One child, from its start to its end. It is gone when this returns, whatever came of it.
-async fn run(compiler: &ChildCompiler, order: Order, bytes: &[u8]) -> Result<Vec<u8>, CompileError> {
+async fn run(
+    compiler: &ChildCompiler,
+    order: Order,
+    bytes: &[u8],
+    given_up: &CancellationToken,
+) -> Result<Vec<u8>, CompileError> {
     let mut child = spawn(compiler, order).map_err(|error| CompileError::start(&error))?;
     let answered = tokio::select! {
         biased;
-        () = compiler.cancelled.cancelled() => Err(CompileError::Cancelled),
+        () = cancelled(compiler, given_up) => Err(CompileError::Cancelled),
         () = tokio::time::sleep(compiler.limits.time) => Err(CompileError::Time { max: compiler.limits.time }),
         answered = converse(&mut child, bytes) => Ok(answered),
     };
@@ -49,6 +60,14 @@ async fn run(compiler: &ChildCompiler, order: Order, bytes: &[u8]) -> Result<Vec
     let _ = child.start_kill();
     let status = child.wait().await;
     judge(answered?, status.ok(), compiler)
+}
+
+/// Ends when nothing is to be compiled any more, or this.
+async fn cancelled(compiler: &ChildCompiler, given_up: &CancellationToken) {
+    tokio::select! {
+        () = compiler.cancelled.cancelled() => {}
+        () = given_up.cancelled() => {}
+    }
 }
 
 fn spawn(compiler: &ChildCompiler, order: Order) -> std::io::Result<Child> {

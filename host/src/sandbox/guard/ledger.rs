@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::errors::Refusal;
+use super::held::PluginFiles;
 use super::journal::{Journal, Origin};
 use crate::workspace::{HardLinks, Rules};
 
@@ -63,6 +64,8 @@ pub(crate) enum Exhausted {
     Depth(u64),
     /// Files and directories that all calls of the process hold open together.
     OpenFiles(u64),
+    /// Those that all calls of one plugin hold open together.
+    PluginFiles(u64),
 }
 
 impl fmt::Display for Exhausted {
@@ -74,6 +77,7 @@ impl fmt::Display for Exhausted {
             Self::ListedEntries(limit) => write!(f, "{limit} directory entries listed"),
             Self::Depth(limit) => write!(f, "{limit} directories inside each other"),
             Self::OpenFiles(limit) => write!(f, "{limit} open files of all calls together"),
+            Self::PluginFiles(limit) => write!(f, "{limit} open files of all calls of one plugin together"),
         }
     }
 }
@@ -90,10 +94,11 @@ pub(super) struct Ledger {
     journal: Mutex<Journal>,
     depth: u64,
     rules: Option<Arc<Rules>>,
+    files: PluginFiles,
 }
 
 impl Ledger {
-    pub(super) fn new(quotas: Quotas, rules: Option<Arc<Rules>>) -> Self {
+    pub(super) fn new(quotas: Quotas, rules: Option<Arc<Rules>>, files: PluginFiles) -> Self {
         Self {
             read: Meter::new(quotas.read_bytes),
             write: Meter::new(quotas.write_bytes),
@@ -105,7 +110,13 @@ impl Ledger {
             journal: Mutex::new(Journal::default()),
             depth: quotas.depth,
             rules,
+            files,
         }
+    }
+
+    /// Where the call's open files are booked.
+    pub(super) fn files(&self) -> &PluginFiles {
+        &self.files
     }
 
     /// How many bytes may still be read.

@@ -31,7 +31,7 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, StreamError};
 
 use super::direct::Resolver;
 use super::ledger::Ledger;
-use super::{Access, Guard, GuardView, Mount, Quotas};
+use super::{Access, Guard, GuardView, Mount, PluginFiles, Quotas};
 use crate::workspace::{HardLinks, HostRules, Workspace};
 
 const FOLLOW: PathFlags = PathFlags::SYMLINK_FOLLOW;
@@ -82,7 +82,7 @@ impl Call {
         let handle = fs::File::open(&workspace).unwrap();
         let mount = Mount::with_resolver(handle.into(), resolver);
         let workspace = Workspace::open(&workspace).unwrap();
-        let guard = Guard::new(Some((&mount, access, workspace.rules())), quotas);
+        let guard = Guard::new((&mount, access, workspace.rules()), quotas, &PluginFiles::default());
         Self { outer, table: ResourceTable::new(), guard, workspace, quotas }
     }
 
@@ -97,7 +97,7 @@ impl Call {
     fn again(&mut self) {
         let root = self.guard.root.clone().unwrap();
         let access = self.guard.access;
-        let ledger = Arc::new(Ledger::new(self.quotas, Some(self.workspace.rules())));
+        let ledger = Arc::new(Ledger::new(self.quotas, Some(self.workspace.rules()), PluginFiles::default()));
         self.guard = Guard { root: Some(root), access, ledger };
         self.table = ResourceTable::new();
     }

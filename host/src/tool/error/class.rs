@@ -77,7 +77,7 @@ pub enum Limit {
     ListedEntries,
     /// Directories inside each other.
     Depth,
-    /// Files and directories that all calls of the process hold open together.
+    /// Files and directories that all calls of the process hold open together, or all calls of one plugin.
     OpenFiles,
     /// Time in the queue, in milliseconds.
     Queue,

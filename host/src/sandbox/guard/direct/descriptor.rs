@@ -117,7 +117,7 @@ impl types::HostDescriptor for GuardView<'_> {
     }
 
     async fn read_directory(&mut self, fd: Resource<Descriptor>) -> FsResult<Resource<DirectoryEntryStream>> {
-        let outcome = self.dir(&fd).and_then(|dir| Listing::open(dir));
+        let outcome = self.dir(&fd).and_then(|dir| Listing::open(dir, self.ledger()));
         let listing = self.ledger().answer(outcome)?;
         let listing = self.table.push(listing)?;
         Ok(Resource::new_own(listing.rep()))

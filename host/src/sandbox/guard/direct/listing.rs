@@ -18,9 +18,9 @@ pub(super) struct Listing {
 
 impl Listing {
     /// Opens the directory once more, because a listing has a cursor of its own, and the mount's handle may be good for resolving names only.
-    pub(super) fn open(dir: &OpenDir) -> Result<Self, Fault> {
+    pub(super) fn open(dir: &OpenDir, ledger: &Ledger) -> Result<Self, Fault> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let held = Held::one()?;
+        let held = Held::one(ledger.files())?;
         let handle = openat(dir.handle(), HERE, flags, Mode::empty())?;
         Ok(Self { entries: Dir::new(handle)?, _held: held })
     }

@@ -80,7 +80,7 @@ impl Wish {
 
 /// Opens what a path names. Whether the access allows it has been checked.
 pub(super) fn open(dir: &OpenDir, path: &str, wish: Wish, access: Access, ledger: &Ledger) -> Result<Node, Fault> {
-    let held = Held::one()?;
+    let held = Held::one(ledger.files())?;
     if wish.changes() {
         return open_to_change(dir, &to_change(path, ledger)?, wish, ledger, held);
     }

@@ -152,7 +152,7 @@ fn the_one_preopen_is_the_root_directory() {
 #[test]
 fn without_a_mount_there_is_no_directory() {
     let mut table = ResourceTable::new();
-    let mut guard = Guard::new(None, Quotas::default());
+    let mut guard = Guard::closed(&crate::sandbox::guard::PluginFiles::default());
     let mut view = GuardView { guard: &mut guard, table: &mut table };
     assert!(view.get_directories().unwrap().is_empty());
 }
@@ -172,7 +172,11 @@ fn a_workspace_that_is_moved_away_stays_the_one_that_guests_see() {
 fn a_mount_made_from_a_handle_finds_the_best_way_of_resolving() {
     let mut call = Call::new(super::resolvers()[0], Access::ReadOnly, Quotas::default());
     let mount = crate::sandbox::guard::Mount::new(call.workspace.dir()).unwrap();
-    call.guard = Guard::new(Some((&mount, Access::ReadOnly, call.workspace.rules())), Quotas::default());
+    call.guard = Guard::new(
+        (&mount, Access::ReadOnly, call.workspace.rules()),
+        Quotas::default(),
+        &crate::sandbox::guard::PluginFiles::default(),
+    );
     assert_eq!(call.read("file.txt").unwrap(), "inside");
     assert_eq!(call.open_to_read("../x").map(drop), Err(ErrorCode::NotPermitted));
 }

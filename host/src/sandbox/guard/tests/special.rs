@@ -77,7 +77,11 @@ fn a_device_is_refused_at_once() {
         let call = Call::new(resolver, super::Access::ReadWrite, super::Quotas::default());
         let mount = super::Mount::with_resolver(std::fs::File::open("/dev").unwrap().into(), resolver);
         let rules = super::Workspace::open("/dev".as_ref()).unwrap().rules();
-        let guard = super::Guard::new(Some((&mount, super::Access::ReadWrite, rules)), super::Quotas::default());
+        let guard = super::Guard::new(
+            (&mount, super::Access::ReadWrite, rules),
+            super::Quotas::default(),
+            &crate::sandbox::guard::PluginFiles::default(),
+        );
         let mut call = Call { guard, ..call };
         every_open(&mut call, "null");
         every_open(&mut call, "zero");

@@ -28,7 +28,8 @@ impl Stock {
         let call = Call::new(super::resolvers()[0], access, Quotas::default());
         let dir = cap_std::fs::Dir::open_ambient_dir(call.host(""), cap_std::ambient_authority()).unwrap();
         let root = Mount::new(&dir).unwrap().root();
-        let ledger = Arc::new(Ledger::new(quotas, Some(call.workspace.rules())));
+        let ledger =
+            Arc::new(Ledger::new(quotas, Some(call.workspace.rules()), crate::sandbox::guard::PluginFiles::default()));
         Self { call, root, access, ledger, table: ResourceTable::new() }
     }
 
