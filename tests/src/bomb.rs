@@ -11,6 +11,12 @@ pub fn costly_to_compile(tool: &str) -> Vec<u8> {
     Wat::new(Told::new(tool)).extra(&knot(800, 64)).build()
 }
 
+/// The same shape, of a size that takes a second or some.
+#[must_use]
+pub fn seconds_to_compile(tool: &str) -> Vec<u8> {
+    Wat::new(Told::new(tool)).extra(&knot(200, 64)).build()
+}
+
 /// The same shape, small: what the costly one differs from in nothing but size.
 #[must_use]
 pub fn cheap_to_compile(tool: &str) -> Vec<u8> {

@@ -8,6 +8,7 @@ mod shell;
 use crate::place::Place;
 use anyhow::{Context as _, bail};
 use parse::{Block, Role, Step};
+pub(crate) use shell::Tried;
 use shell::{Outcome, Trial};
 use std::fs;
 
@@ -31,14 +32,14 @@ const DOCUMENTS: [&str; 12] = [
 const README_LINES: usize = 250;
 
 /// Checks every document and reports all that is wrong at once.
-pub(crate) fn check(place: &Place) -> anyhow::Result<()> {
+pub(crate) fn check(place: &Place, tried: Tried) -> anyhow::Result<()> {
     let mut wrong = facts::wrong(place)?;
     for name in DOCUMENTS {
         let text = fs::read_to_string(place.root.join(name)).with_context(|| format!("reading {name}"))?;
         let blocks = parse::blocks(&text);
         wrong.extend(broken_links(place, name, &text));
         wrong.extend(strayed(place, name, &blocks)?);
-        wrong.extend(untrue(place, name, &blocks)?);
+        wrong.extend(untrue(place, tried, name, &blocks)?);
         if name == "README.md" && text.lines().count() >= README_LINES {
             wrong.push(format!("{name} has {README_LINES} lines or more"));
         }
@@ -71,12 +72,12 @@ fn strayed(place: &Place, name: &str, blocks: &[Block]) -> anyhow::Result<Vec<St
 }
 
 /// Commands that print something else than the document shows.
-fn untrue(place: &Place, name: &str, blocks: &[Block]) -> anyhow::Result<Vec<String>> {
+fn untrue(place: &Place, tried: Tried, name: &str, blocks: &[Block]) -> anyhow::Result<Vec<String>> {
     let steps: Vec<Step> = blocks.iter().flat_map(Block::steps).collect();
     if steps.is_empty() {
         return Ok(Vec::new());
     }
-    let trial = Trial::prepare(place)?;
+    let trial = Trial::prepare(place, tried)?;
     for block in blocks {
         if let Role::File(path) = &block.role {
             trial.write(path, &block.text())?;

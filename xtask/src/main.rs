@@ -22,7 +22,8 @@ use place::Place;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask readme     run the commands of the documents and compare what they print
+cargo xtask readme [--debug]
+                       run the commands of the documents and compare what they print, with the release build or with what the tests have built
 cargo xtask package    package the published crates and build each from its package
 cargo xtask providers  hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip)
 cargo xtask interpreters
@@ -44,10 +45,17 @@ fn main() -> ExitCode {
     }
 }
 
+fn tried() -> documents::Tried {
+    match std::env::args().nth(2).as_deref() {
+        Some("--debug") => documents::Tried::Debug,
+        _ => documents::Tried::AsWritten,
+    }
+}
+
 fn run(task: &str) -> anyhow::Result<ExitCode> {
     let place = Place::find()?;
     match task {
-        "readme" => documents::check(&place)?,
+        "readme" => documents::check(&place, tried())?,
         "package" => packages::package(&place)?,
         "providers" => providers::check(&place)?,
         "interpreters" => interpreters::run(&place)?,

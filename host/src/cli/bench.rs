@@ -13,6 +13,7 @@ use crate::policy::Mode;
 use crate::sandbox::limits;
 use crate::tool::json::JsonBounds;
 use crate::tool::{Call, ToolResult};
+use load::Load;
 use measure::{Amount, Work};
 use report::Report;
 use std::sync::Arc;
@@ -31,14 +32,19 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     refuse_question(&host, &work)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start the calls: {error}")))?;
-    let taken =
-        running::drive(signals, runtime, async |interrupted| measure::calls(&host, work, callers, interrupted).await)?;
-    let taken = match taken {
-        Ok(taken) => taken,
+    let measured = running::drive(signals, runtime, async |interrupted| {
+        let taken = match measure::calls(&host, work, callers, interrupted.clone()).await {
+            Ok(taken) => taken,
+            Err(failed) => return Ok(Err(failed)),
+        };
+        let spawned = measure::processes();
+        let load = loaded(|| load::of(common, &settings, &host, &args.tool, &interrupted))?;
+        Ok::<_, Failure>(Ok((taken, spawned, load)))
+    })??;
+    let (taken, spawned, load) = match measured {
+        Ok(measured) => measured,
         Err(failed) => return Ok(ended(&failed)),
     };
-    let spawned = measure::processes();
-    let load = load::of(common, &settings, &host, &args.tool)?;
     let report =
         Report { tool: &args.tool, taken: &taken, spawned: spawned.as_ref(), load: load.as_ref(), host: &host };
     if args.json {
@@ -47,6 +53,12 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
         output::text(&report.to_text())?;
     }
     Ok(Exit::Ok)
+}
+
+/// On a thread of its own, since loading waits with a runtime of its own. Interrupted, it still removes what it has made.
+fn loaded(load: impl FnOnce() -> Result<Option<Load>, Failure> + Send) -> Result<Option<Load>, Failure> {
+    let joined = std::thread::scope(|scope| scope.spawn(load).join());
+    joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// As many as there are cores, and two where there is one: more than one at once is what is to be seen.

@@ -1,6 +1,11 @@
 //! `bench`: what calls of a tool cost, told in figures that fit each other; no question, no failure among them.
 
+use std::time::{Duration, Instant};
+
+use crate::interrupt::interrupt;
 use crate::{program, with_guest};
+use palisade_tests::bomb::seconds_to_compile;
+use palisade_tests::program::finish;
 use palisade_tests::{World, guest};
 use serde_json::{Value, json};
 
@@ -101,4 +106,23 @@ fn numbers_that_make_no_benchmark_are_refused() {
         let words = ["bench", "echo", ECHO, option, number];
         with_guest(&world, guest::BENCH_CALLS, &words).run().left_with(2).complains(&[option, number]);
     }
+}
+
+#[test]
+fn interrupted_while_it_loads_the_plugin_again_it_leaves_nothing() {
+    let world = World::new();
+    std::fs::write(world.plugins().join("slow.wasm"), seconds_to_compile("slow")).unwrap();
+    let scratch = world.outer().join("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    let words = ["bench", "slow", "--calls", "1", "--no-builtin", "--plugins"];
+    let child = program(&world, &words).args([world.plugins()]).env("TMPDIR", &scratch).start();
+    let made = || std::fs::read_dir(&scratch).unwrap().flatten().next();
+    let begun = Instant::now();
+    while !made().is_some_and(|made| made.path().join("cache").exists()) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it never loads the plugin again");
+        std::thread::yield_now();
+    }
+    interrupt(&child);
+    finish(child).left_with(130).complains(&["interrupted"]);
+    assert!(made().is_none(), "something is left");
 }

@@ -20,6 +20,9 @@ const MARK: &str = "\u{1}end of output\u{1}";
 const ELSEWHERE: [(&str, &str); 2] =
     [("cargo test", "a step of its own in .ci/run"), ("cargo xtask", "it would run itself")];
 
+/// How an example is run.
+const EXAMPLE: &str = "cargo run --release --example ";
+
 /// What came of a command.
 pub(super) enum Outcome {
     /// It was not run, for this reason.
@@ -28,15 +31,25 @@ pub(super) enum Outcome {
     Printed(String),
 }
 
+/// Which build the commands are tried with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tried {
+    /// What the documents say: the release build, made where it is missing.
+    AsWritten,
+    /// What `cargo build --workspace --bins --examples` has left: the same commands, without a build of their own.
+    Debug,
+}
+
 /// A directory with a copy of the repository in it, named `palisade`.
 pub(super) struct Trial<'a> {
     place: &'a Place,
+    tried: Tried,
     directory: TempDir,
 }
 
 impl<'a> Trial<'a> {
-    pub(super) fn prepare(place: &'a Place) -> anyhow::Result<Self> {
-        let trial = Self { place, directory: tempfile::tempdir()? };
+    pub(super) fn prepare(place: &'a Place, tried: Tried) -> anyhow::Result<Self> {
+        let trial = Self { place, tried, directory: tempfile::tempdir()? };
         place.copy_sources(&trial.copy())?;
         Ok(trial)
     }
@@ -70,18 +83,32 @@ impl<'a> Trial<'a> {
     /// What is really run. `cargo run` belongs into the repository itself, where everything is built already; and once the first of them has shown that it
     /// builds and runs the program, the others name the program.
     fn commands(&self, steps: &[Step]) -> Vec<Result<String, &'static str>> {
-        let mut shown = false;
+        let mut shown = self.tried == Tried::Debug;
         let mut command = |step: &Step| {
             if let Some((_, reason)) = ELSEWHERE.iter().find(|(start, _)| step.command.starts_with(start)) {
                 return Err(*reason);
             }
             match step.command.strip_prefix("cargo run --release -- ") {
                 Some(arguments) if std::mem::replace(&mut shown, true) => Ok(format!("palisade {arguments}")),
+                None if self.tried == Tried::Debug && step.command.starts_with(EXAMPLE) => {
+                    Ok(self.example(&step.command))
+                }
                 _ if step.command.starts_with("cargo run ") => Ok(self.in_repository(&step.command)),
                 _ => Ok(step.command.clone()),
             }
         };
         steps.iter().map(&mut command).collect()
+    }
+
+    /// An example that is built already.
+    fn example(&self, command: &str) -> String {
+        let Place { root, target } = self.place;
+        format!(
+            "(cd '{}' && '{}'/debug/examples/{})",
+            root.display(),
+            target.display(),
+            command.trim_start_matches(EXAMPLE)
+        )
     }
 
     fn in_repository(&self, command: &str) -> String {
@@ -110,7 +137,11 @@ impl<'a> Trial<'a> {
     /// The built program comes first.
     fn path(&self) -> anyhow::Result<OsString> {
         let others = env::var_os("PATH").unwrap_or_default();
-        let all = [self.place.target.join("release")].into_iter().chain(env::split_paths(&others));
+        let profile = match self.tried {
+            Tried::AsWritten => "release",
+            Tried::Debug => "debug",
+        };
+        let all = [self.place.target.join(profile)].into_iter().chain(env::split_paths(&others));
         env::join_paths(all).context("putting the program on the PATH")
     }
 

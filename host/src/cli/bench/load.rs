@@ -7,8 +7,10 @@ use crate::cli::open;
 use crate::config::Settings;
 use crate::host::{CacheMode, Host};
 use crate::plugins::{Plugin, Shipped};
+use crate::sandbox::Compiler;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 
 /// Loads from the cache; the middle one counts.
 const LOADS: usize = 3;
@@ -22,14 +24,24 @@ pub(super) struct Load {
 }
 
 /// Loads the plugin of a tool anew; nothing for a tool that is code of the host.
-pub(super) fn of(common: &Common, settings: &Settings, host: &Host, tool: &str) -> Result<Option<Load>, Failure> {
+pub(super) fn of(
+    common: &Common,
+    settings: &Settings,
+    host: &Host,
+    tool: &str,
+    interrupted: &CancellationToken,
+) -> Result<Option<Load>, Failure> {
     let Ok(tool) = host.registry().get(tool) else { return Ok(None) };
     let is_its = |plugin: &&Plugin| Some(plugin.digest()) == tool.origin().digest();
     let Some(plugin) = host.plugins().iter().find(is_its) else { return Ok(None) };
     let scratch = tempfile::tempdir().map_err(|error| failure(plugin, &error))?;
     let file = file(plugin, scratch.path()).map_err(|error| failure(plugin, &error))?;
     let bytes = std::fs::metadata(&file).map_err(|error| failure(plugin, &error))?.len();
-    let load = || once(common, settings, &file, &scratch.path().join("cache"));
+    let cache = scratch.path().join("cache");
+    let load = || match once(common, settings, &file, &cache, interrupted) {
+        _ if interrupted.is_cancelled() => Err(Failure::new(Exit::Interrupted, "the benchmark was interrupted")),
+        taken => taken,
+    };
     let compiled = load()?;
     let mut cached = (0..LOADS).map(|_| load()).collect::<Result<Vec<_>, _>>()?;
     cached.sort_unstable();
@@ -48,12 +60,21 @@ fn file(plugin: &Plugin, scratch: &Path) -> std::io::Result<PathBuf> {
     std::fs::write(&path, shipped.bytes).map(|()| path)
 }
 
-fn once(common: &Common, settings: &Settings, file: &Path, cache: &Path) -> Result<Duration, Failure> {
+fn once(
+    common: &Common,
+    settings: &Settings,
+    file: &Path,
+    cache: &Path,
+    interrupted: &CancellationToken,
+) -> Result<Duration, Failure> {
     let builder = Host::builder()
         .workspace(&common.workspace)
         .shipped(Shipped::LeftOut)
         .limits(settings.limits())
-        .compiler(open::compiler(settings))
+        .compiler(match open::compiler(settings) {
+            Compiler::Child(child) => Compiler::Child(child.cancelled_by(interrupted.clone())),
+            in_process => in_process,
+        })
         .cache(CacheMode::Directory(cache.to_owned()))
         .observe_loading(Loading::observer())
         .plugin_file(file);
