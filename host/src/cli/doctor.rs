@@ -2,10 +2,10 @@
 
 use super::args::{Common, Doctor};
 use super::exit::{Exit, Failure};
-use super::{idle, open, output};
+use super::output::{self, Cell};
+use super::{idle, open};
 use crate::host::{CacheMode, default_cache, open_cache};
 use crate::sandbox::{Allocation, Cache, Sandbox, limits};
-use crate::tool::text::elided;
 use crate::workspace::Workspace;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -53,7 +53,7 @@ pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     if args.json {
         output::json(&json!({"checks": checks.iter().map(as_json).collect::<Vec<_>>()}))?;
     } else {
-        let rows: Vec<Vec<String>> = checks.iter().map(row).collect();
+        let rows: Vec<Vec<Cell>> = checks.iter().map(row).collect();
         output::text(&output::table(&rows))?;
     }
     // A configuration that is wrong is refused by every other verb, with its place.
@@ -63,13 +63,9 @@ pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     Ok(if checks.iter().any(|check| check.state == State::Bad) { Exit::Internal } else { Exit::Ok })
 }
 
-fn row(check: &Check) -> Vec<String> {
+fn row(check: &Check) -> Vec<Cell> {
     let advice = if check.state == State::Good { String::new() } else { format!("→ {}", check.advice) };
-    vec![
-        check.state.as_str().to_owned(),
-        check.name.to_owned(),
-        format!("{} {advice}", elided(&check.found, usize::MAX)),
-    ]
+    vec![check.state.as_str().into(), check.name.into(), format!("{} {advice}", check.found).into()]
 }
 
 fn as_json(check: &Check) -> Value {

@@ -2,7 +2,8 @@
 
 use super::args::{Common, Explain, Policy as Args, PolicyAction};
 use super::exit::{Exit, Failure};
-use super::{input, open, output};
+use super::output::{self, Cell};
+use super::{input, open};
 use crate::config::{Origin, Settings};
 use crate::policy::{Decision, Mode, Rule};
 use crate::tool::json::JsonBounds;
@@ -97,7 +98,7 @@ impl Explained<'_> {
         };
         let rows = [("because", self.reason()), ("says", self.origin.clone()), ("changes", self.changes())];
         let rows = rows.into_iter().chain([("time", humantime::format_duration(self.time).to_string())]);
-        let table: Vec<Vec<String>> = rows.map(|(key, value)| vec![format!("  {key}"), value]).collect();
+        let table: Vec<Vec<Cell>> = rows.map(|(key, value)| vec![format!("  {key}").into(), value.into()]).collect();
         format!("{would}\n{}", output::table(&table))
     }
 
