@@ -4,7 +4,7 @@ mod builder;
 mod cache;
 
 pub use builder::{BuildError, CacheMode, HostBuilder};
-pub(crate) use cache::{default_cache, open_cache};
+pub(crate) use cache::{default_cache, is_unwritable, open_cache};
 
 use crate::dispatch::{Dispatcher, Foreseen, Transcript};
 use crate::events::{EventStream, Events};

@@ -7,7 +7,7 @@ use super::exit::{Exit, Failure};
 use super::open;
 use super::output::{self, Cell};
 use super::signals::Signals;
-use crate::host::{CacheMode, default_cache, open_cache};
+use crate::host::{BuildError, CacheMode, default_cache, is_unwritable, open_cache};
 use crate::sandbox::{Allocation, Cache, Sandbox, limits};
 use crate::workspace::Workspace;
 use serde_json::{Value, json};
@@ -114,12 +114,13 @@ fn cache(common: &Common) -> (Check, CacheMode) {
 /// One that somebody named is refused by every verb where it cannot be used; the default is done without.
 fn opened(directory: &Path, common: &Common, otherwise: State) -> (State, String) {
     let opened = match Workspace::open(&common.workspace) {
-        Ok(workspace) => open_cache(directory, &workspace).map_err(|error| error.to_string()),
-        Err(_) => Cache::open(directory).map_err(|error| error.to_string()),
+        Ok(workspace) => open_cache(directory, &workspace),
+        Err(_) => Cache::open(directory).map_err(BuildError::from),
     };
     match opened {
         Ok(_) => (State::Good, directory.display().to_string()),
-        Err(error) => (otherwise, error),
+        Err(error) if is_unwritable(&error) => (State::Fair, format!("every start compiles: {error}")),
+        Err(error) => (otherwise, error.to_string()),
     }
 }
 

@@ -96,6 +96,16 @@ fn a_cache_in_the_workspace_is_refused_by_every_verb_before_its_key_is_written_t
     }
 }
 
+/// Nobody makes a directory in `/sys`, whoever it is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_cache_that_cannot_be_written_costs_time_and_not_the_call() {
+    let world = World::new();
+    let run = |words: &[&str]| program(&world, words).env("PALISADE_CACHE", "/sys/palisade").run().left_with(0);
+    run(&["call", "list_dir"]).complains(&["every start compiles", "`/sys/palisade`", "PALISADE_CACHE"]);
+    assert!(run(&["doctor"]).stdout.contains("every start compiles: cannot use `/sys/palisade`"), "it is a note");
+}
+
 #[test]
 fn the_key_of_a_cache_that_was_cut_short_is_made_anew() {
     let world = World::new();
