@@ -97,6 +97,7 @@ fn what_a_format_cannot_carry_is_told_on_standard_error() {
     let ran = program(&world, &words).run().left_with(0);
     ran.complains(&["read_file: `format` at `/properties/path` becomes a sentence"]);
     assert!(!ran.stdout.contains("\"format\""), "{}", ran.stdout);
+    assert!(!ran.stderr.contains("title") && !ran.stderr.contains("``"), "a title is for people: {}", ran.stderr);
     let mcp = program(&world, &["export", "--format", "mcp"]).run().left_with(0);
     assert_eq!(mcp.stderr, "", "MCP carries everything");
 }
