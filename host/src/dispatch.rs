@@ -28,7 +28,7 @@ use crate::sandbox::{Limits, limits};
 use crate::session::Session;
 use crate::tool::call::Nulls;
 use crate::tool::error::named;
-use crate::tool::{Call, CallInput, Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects, ToolResult};
+use crate::tool::{Call, CallInput, Definition, ErrorKind, ExecutionKind, Places, SideEffects, ToolResult};
 use crate::workspace::HostRules;
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -52,6 +52,7 @@ pub struct Dispatcher {
     /// The host's own threads, where calls run on those.
     pub(crate) threads: Option<Arc<Threads>>,
     pub(crate) rules: Arc<HostRules>,
+    pub(crate) places: Arc<Places>,
 }
 
 /// What would happen to a call.
@@ -126,7 +127,7 @@ impl Dispatcher {
         };
         let result = result.unwrap_or_else(|kind| ToolResult::failure(id, &terminal.sink().subject().tool, kind));
         span.in_scope(|| run::log(&result));
-        terminal.finish(run::signed(result, tool.as_deref()))
+        terminal.finish(run::signed(result.with_places(&self.places), tool.as_deref()))
     }
 
     /// The caller's word over the operator's for this tool over the plugin's, which may only lower, over the default of the class; at most 600 s.
@@ -216,8 +217,4 @@ impl From<&crate::registry::ToolNotFound> for ErrorKind {
     fn from(missing: &crate::registry::ToolNotFound) -> Self {
         Self::NotFound { tool: named(missing.name()).to_owned(), nearest: missing.nearest().to_vec() }
     }
-}
-
-fn refused(reason: PermissionReason, message: String) -> ErrorKind {
-    ErrorKind::denied(reason, message)
 }

@@ -75,7 +75,7 @@ impl Seen {
             "tries": self.attempt.tries,
             "held": self.is_held(),
             "saw": self.said(),
-            "duration_ms": self.took.as_secs_f64() * 1e3,
+            "duration_ms": crate::tool::result::millis(self.took),
         })
     }
 }

@@ -11,7 +11,7 @@ use crate::native::Confinement;
 use crate::plugins::{Rejected, Shipped};
 use crate::policy::Policy;
 use crate::sandbox::{ChildCompiler, Compiler, limits};
-use crate::tool::SideEffects;
+use crate::tool::{Places, SideEffects};
 use crate::workspace::{LastLink, within};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -132,6 +132,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .compiler(compiler(settings))
         .call_mode(if settings.may_hang.value { CallMode::OWN_THREADS } else { CallMode::InPlace })
         .hard_links(settings.hard_links.value)
+        .places(places(common, settings))
         .protect(common.workspace.join(PROJECT_FILE))
         .cache(cache_mode());
     // Without a home there is no file of the user's.
@@ -142,6 +143,15 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         settings.tool_concurrency.iter().fold(base, |host, (tool, calls)| host.tool_concurrency(tool, calls.value));
     let base = settings.tool_timeout.iter().fold(base, |host, (tool, time)| host.tool_timeout(tool, time.value));
     settings.directories.value.iter().fold(base, HostBuilder::plugins).observe_loading(loading)
+}
+
+/// Where what a refusal is about would be changed.
+pub(super) fn places(common: &Common, settings: &Settings) -> Places {
+    let own = match user_file(common) {
+        nowhere if nowhere.as_os_str().is_empty() => "in a file that you give with --config".to_owned(),
+        file => format!("in {}", shown(&file)),
+    };
+    settings.places(own, shown)
 }
 
 /// The policy of the configuration, with what `--allow` adds to it.

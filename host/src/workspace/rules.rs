@@ -16,6 +16,7 @@ pub(crate) use tree::{Reading, Tree};
 
 #[cfg(unix)]
 pub(crate) use ascent::Identity;
+use crate::tool::Advice;
 use cap_std::fs::Dir;
 use names::git_tree;
 use std::fmt;
@@ -35,6 +36,13 @@ pub enum HardLinks {
     Refuse,
     /// It is a file like any other.
     Allow,
+}
+
+impl HardLinks {
+    /// What an operator can do who wants such files changed.
+    pub(crate) fn advice() -> Advice {
+        Advice::setting("set `workspace.hard_links` to \"allow\"", "workspace.hard_links")
+    }
 }
 
 impl fmt::Display for HardLinks {
