@@ -61,8 +61,8 @@ pub struct Foreseen {
     pub tool: Arc<Registered>,
     /// What the policy says, and by which rule.
     pub decision: Decision,
-    /// The paths that it would change, relative to the workspace, as far as its input says.
-    pub changes: Vec<String>,
+    /// The paths that it would change, relative to the workspace, as far as its input says; or the refusal of its input, which comes before the policy is asked.
+    pub changes: Result<Vec<String>, ErrorKind>,
 }
 
 /// One call on its way.
@@ -87,13 +87,13 @@ impl Dispatcher {
     ///
     /// # Errors
     ///
-    /// The refusal with which the call would end before the policy is asked.
+    /// Where there is no such tool.
     pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
         session.workspace().keep_rules_of(&self.rules);
         let tool = self.registry.get(&call.tool).map_err(|missing| ErrorKind::from(&missing))?;
-        let input = run::caught_here(|| self.check_here(&tool, session, call))?;
         let decision = session.policy().explain(tool.definition());
-        let changes = question::projected(tool.definition(), &input);
+        let input = run::caught_here(|| self.check_here(&tool, session, call));
+        let changes = input.map(|input| question::projected(tool.definition(), &input));
         Ok(Foreseen { tool, decision, changes })
     }
 

@@ -80,7 +80,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// The refusal with which the call would end before the policy is asked.
+    /// Where there is no such tool.
     pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
         self.dispatcher.foresee(session, call)
     }
