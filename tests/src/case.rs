@@ -197,8 +197,7 @@ impl Case {
         let policy = self.allow.iter().fold(Policy::default(), |policy, class| policy.allowing(*class));
         let limits = Limits { memory: self.memory.unwrap_or(Limits::default().memory), ..Limits::default() };
         // As the program says it.
-        let places =
-            Places::new("in ~/.config/palisade/palisade.toml").with("limits.memory", self.place_of_memory());
+        let places = Places::new("in ~/.config/palisade/palisade.toml").with("limits.memory", self.place_of_memory());
         let builder =
             Host::builder().workspace(world.root()).policy(policy).limits(limits).cache(CacheMode::Directory(cache()));
         let builder = builder.places(places);

@@ -5,8 +5,8 @@ mod stage;
 
 use super::args::{Demo, DemoAction, Escape};
 use super::exit::{Exit, Failure};
-use super::signals::Signals;
 use super::output::{self, Cell};
+use super::signals::Signals;
 use super::style;
 use attempts::{ATTEMPTS, Attempt};
 use serde_json::{Value, json};

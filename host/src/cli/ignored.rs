@@ -37,7 +37,11 @@ pub(super) fn tell(host: &Host, call: &Call) {
     };
     for (key, nearest) in unnamed(definition.parameters(), &parsed.unwrap_or_default()) {
         let hint = nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-        output::note(&format!("`{}` names no key `{}`, and ignores it{hint}", definition.name(), elided(&key, MAX_KEY)));
+        output::note(&format!(
+            "`{}` names no key `{}`, and ignores it{hint}",
+            definition.name(),
+            elided(&key, MAX_KEY)
+        ));
     }
 }
 

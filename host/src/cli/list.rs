@@ -2,8 +2,8 @@
 
 use super::args::{Common, List};
 use super::exit::{Exit, Failure};
-use super::output::{self, Cell};
 use super::open;
+use super::output::{self, Cell};
 use crate::host::Host;
 use crate::registry::Registered;
 use serde_json::{Value, json};

@@ -53,10 +53,11 @@ pub(super) fn of_command_line(common: &Common) -> Settings {
 
 /// Everything that is wrong with the configuration, where [`settings`] stops at the first.
 pub(super) fn problems(common: &Common) -> Vec<Failure> {
-    let read = |(file, links): (PathBuf, LastLink)| match within(limits::OPENING, move || FileConfig::read(&file, links)) {
-        Ok(read) => read.err().map(Failure::from),
-        Err(error) => Some(unanswered(&common.workspace, &error)),
-    };
+    let read =
+        |(file, links): (PathBuf, LastLink)| match within(limits::OPENING, move || FileConfig::read(&file, links)) {
+            Ok(read) => read.err().map(Failure::from),
+            Err(error) => Some(unanswered(&common.workspace, &error)),
+        };
     let [user, project] = files(common);
     let files = [(user, LastLink::Follow), (project, LastLink::Keep)].into_iter().filter_map(read);
     let environment = Settings::default().apply_environment(|name| std::env::var(name).ok()).map_err(Failure::usage);

@@ -1,7 +1,7 @@
 //! One question to a person: put, announced, answered once, and its end announced, whatever it is. The call's own clock does not run here.
 
-use super::summary::summary;
 use super::Road;
+use super::summary::summary;
 use crate::confirm::{Answer, ConfirmationRequest, Decision, NobodyToAsk, RequestId};
 use crate::events::{CallSink, Event};
 use crate::execution::{BoxFuture, ValidInput};

@@ -61,9 +61,8 @@ impl Cache {
     /// [`CacheError`] where it cannot be made, belongs to somebody else, or others can write to it.
     pub fn open(dir: &Path) -> Result<Self, CacheError> {
         let unsafe_there = |reason: String| CacheError { path: dir.to_owned(), reason, kind: None };
-        let failed = |error: io::Error| {
-            CacheError { path: dir.to_owned(), reason: error.to_string(), kind: Some(error.kind()) }
-        };
+        let failed =
+            |error: io::Error| CacheError { path: dir.to_owned(), reason: error.to_string(), kind: Some(error.kind()) };
         private::make(dir).map_err(failed)?;
         private::check(dir).map_err(unsafe_there)?;
         let key = private::key(dir).map_err(failed)?;

@@ -14,9 +14,9 @@ mod tree;
 
 pub(crate) use tree::{Reading, Tree};
 
+use crate::tool::Advice;
 #[cfg(unix)]
 pub(crate) use ascent::Identity;
-use crate::tool::Advice;
 use cap_std::fs::Dir;
 use names::git_tree;
 use std::fmt;

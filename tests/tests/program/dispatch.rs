@@ -101,7 +101,12 @@ fn the_model_reads_what_was_refused_and_why_and_the_operator_what_to_change() {
     assert!(said(0).starts_with("permission_denied: `write_file` is of class write, which needs a confirmation"));
     assert_eq!(said(1), "permission_denied: the policy denies `list_dir` (class read)");
     assert_eq!(said(2), "not_found: there is no tool `zzz`");
-    ran.complains(&["--allow write", "in ~/.config/palisade/palisade.toml", "`confirm.read = \"deny\"`", "`palisade list`"]);
+    ran.complains(&[
+        "--allow write",
+        "in ~/.config/palisade/palisade.toml",
+        "`confirm.read = \"deny\"`",
+        "`palisade list`",
+    ]);
 }
 
 #[test]

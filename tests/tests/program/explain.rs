@@ -32,7 +32,10 @@ fn at_a_terminal_a_tool_that_writes_asks_and_the_explanation_names_rule_origin_a
 fn where_nobody_can_be_asked_it_says_that_the_call_is_refused_and_leaves_like_it() {
     let world = World::new();
     let said = explained(&world, 4, &[]);
-    assert_eq!((&said["outcome"], &said["mode"], &said["rule"]), (&"refused".into(), &"prompt".into(), &"class".into()));
+    assert_eq!(
+        (&said["outcome"], &said["mode"], &said["rule"]),
+        (&"refused".into(), &"prompt".into(), &"class".into())
+    );
     assert!(said["advice"].as_str().unwrap().starts_with("allow it with `--allow write`, or set"), "{said}");
     let call = program(&world, &["call", "write_file", WRITE]).run().left_with(4);
     call.complains(&[said["advice"].as_str().unwrap()]);

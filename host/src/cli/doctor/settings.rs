@@ -59,7 +59,11 @@ pub(super) fn plugins(common: &Common, settings: &Settings, cache: CacheMode) ->
 fn missing(directory: &Path) -> Option<Check> {
     let error = std::fs::read_dir(directory).err()?;
     let found = format!("cannot read the plugin directory `{}`: {error}", directory.display());
-    Some(bad(Exit::Usage, &found, "give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`"))
+    Some(bad(
+        Exit::Usage,
+        &found,
+        "give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`",
+    ))
 }
 
 fn loaded(host: &Host) -> Vec<Check> {

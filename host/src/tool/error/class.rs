@@ -120,7 +120,9 @@ impl Limit {
         match self {
             Self::Memory => "ask the tool for less at once",
             Self::Result | Self::HostcallData => "ask the tool for a smaller part at once",
-            Self::LostThreads => "the file system of the workspace does not answer; when it does, the threads come back",
+            Self::LostThreads => {
+                "the file system of the workspace does not answer; when it does, the threads come back"
+            }
             Self::TotalMemory | Self::OpenFiles | Self::Queue | Self::Waiting | Self::Sandboxes => {
                 "try again when other calls have ended"
             }
