@@ -95,11 +95,11 @@ fn given<M: SerializeMap, T: Serialize>(line: &mut M, key: &str, value: Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
     use crate::confirm::{ConfirmationRequest, Decision, RequestId};
     use crate::events::{Completion, Failure, PluginFacts, Subject};
     use crate::execution::{Progress, Severity};
     use crate::tool::{CallId, Digest, ErrorClass};
+    use std::time::Duration;
     use std::time::SystemTime;
 
     const HEAD: &str = r#""session_id":"s","turn_id":null,"tool_use_id":"c","tool_name":"t","side_effects":"write""#;
