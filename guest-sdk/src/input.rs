@@ -97,6 +97,18 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_field_is_refused_where_the_author_says_so() {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[allow(dead_code, reason = "what it holds is not looked at")]
+        struct Closed {
+            path: String,
+        }
+        let refused = arguments::<Closed>(r#"{"path":"a","pth":1}"#).unwrap_err();
+        assert_eq!(refused.message(), "unknown field `pth`, expected `path`");
+    }
+
+    #[test]
     fn the_field_that_does_not_fit_is_named_by_its_pointer() {
         let (field, reason) = refusal(r#"{"name":5}"#);
         assert_eq!((field.as_str(), reason.as_str()), ("/name", "invalid type: integer `5`, expected a string"));

@@ -12,6 +12,7 @@ mod doctor;
 mod exit;
 mod export;
 mod idle;
+mod ignored;
 mod input;
 mod inspect;
 mod list;

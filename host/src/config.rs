@@ -1,6 +1,7 @@
 //! Configuration: what was written where, and what holds in the end. Flag over environment over project file over user file over default.
 
 mod file;
+mod places;
 mod resolve;
 mod size;
 mod time;

@@ -28,7 +28,7 @@ use crate::sandbox::{Limits, limits};
 use crate::session::Session;
 use crate::tool::call::Nulls;
 use crate::tool::error::named;
-use crate::tool::{Call, CallInput, Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects, ToolResult};
+use crate::tool::{Call, CallInput, Definition, ErrorKind, ExecutionKind, Places, SideEffects, ToolResult};
 use crate::workspace::HostRules;
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -52,6 +52,7 @@ pub struct Dispatcher {
     /// The host's own threads, where calls run on those.
     pub(crate) threads: Option<Arc<Threads>>,
     pub(crate) rules: Arc<HostRules>,
+    pub(crate) places: Arc<Places>,
 }
 
 /// What would happen to a call.
@@ -60,8 +61,8 @@ pub struct Foreseen {
     pub tool: Arc<Registered>,
     /// What the policy says, and by which rule.
     pub decision: Decision,
-    /// The paths that it would change, relative to the workspace, as far as its input says.
-    pub changes: Vec<String>,
+    /// The paths that it would change, relative to the workspace, as far as its input says; or the refusal of its input, which comes before the policy is asked.
+    pub changes: Result<Vec<String>, ErrorKind>,
 }
 
 /// One call on its way.
@@ -86,13 +87,13 @@ impl Dispatcher {
     ///
     /// # Errors
     ///
-    /// The refusal with which the call would end before the policy is asked.
+    /// Where there is no such tool.
     pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
         session.workspace().keep_rules_of(&self.rules);
         let tool = self.registry.get(&call.tool).map_err(|missing| ErrorKind::from(&missing))?;
-        let input = run::caught_here(|| self.check_here(&tool, session, call))?;
         let decision = session.policy().explain(tool.definition());
-        let changes = question::projected(tool.definition(), &input);
+        let input = run::caught_here(|| self.check_here(&tool, session, call));
+        let changes = input.map(|input| question::projected(tool.definition(), &input));
         Ok(Foreseen { tool, decision, changes })
     }
 
@@ -126,7 +127,7 @@ impl Dispatcher {
         };
         let result = result.unwrap_or_else(|kind| ToolResult::failure(id, &terminal.sink().subject().tool, kind));
         span.in_scope(|| run::log(&result));
-        terminal.finish(run::signed(result, tool.as_deref()))
+        terminal.finish(run::signed(result.with_places(&self.places), tool.as_deref()))
     }
 
     /// The caller's word over the operator's for this tool over the plugin's, which may only lower, over the default of the class; at most 600 s.
@@ -216,8 +217,4 @@ impl From<&crate::registry::ToolNotFound> for ErrorKind {
     fn from(missing: &crate::registry::ToolNotFound) -> Self {
         Self::NotFound { tool: named(missing.name()).to_owned(), nearest: missing.nearest().to_vec() }
     }
-}
-
-fn refused(reason: PermissionReason, message: String) -> ErrorKind {
-    ErrorKind::denied(reason, message)
 }

@@ -4,7 +4,7 @@ mod builder;
 mod cache;
 
 pub use builder::{BuildError, CacheMode, HostBuilder};
-pub(crate) use cache::{default_cache, open_cache};
+pub(crate) use cache::{default_cache, is_unwritable, open_cache};
 
 use crate::dispatch::{Dispatcher, Foreseen, Transcript};
 use crate::events::{EventStream, Events};
@@ -80,7 +80,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// The refusal with which the call would end before the policy is asked.
+    /// Where there is no such tool.
     pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
         self.dispatcher.foresee(session, call)
     }

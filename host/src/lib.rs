@@ -52,7 +52,7 @@ pub use serde_json::json;
 pub use session::{Advertised, Session, SessionBuilder};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    Call, CallId, Content, Definition, DefinitionError, ErrorClass, ErrorKind, ExecutionKind, Limit, PermissionReason,
-    SideEffects, ToolError, ToolResult,
+    Advice, Call, CallId, Content, Definition, DefinitionError, ErrorClass, ErrorKind, ExecutionKind, Limit,
+    PermissionReason, Places, SideEffects, ToolError, ToolResult,
 };
 pub use workspace::{HardLinks, Workspace};

@@ -1,6 +1,6 @@
 //! Whether a call may run: at once, after asking, or not at all. Pure: no file, no clock, no question is asked here.
 
-use crate::tool::{Definition, SideEffects};
+use crate::tool::{Advice, Definition, SideEffects};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
@@ -201,6 +201,42 @@ impl Rule {
             Self::Trusted => "trusted_workspace",
             Self::Allowed => "allow",
         }
+    }
+}
+
+impl Rule {
+    /// The setting that this rule reads for a tool.
+    #[must_use]
+    pub fn key(self, definition: &Definition) -> String {
+        match self {
+            Self::Tool => format!("confirm.tools.{}", definition.name()),
+            Self::Class => format!("confirm.{}", definition.side_effects()),
+            Self::Override | Self::Trusted | Self::Allowed => "trusted".to_owned(),
+        }
+    }
+
+    /// What an operator can do who wants a call that this rule denies.
+    #[must_use]
+    pub fn advice_on_deny(self, definition: &Definition) -> Advice {
+        let (key, class) = (self.key(definition), definition.side_effects());
+        let text = match self {
+            Self::Override => format!("no flag lifts `{class} = \"deny\"`, which stands under `[[trusted]]`"),
+            _ => format!("no flag lifts `{key} = \"deny\"`, which stands"),
+        };
+        Advice::setting(text, key)
+    }
+
+    /// What an operator can do who wants a call without the question that this rule asks for.
+    #[must_use]
+    pub fn advice_on_prompt(self, definition: &Definition) -> Advice {
+        let (name, class) = (definition.name(), definition.side_effects());
+        let flag = format!("allow it with `--allow {class}`");
+        let key = format!("confirm.tools.{name}");
+        let text = match self {
+            Self::Tool => format!("{flag}, or change `{key}`"),
+            _ => format!("{flag}, or set `{name} = \"auto\"` under `[confirm.tools]`"),
+        };
+        Advice::setting(text, key)
     }
 }
 

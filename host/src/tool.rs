@@ -20,7 +20,7 @@ pub use content::{Body, Content};
 pub use conversation::{Provider, ToolUse};
 pub use definition::{Definition, DefinitionError};
 pub use digest::Digest;
-pub use error::{ErrorClass, ErrorKind, ExecutionKind, Limit, PermissionReason, ToolError};
+pub use error::{Advice, ErrorClass, ErrorKind, ExecutionKind, Limit, PermissionReason, Places, ToolError};
 pub use name::{InvalidName, ToolName};
 pub use nearest::nearest_names;
 pub use result::{ToolResult, Usage};

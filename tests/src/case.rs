@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use palisade::{CacheMode, Call, Host, HostBuilder, Limits, Policy, Shipped, SideEffects};
+use palisade::{CacheMode, Call, Host, HostBuilder, Limits, Places, Policy, Shipped, SideEffects};
 use serde_json::Value;
 
 use crate::events::Recorder;
@@ -105,6 +105,10 @@ impl Case {
         self
     }
 
+    fn place_of_memory(&self) -> &'static str {
+        if self.memory.is_some() { "with PALISADE_MEMORY" } else { "in ~/.config/palisade/palisade.toml" }
+    }
+
     /// With so much memory, in MiB.
     #[must_use]
     pub fn memory_mib(mut self, mib: u64) -> Self {
@@ -192,8 +196,11 @@ impl Case {
     pub fn builder(&self, world: &World) -> HostBuilder {
         let policy = self.allow.iter().fold(Policy::default(), |policy, class| policy.allowing(*class));
         let limits = Limits { memory: self.memory.unwrap_or(Limits::default().memory), ..Limits::default() };
+        // As the program says it.
+        let places = Places::new("in ~/.config/palisade/palisade.toml").with("limits.memory", self.place_of_memory());
         let builder =
             Host::builder().workspace(world.root()).policy(policy).limits(limits).cache(CacheMode::Directory(cache()));
+        let builder = builder.places(places);
         match self.directory(world) {
             Some(directory) => builder.shipped(Shipped::LeftOut).plugins(directory),
             None => builder,

@@ -11,6 +11,8 @@ mod configuration;
 mod demo;
 #[path = "program/dispatch.rs"]
 mod dispatch;
+#[path = "program/doctor.rs"]
+mod doctor;
 #[path = "program/environment.rs"]
 mod environment;
 #[path = "program/events.rs"]

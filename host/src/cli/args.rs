@@ -110,7 +110,7 @@ pub(super) struct Running {
     /// Stop a call after this time, such as 30s or 500ms (at most 600s)
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(super) timeout: Option<Duration>,
-    /// Run tools of these classes without asking: write, execute, network
+    /// Run tools of these classes without asking, such as `write` or `write,execute`; none and read run anyway. A `deny` of the settings stays
     #[arg(long, value_name = "CLASS", value_delimiter = ',')]
     pub(super) allow: Vec<SideEffects>,
     /// Write what happens to this file, one JSON object a line; what it held before is lost
@@ -134,7 +134,7 @@ pub(super) struct Bench {
     /// Stop a call after this time, such as 30s or 500ms (at most 600s)
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(super) timeout: Option<Duration>,
-    /// Run tools of these classes without asking: write, execute, network
+    /// Run tools of these classes without asking, such as `write` or `write,execute`; none and read run anyway. A `deny` of the settings stays
     #[arg(long, value_name = "CLASS", value_delimiter = ',')]
     pub(super) allow: Vec<SideEffects>,
     /// Print JSON
@@ -165,7 +165,7 @@ pub(super) struct Policy {
 
 #[derive(Subcommand)]
 pub(super) enum PolicyAction {
-    /// Say whether a call would run, ask or be refused, and why. Exits as the call would, as far as that is known before it runs
+    /// Say whether a call would run, ask or be refused here and now, and why. Exits as the call would, as far as that is known before it runs
     Explain(Explain),
 }
 
@@ -173,10 +173,9 @@ pub(super) enum PolicyAction {
 pub(super) struct Explain {
     /// The tool's name
     pub(super) tool: String,
-    /// The input: a JSON object, `@FILE` to read it from a file, or `-` to read it from standard input
-    #[arg(default_value = "{}")]
-    pub(super) input: String,
-    /// As if these classes were allowed: write, execute, network
+    /// The input: a JSON object, `@FILE` to read it from a file, or `-` to read it from standard input. Without one, all is explained that does not depend on it
+    pub(super) input: Option<String>,
+    /// As if these classes were allowed, such as `write` or `write,execute`
     #[arg(long, value_name = "CLASS", value_delimiter = ',')]
     pub(super) allow: Vec<SideEffects>,
     /// Print JSON

@@ -70,6 +70,9 @@ fn usual_callers() -> usize {
 fn refuse_question(host: &Host, work: &Work) -> Result<(), Failure> {
     // What is refused before the policy is asked, the first call tells.
     let Ok(foreseen) = host.foresee(host.session(), Call::new(&work.tool, work.input.clone())) else { return Ok(()) };
+    if foreseen.changes.is_err() {
+        return Ok(());
+    }
     let (definition, class) = (foreseen.tool.definition(), foreseen.tool.definition().side_effects());
     match foreseen.decision.mode {
         Mode::Auto | Mode::Deny => Ok(()),

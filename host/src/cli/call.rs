@@ -4,7 +4,7 @@ use super::args::{Call as Args, Common};
 use super::exit::{Exit, Failure};
 use super::running::Tools;
 use super::signals::Signals;
-use super::{input, open, output};
+use super::{ignored, input, open, output};
 use crate::host::Host;
 use crate::sandbox::{Allocation, limits};
 use crate::tool::json::JsonBounds;
@@ -24,6 +24,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     if common.verbose {
         show_limits(host, &call);
     }
+    ignored::tell(host, &call);
     let result = tools.run(signals, async |host, interrupted| {
         host.dispatch(host.session(), call.with_cancellation(interrupted)).await
     })?;

@@ -2,9 +2,9 @@
 
 use super::args::{Common, Config, ConfigAction};
 use super::exit::{Exit, Failure};
-use super::{idle, open, output};
+use super::output::{self, Cell};
+use super::{idle, open};
 use crate::config::{Settings, Value};
-use crate::tool::text::elided;
 use serde_json::json;
 
 pub(super) fn run(common: &Common, args: &Config) -> Result<Exit, Failure> {
@@ -16,11 +16,9 @@ pub(super) fn run(common: &Common, args: &Config) -> Result<Exit, Failure> {
             rows.into_iter().map(|[key, value, origin]| (key, json!({"value": value, "origin": origin}))).collect();
         output::json(&serde_json::Value::Object(values))?;
     } else {
-        let table: Vec<Vec<String>> = rows
+        let table: Vec<Vec<Cell>> = rows
             .into_iter()
-            .map(|[key, value, origin]| {
-                [key, value, format!("# {origin}")].map(|cell| elided(&cell, usize::MAX)).into()
-            })
+            .map(|[key, value, origin]| [key, value, format!("# {origin}")].map(Cell::from).into())
             .collect();
         output::text(&output::table(&table))?;
     }

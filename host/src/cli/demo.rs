@@ -5,8 +5,9 @@ mod stage;
 
 use super::args::{Demo, DemoAction, Escape};
 use super::exit::{Exit, Failure};
+use super::output::{self, Cell};
 use super::signals::Signals;
-use super::{output, style};
+use super::style;
 use attempts::{ATTEMPTS, Attempt};
 use serde_json::{Value, json};
 use stage::Stage;
@@ -62,10 +63,10 @@ impl Seen {
         self.verdict.as_ref().map_or_else(String::as_str, String::as_str)
     }
 
-    fn row(&self) -> Vec<String> {
+    fn row(&self) -> Vec<Cell> {
         let word = if self.is_held() { "held" } else { "OUT" };
         let took = format!("{:.1} ms", self.took.as_secs_f64() * 1e3);
-        vec![format!("  {word}"), self.attempt.tries.to_owned(), took, self.said().to_owned()]
+        vec![format!("  {word}").into(), self.attempt.tries.into(), took.into(), self.said().into()]
     }
 
     fn to_json(&self) -> Value {
@@ -74,7 +75,7 @@ impl Seen {
             "tries": self.attempt.tries,
             "held": self.is_held(),
             "saw": self.said(),
-            "duration_ms": self.took.as_secs_f64() * 1e3,
+            "duration_ms": crate::tool::result::millis(self.took),
         })
     }
 }
@@ -85,7 +86,7 @@ fn show(args: &Escape, seen: &[Seen], took: Duration) -> Result<(), Failure> {
         let attempts: Vec<Value> = seen.iter().map(Seen::to_json).collect();
         return output::json(&json!({"held": held == seen.len(), "attempts": attempts}));
     }
-    let rows: Vec<Vec<String>> = seen.iter().map(Seen::row).collect();
+    let rows: Vec<Vec<Cell>> = seen.iter().map(Seen::row).collect();
     let heading = style::heading("A hostile plugin tries to get out.");
     output::text(&format!("{heading}\n\n{}\n{}\n", output::table(&rows), conclusion(held, seen.len(), took)))
 }

@@ -4,7 +4,7 @@ use super::args::{Common, Dispatch as Args};
 use super::exit::{Exit, Failure};
 use super::running::Tools;
 use super::signals::Signals;
-use super::{input, open, output};
+use super::{ignored, input, open, output};
 use crate::tool::conversation::{REPLY, ToolUse, read_calls, write_results};
 use crate::tool::{Call, ToolResult};
 use std::time::Duration;
@@ -20,6 +20,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     if common.verbose || uses.iter().any(|used| !tools.host.registry().has(used.name())) {
         open::show_rejected(tools.host.rejected());
     }
+    uses.iter().for_each(|used| ignored::tell(&tools.host, &used.to_call()));
     let (results, is_interrupted) = tools.run(signals, async |host, interrupted| {
         let session = host.new_session(SESSION).build();
         let calls = uses.iter().map(|used| call(used, args.running.timeout, &interrupted)).collect();

@@ -1,11 +1,14 @@
-//! `palisade doctor`: whether this machine has what palisade needs, and what to do where it has not.
+//! `palisade doctor`: whether this machine, the configuration and the plugins are as palisade needs them, and what to do where they are not.
+
+mod settings;
 
 use super::args::{Common, Doctor};
 use super::exit::{Exit, Failure};
-use super::{idle, open, output};
-use crate::host::{CacheMode, default_cache, open_cache};
+use super::open;
+use super::output::{self, Cell};
+use super::signals::Signals;
+use crate::host::{BuildError, CacheMode, default_cache, is_unwritable, open_cache};
 use crate::sandbox::{Allocation, Cache, Sandbox, limits};
-use crate::tool::text::elided;
 use crate::workspace::Workspace;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -25,7 +28,8 @@ enum State {
     Good,
     /// Works, with less than could be had.
     Fair,
-    Bad,
+    /// A call would fail, and leave with this.
+    Bad(Exit),
 }
 
 impl State {
@@ -33,43 +37,49 @@ impl State {
         match self {
             Self::Good => "ok",
             Self::Fair => "note",
-            Self::Bad => "bad",
+            Self::Bad(_) => "bad",
         }
     }
 }
 
 pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
-    let checks = [
-        engine(),
-        cache(common),
-        workspace(common),
-        path_resolution(),
-        page_scan(),
-        landlock(common),
-        address_space(),
-        toolchain(),
-        target(),
-    ];
+    // Loading is to end in order at a signal. Where the machine allows that not even, the checks say why.
+    let _signals = Signals::watch();
+    let (settings, configuration) = settings::configuration(common);
+    let (cache, compiled) = cache(common);
+    let machine =
+        [engine(), cache, path_resolution(), page_scan(), landlock(common), address_space(), toolchain(), target()];
+    let plugins = settings::plugins(common, &settings, compiled);
+    let checks: Vec<Check> =
+        [workspace(common)].into_iter().chain(configuration).chain(plugins).chain(machine).collect();
     if args.json {
         output::json(&json!({"checks": checks.iter().map(as_json).collect::<Vec<_>>()}))?;
     } else {
-        let rows: Vec<Vec<String>> = checks.iter().map(row).collect();
+        let rows: Vec<Vec<Cell>> = checks.iter().map(row).collect();
         output::text(&output::table(&rows))?;
     }
-    // A configuration that is wrong is refused by every other verb, with its place.
-    if let Ok(settings) = open::settings(common) {
-        idle::show_after_loading(common, &settings);
-    }
-    Ok(if checks.iter().any(|check| check.state == State::Bad) { Exit::Internal } else { Exit::Ok })
+    Ok(exit(&checks))
 }
 
-fn row(check: &Check) -> Vec<String> {
+/// As the first of these would leave a call: a machine that cannot run anything, then what is named wrongly, then a plugin.
+fn exit(checks: &[Check]) -> Exit {
+    let found: Vec<Exit> = checks.iter().filter_map(Check::exit).collect();
+    let ranked = [Exit::Internal, Exit::Usage, Exit::Limit, Exit::Invalid];
+    ranked.into_iter().find(|exit| found.contains(exit)).unwrap_or(Exit::Ok)
+}
+
+impl Check {
+    fn exit(&self) -> Option<Exit> {
+        match self.state {
+            State::Bad(exit) => Some(exit),
+            State::Good | State::Fair => None,
+        }
+    }
+}
+
+fn row(check: &Check) -> Vec<Cell> {
     let advice = if check.state == State::Good { String::new() } else { format!("→ {}", check.advice) };
-    vec![
-        check.state.as_str().to_owned(),
-        check.name.to_owned(),
-        format!("{} {advice}", elided(&check.found, usize::MAX)),
-    ]
+    vec![check.state.as_str().into(), check.name.into(), format!("{} {advice}", check.found).into()]
 }
 
 fn as_json(check: &Check) -> Value {
@@ -81,38 +91,43 @@ fn engine() -> Check {
     let (state, found) = match Sandbox::new(Cache::off()).map(|sandbox| sandbox.allocation()) {
         Ok(Allocation::Pooled) => (State::Good, "memory is pooled".to_owned()),
         Ok(Allocation::OnDemand) => (State::Fair, "memory is mapped for each call, some 40 µs slower".to_owned()),
-        Err(error) => (State::Bad, error.to_string()),
+        Err(error) => (State::Bad(Exit::Internal), error.to_string()),
     };
     Check { name: "engine", state, found, advice: "give the process more address space (`ulimit -v unlimited`)" }
 }
 
-fn cache(common: &Common) -> Check {
-    let (state, found) = match open::cache_mode() {
+/// The cache, and how plugins are to be loaded: without one that cannot be used, so that what else is wrong is found.
+fn cache(common: &Common) -> (Check, CacheMode) {
+    let mode = open::cache_mode();
+    let (state, found) = match &mode {
         CacheMode::Off => (State::Fair, "off: every start compiles".to_owned()),
-        CacheMode::Directory(directory) => opened(&directory, common),
+        CacheMode::Directory(directory) => opened(directory, common, State::Bad(Exit::Usage)),
         CacheMode::Default => match default_cache() {
-            Some(directory) => opened(&directory, common),
+            Some(directory) => opened(&directory, common, State::Fair),
             None => (State::Fair, "no cache directory: every start compiles".to_owned()),
         },
     };
-    Check { name: "cache", state, found, advice: "set PALISADE_CACHE to a directory that only you can reach" }
+    let usable = if state == State::Good { mode } else { CacheMode::Off };
+    (Check { name: "cache", state, found, advice: "set PALISADE_CACHE to a directory that only you can reach" }, usable)
 }
 
-fn opened(directory: &Path, common: &Common) -> (State, String) {
+/// One that somebody named is refused by every verb where it cannot be used; the default is done without.
+fn opened(directory: &Path, common: &Common, otherwise: State) -> (State, String) {
     let opened = match Workspace::open(&common.workspace) {
-        Ok(workspace) => open_cache(directory, &workspace).map_err(|error| error.to_string()),
-        Err(_) => Cache::open(directory).map_err(|error| error.to_string()),
+        Ok(workspace) => open_cache(directory, &workspace),
+        Err(_) => Cache::open(directory).map_err(BuildError::from),
     };
     match opened {
         Ok(_) => (State::Good, directory.display().to_string()),
-        Err(error) => (State::Fair, error),
+        Err(error) if is_unwritable(&error) => (State::Fair, format!("every start compiles: {error}")),
+        Err(error) => (otherwise, error.to_string()),
     }
 }
 
 fn workspace(common: &Common) -> Check {
     let (state, found) = match Workspace::open_within(common.workspace.clone(), limits::OPENING) {
         Ok(workspace) => (State::Good, workspace.root().display().to_string()),
-        Err(error) => (State::Bad, error.to_string()),
+        Err(error) => (State::Bad(if error.is_unanswered() { Exit::Limit } else { Exit::Usage }), error.to_string()),
     };
     Check { name: "workspace", state, found, advice: "give an existing directory with --workspace" }
 }

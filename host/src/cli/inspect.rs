@@ -2,7 +2,8 @@
 
 use super::args::{Common, Inspect};
 use super::exit::{Exit, Failure};
-use super::{list, open, output, style};
+use super::output::{self, Cell};
+use super::{list, open, style};
 use crate::host::{Host, HostBuilder};
 use crate::plugins::{Plugin, Shipped};
 use crate::registry::Registered;
@@ -125,10 +126,10 @@ fn holds(class: SideEffects) -> &'static str {
 }
 
 fn plugin_text(plugin: &Plugin) -> String {
-    let rows: Vec<Vec<String>> = plugin
+    let rows: Vec<Vec<Cell>> = plugin
         .imports()
         .iter()
-        .map(|import| vec![format!("           {}", import.name), import.meaning.to_owned()])
+        .map(|import| vec![format!("           {}", import.name).into(), import.meaning.into()])
         .collect();
     format!(
         "\n{}  {}\n  digest   {}\n  imports\n{}",

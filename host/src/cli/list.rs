@@ -2,10 +2,10 @@
 
 use super::args::{Common, List};
 use super::exit::{Exit, Failure};
-use super::{open, output, style};
+use super::open;
+use super::output::{self, Cell};
 use crate::host::Host;
 use crate::registry::Registered;
-use crate::tool::text::visible;
 use serde_json::{Value, json};
 
 pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
@@ -43,22 +43,18 @@ fn as_table(host: &Host) -> String {
         return "There are no tools. Give a directory of .wasm files with --plugins, or leave out --no-builtin.\n"
             .to_owned();
     }
-    let head = ["TOOL", "CLASS", "PLUGIN", "WHAT IT DOES"].map(str::to_owned).to_vec();
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(tools.iter().map(|tool| row(tool))).collect();
-    let table = output::table(&rows);
-    match table.split_once('\n') {
-        Some((head, rest)) => format!("{}\n{rest}", style::heading(head)),
-        None => table,
-    }
+    let head = ["TOOL", "CLASS", "PLUGIN", "WHAT IT DOES"].map(Cell::heading).into();
+    let rows: Vec<Vec<Cell>> = std::iter::once(head).chain(tools.iter().map(|tool| row(tool))).collect();
+    output::table(&rows)
 }
 
-fn row(tool: &Registered) -> Vec<String> {
+fn row(tool: &Registered) -> Vec<Cell> {
     let definition = tool.definition();
     vec![
-        definition.name().to_string(),
-        definition.side_effects().to_string(),
-        tool.origin().plugin().unwrap_or("native").to_owned(),
-        first_sentence(definition.description()),
+        definition.name().as_str().into(),
+        definition.side_effects().as_str().into(),
+        tool.origin().plugin().unwrap_or("native").into(),
+        first_sentence(definition.description()).into(),
     ]
 }
 
@@ -67,7 +63,7 @@ const SUMMARY: usize = 90;
 
 /// The first sentence says what a tool does; the rest is for the model that calls it.
 fn first_sentence(description: &str) -> String {
-    let line = visible(&description.split("\n\n").next().unwrap_or_default().replace(['\n', '\t'], " "));
+    let line = description.split("\n\n").next().unwrap_or_default().replace(['\n', '\t'], " ");
     let sentence = line.split_once(". ").map_or(line.as_str(), |(first, _)| first).trim_end_matches('.');
     if sentence.chars().count() <= SUMMARY {
         return sentence.to_owned();

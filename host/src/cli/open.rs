@@ -4,15 +4,15 @@ use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::live::Loading;
 use super::output;
-use crate::config::{Origin, Settings};
+use crate::config::{FileConfig, Origin, Settings};
 use crate::dispatch::CallMode;
 use crate::host::{CacheMode, Host, HostBuilder};
 use crate::native::Confinement;
 use crate::plugins::{Rejected, Shipped};
 use crate::policy::Policy;
 use crate::sandbox::{ChildCompiler, Compiler, limits};
-use crate::tool::SideEffects;
-use crate::workspace::within;
+use crate::tool::{Places, SideEffects};
+use crate::workspace::{LastLink, within};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,18 +31,58 @@ pub(super) fn settings_within(common: &Common, time: Duration) -> Result<Setting
     if let Some(given) = &common.config
         && !given.exists()
     {
-        return Err(Failure::usage(format!("the configuration `{}` does not exist", given.display())));
+        return Err(Failure::usage(format!(
+            "the configuration `{}` does not exist; give an existing file with --config or PALISADE_CONFIG, or leave it out",
+            given.display()
+        )));
     }
     let project = common.workspace.join(PROJECT_FILE);
     let mut settings = within(time, move || Settings::from_files(&user, &project))
         .map_err(|error| unanswered(&common.workspace, &error))??;
     settings.apply_environment(|name| std::env::var(name).ok()).map_err(Failure::usage)?;
+    add_command_line(&mut settings, common);
+    Ok(settings)
+}
+
+/// Settings without any file, for looking further where the files are wrong.
+pub(super) fn of_command_line(common: &Common) -> Settings {
+    let mut settings = Settings::default();
+    add_command_line(&mut settings, common);
+    settings
+}
+
+/// Everything that is wrong with the configuration, where [`settings`] stops at the first.
+pub(super) fn problems(common: &Common) -> Vec<Failure> {
+    let read =
+        |(file, links): (PathBuf, LastLink)| match within(limits::OPENING, move || FileConfig::read(&file, links)) {
+            Ok(read) => read.err().map(Failure::from),
+            Err(error) => Some(unanswered(&common.workspace, &error)),
+        };
+    let [user, project] = files(common);
+    let files = [(user, LastLink::Follow), (project, LastLink::Keep)].into_iter().filter_map(read);
+    let environment = Settings::default().apply_environment(|name| std::env::var(name).ok()).map_err(Failure::usage);
+    // What only shows when all of it is put together.
+    let together = settings(common).map(drop);
+    let mut problems: Vec<Failure> = Vec::new();
+    for problem in files.chain(environment.err()).chain(together.err()) {
+        if !problems.iter().any(|known| known.to_string() == problem.to_string()) {
+            problems.push(problem);
+        }
+    }
+    problems
+}
+
+/// Where the user's own file and the project's would be.
+pub(super) fn files(common: &Common) -> [PathBuf; 2] {
+    [user_file(common), common.workspace.join(PROJECT_FILE)]
+}
+
+fn add_command_line(settings: &mut Settings, common: &Common) {
     let named = std::env::var_os("PALISADE_PLUGINS")
         .map(|list| std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect());
-    add_directories(&mut settings, named.unwrap_or_default(), Origin::Environment("PALISADE_PLUGINS"));
-    add_directories(&mut settings, common.plugins.clone(), Origin::Flag("--plugins"));
+    add_directories(settings, named.unwrap_or_default(), Origin::Environment("PALISADE_PLUGINS"));
+    add_directories(settings, common.plugins.clone(), Origin::Flag("--plugins"));
     settings.builtin.set(common.no_builtin.then_some(false), || Origin::Flag("--no-builtin"));
-    Ok(settings)
 }
 
 /// What a workspace that does not answer is told as.
@@ -70,6 +110,15 @@ pub(super) fn user_file(common: &Common) -> PathBuf {
     common.config.clone().or_else(|| default().ok().filter(|path| path.is_absolute())).unwrap_or_default()
 }
 
+/// A path as a person would type it: below the home directory it begins with `~`.
+pub(super) fn shown(path: &Path) -> String {
+    let home = etcetera::home_dir().ok().filter(|home| home.is_absolute() && home.parent().is_some());
+    match home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
+        Some(below) => Path::new("~").join(below).display().to_string(),
+        None => path.display().to_string(),
+    }
+}
+
 /// A host as the command line and the configuration want it, not yet built.
 pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
     let shipped = if settings.builtin.value { Shipped::Included } else { Shipped::LeftOut };
@@ -84,6 +133,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .compiler(compiler(settings))
         .call_mode(if settings.may_hang.value { CallMode::OWN_THREADS } else { CallMode::InPlace })
         .hard_links(settings.hard_links.value)
+        .places(places(common, settings))
         .protect(common.workspace.join(PROJECT_FILE))
         .cache(cache_mode());
     // Without a home there is no file of the user's.
@@ -94,6 +144,15 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         settings.tool_concurrency.iter().fold(base, |host, (tool, calls)| host.tool_concurrency(tool, calls.value));
     let base = settings.tool_timeout.iter().fold(base, |host, (tool, time)| host.tool_timeout(tool, time.value));
     settings.directories.value.iter().fold(base, HostBuilder::plugins).observe_loading(loading)
+}
+
+/// Where what a refusal is about would be changed.
+pub(super) fn places(common: &Common, settings: &Settings) -> Places {
+    let own = match user_file(common) {
+        nowhere if nowhere.as_os_str().is_empty() => "in a file that you give with --config".to_owned(),
+        file => format!("in {}", shown(&file)),
+    };
+    settings.places(own, shown)
 }
 
 /// The policy of the configuration, with what `--allow` adds to it.

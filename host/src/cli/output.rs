@@ -1,6 +1,7 @@
 //! Writing to standard output, where every failure counts.
 
 use super::exit::Failure;
+use super::style::{self, Style};
 use crate::tool::text::{elided, visible, visible_json};
 use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -39,27 +40,68 @@ pub(super) fn note(line: &str) {
 
 /// As [`note`], behind a label that stands out.
 pub(super) fn problem(label: &str, line: &str) {
-    let label = super::style::error(&elided(label, MAX_LABEL));
+    let label = style::error(&elided(label, MAX_LABEL));
     let _ = writeln!(io::stderr().lock(), "{label} {}", visible(line));
 }
 
-/// Lines up columns; the last one is as wide as it is.
-pub(super) fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    rows.iter().map(|row| line(row, &widths)).collect()
+/// A cell of a table: text that may come from anywhere, and how it looks on a terminal. Only [`table`] shows it, and there it is escaped.
+#[derive(Debug)]
+pub(super) struct Cell {
+    text: String,
+    style: Style,
 }
 
-fn line(row: &[String], widths: &[usize]) -> String {
+impl Cell {
+    /// A cell that stands out.
+    pub(super) fn heading(text: impl Into<String>) -> Self {
+        Self { text: text.into(), style: Style::Heading }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), style: Style::Plain }
+    }
+}
+
+/// Lines up columns; the last one is as wide as it is. Whatever a cell's text holds, it stays one line and draws nothing.
+pub(super) fn table(rows: &[Vec<Cell>]) -> String {
+    let shown: Vec<Vec<(String, Style)>> =
+        rows.iter().map(|row| row.iter().map(|cell| (elided(&cell.text, usize::MAX), cell.style)).collect()).collect();
+    let columns = shown.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        shown.iter().filter_map(|row| row.get(column)).map(|(text, _)| text.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    shown.iter().map(|row| line(row, &widths)).collect()
+}
+
+fn line(row: &[(String, Style)], widths: &[usize]) -> String {
+    // Cells that are empty at the end of a row leave no blanks behind.
+    let last = row.iter().rposition(|(text, _)| !text.trim_end().is_empty());
     let mut line = String::new();
-    for (index, (cell, width)) in row.iter().zip(widths).enumerate() {
-        line.push_str(cell);
-        if index + 1 < row.len() {
-            line.push_str(&" ".repeat(width.saturating_sub(cell.chars().count()) + 2));
+    for (index, ((text, style), width)) in row.iter().zip(widths).enumerate().take(last.map_or(0, |last| last + 1)) {
+        let is_last = Some(index) == last;
+        line.push_str(&style::painted(if is_last { text.trim_end() } else { text }, *style));
+        if !is_last {
+            line.push_str(&" ".repeat(width.saturating_sub(text.chars().count()) + 2));
         }
     }
-    line.trim_end().to_owned() + "\n"
+    line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_stays_one_line_and_draws_nothing_whatever_it_holds() {
+        let rows = [
+            vec![Cell::heading("a\u{1b}[2J"), "b".into()],
+            vec!["c\nd\te".into(), "\u{202e}f\r".into()],
+            vec!["g".into(), String::new().into()],
+        ];
+        let expected = "a\\u{1b}[2J  b\nc\\nd\\te     \\u{202e}f\\u{d}\ng\n";
+        assert_eq!(table(&rows), expected);
+    }
 }

@@ -2,62 +2,135 @@
 
 use super::args::{Common, Explain, Policy as Args, PolicyAction};
 use super::exit::{Exit, Failure};
-use super::{input, open, output};
+use super::output::{self, Cell};
+use super::{input, open, prompt};
 use crate::config::{Origin, Settings};
 use crate::policy::{Decision, Mode, Rule};
 use crate::tool::json::JsonBounds;
 use crate::tool::text::{elided, visible};
-use crate::tool::{Call, Definition, ToolError};
+use crate::tool::{Advice, Call, Definition, Places, ToolError};
 use serde_json::{Value, json};
 
 pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let PolicyAction::Explain(args) = &args.action;
-    let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
+    let given = args.input.as_deref();
+    let text = given.map(|input| input::text_or_file(input, JsonBounds::CALL_INPUT.bytes as u64)).transpose()?;
     let settings = open::settings(common)?;
     let policy = open::policy(common, &settings, &args.allow);
+    let places = open::places(common, &settings);
     let host = open::builder(common, &settings).policy(policy).build()?;
-    let call = Call::new(&args.tool, text);
+    let call = Call::new(&args.tool, text.clone().unwrap_or_else(|| "{}".to_owned()));
+    let error = |id, kind| ToolError::new(id, &args.tool, kind).with_places(places.clone().into());
     let id = call.id().clone();
-    match host.foresee(host.session(), call) {
-        Ok(foreseen) => {
-            let (definition, decision) = (foreseen.tool.definition(), foreseen.decision);
-            let explained = Explained {
-                definition,
-                decision,
-                changes: &foreseen.changes,
-                time: host.time_limit(&foreseen.tool, None),
-                origin: origin(&settings, definition, decision.rule),
-            };
-            explained.show(args)?;
-            Ok(if decision.mode == Mode::Deny { Exit::Denied } else { Exit::Ok })
-        }
+    let foreseen = match host.foresee(host.session(), call) {
+        Ok(foreseen) => foreseen,
         Err(kind) => {
             open::show_rejected(host.rejected());
-            refused(&ToolError::new(id, &args.tool, kind), args)
+            return unknown(&error(id, kind), args);
+        }
+    };
+    let (definition, decision) = (foreseen.tool.definition(), foreseen.decision);
+    let changes = match foreseen.changes {
+        _ if text.is_none() => Changes::Unknown,
+        Ok(paths) => Changes::Of(paths),
+        Err(kind) => Changes::Refused(error(id, kind)),
+    };
+    let would = Would::of(decision.mode, prompt::can_ask());
+    let explained = Explained {
+        definition,
+        decision,
+        would,
+        changes,
+        time: host.time_limit(&foreseen.tool, None),
+        origin: origin(&places, &settings, definition, decision.rule),
+        advice: would.advice(decision.rule, definition).map(|advice| advice.told(&places)),
+    };
+    explained.show(args)?;
+    Ok(explained.exit())
+}
+
+/// A call of a tool that is not there.
+fn unknown(error: &ToolError, args: &Explain) -> Result<Exit, Failure> {
+    if args.json {
+        output::json(&json!({"tool": args.tool, "outcome": "refused", "error": error.to_json()}))?;
+    } else {
+        let (name, message) = (elided(&args.tool, 64), visible(&error.message()));
+        output::text(&format!("{name} would be refused before the policy is asked: {message}\n"))?;
+    }
+    Ok(error.class().into())
+}
+
+/// What the policy comes to, here and now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Would {
+    Run,
+    Ask,
+    AskOnce,
+    /// A person would have to be asked, and there is no terminal.
+    AskNobody,
+    Deny,
+}
+
+impl Would {
+    fn of(mode: Mode, can_ask: bool) -> Self {
+        match mode {
+            Mode::Auto => Self::Run,
+            Mode::Deny => Self::Deny,
+            Mode::Prompt | Mode::PromptOnce if !can_ask => Self::AskNobody,
+            Mode::Prompt => Self::Ask,
+            Mode::PromptOnce => Self::AskOnce,
+        }
+    }
+
+    fn outcome(self) -> &'static str {
+        match self {
+            Self::Run => "runs",
+            Self::Ask | Self::AskOnce => "asks",
+            Self::AskNobody | Self::Deny => "refused",
+        }
+    }
+
+    fn exit(self) -> Exit {
+        if self.outcome() == "refused" { Exit::Denied } else { Exit::Ok }
+    }
+
+    fn said(self) -> &'static str {
+        match self {
+            Self::Run => "would run without a question",
+            Self::Ask => "would wait until you allow it",
+            Self::AskOnce => "would wait until you allow it, once for a session",
+            Self::AskNobody => "would be refused: it needs a confirmation, and there is no terminal here to ask at",
+            Self::Deny => "would be refused, whatever you answer or allow",
+        }
+    }
+
+    fn advice(self, rule: Rule, definition: &Definition) -> Option<Advice> {
+        match self {
+            Self::Deny => Some(rule.advice_on_deny(definition)),
+            Self::AskNobody => Some(rule.advice_on_prompt(definition)),
+            Self::Run | Self::Ask | Self::AskOnce => None,
         }
     }
 }
 
-/// A call that would not come as far as the policy.
-fn refused(error: &ToolError, args: &Explain) -> Result<Exit, Failure> {
-    if args.json {
-        output::json(&json!({"tool": args.tool, "outcome": "refused", "error": error.to_json()}))?;
-    } else {
-        output::text(&format!(
-            "{} would be refused before the policy is asked: {}\n",
-            elided(&args.tool, 64),
-            visible(&error.message())
-        ))?;
-    }
-    Ok(error.class().into())
+/// What is known of what a call would change.
+enum Changes {
+    /// Nothing, as no input was given.
+    Unknown,
+    /// These paths.
+    Of(Vec<String>),
+    /// The input is refused before the policy is asked.
+    Refused(ToolError),
 }
 
 struct Explained<'a> {
     definition: &'a Definition,
     decision: Decision,
-    changes: &'a [String],
+    would: Would,
+    changes: Changes,
     time: std::time::Duration,
     origin: String,
+    advice: Option<String>,
 }
 
 impl Explained<'_> {
@@ -65,39 +138,50 @@ impl Explained<'_> {
         if args.json { output::json(&self.to_json()) } else { output::text(&self.to_text()) }
     }
 
-    fn outcome(&self) -> &'static str {
-        match self.decision.mode {
-            Mode::Auto => "runs",
-            Mode::Prompt | Mode::PromptOnce => "asks",
-            Mode::Deny => "refused",
+    fn exit(&self) -> Exit {
+        match &self.changes {
+            Changes::Refused(error) => error.class().into(),
+            Changes::Unknown | Changes::Of(_) => self.would.exit(),
         }
     }
 
     fn to_json(&self) -> Value {
-        json!({
+        let mut value = json!({
             "tool": self.definition.name().as_str(),
             "side_effects": self.definition.side_effects().as_str(),
-            "outcome": self.outcome(),
+            "outcome": self.would.outcome(),
             "mode": self.decision.mode.as_str(),
             "rule": self.decision.rule.as_str(),
             "because": self.reason(),
             "origin": self.origin,
-            "projected_modifications": self.changes,
+            "advice": self.advice,
+            "projected_modifications": null,
             "timeout_ms": u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX),
-        })
+        });
+        match &self.changes {
+            Changes::Unknown => {}
+            Changes::Of(paths) => value["projected_modifications"] = json!(paths),
+            Changes::Refused(error) => {
+                value["outcome"] = json!("refused");
+                value["error"] = error.to_json();
+            }
+        }
+        value
     }
 
     fn to_text(&self) -> String {
-        let name = self.definition.name();
-        let would = match self.decision.mode {
-            Mode::Auto => format!("{name} would run without a question"),
-            Mode::Prompt => format!("{name} would wait until you allow it"),
-            Mode::PromptOnce => format!("{name} would wait until you allow it, once for a session"),
-            Mode::Deny => format!("{name} would be refused, whatever you answer or allow"),
+        let (name, said) = (self.definition.name(), self.would.said());
+        let would = match &self.changes {
+            Changes::Unknown | Changes::Of(_) => format!("{name} {said}"),
+            Changes::Refused(error) => {
+                let message = visible(&error.message());
+                format!("{name} would be refused before the policy is asked: {message}\nWith another input it {said}")
+            }
         };
-        let rows = [("because", self.reason()), ("says", self.origin.clone()), ("changes", self.changes())];
-        let rows = rows.into_iter().chain([("time", humantime::format_duration(self.time).to_string())]);
-        let table: Vec<Vec<String>> = rows.map(|(key, value)| vec![format!("  {key}"), value]).collect();
+        let rows = [("because", Some(self.reason())), ("says", Some(self.origin.clone())), ("changes", self.changes())];
+        let rows = rows.into_iter().chain([("time", Some(humantime::format_duration(self.time).to_string()))]);
+        let rows = rows.chain([("advice", self.advice.clone())]).filter_map(|(key, value)| Some((key, value?)));
+        let table: Vec<Vec<Cell>> = rows.map(|(key, value)| vec![format!("  {key}").into(), value.into()]).collect();
         format!("{would}\n{}", output::table(&table))
     }
 
@@ -112,21 +196,22 @@ impl Explained<'_> {
         }
     }
 
-    fn changes(&self) -> String {
-        match self.changes {
+    fn changes(&self) -> Option<String> {
+        let Changes::Of(paths) = &self.changes else { return None };
+        Some(match &paths[..] {
             [] => "nothing that its input names".to_owned(),
             paths => paths.iter().map(|path| format!("`{}`", elided(path, 160))).collect::<Vec<_>>().join(", "),
-        }
+        })
     }
 }
 
 /// Where the rule stands.
-fn origin(settings: &Settings, definition: &Definition, rule: Rule) -> String {
+fn origin(places: &Places, settings: &Settings, definition: &Definition, rule: Rule) -> String {
     let shown = |origin: Option<&Origin>| origin.unwrap_or(&Origin::Default).to_string();
     match rule {
         Rule::Class => shown(settings.classes.get(&definition.side_effects()).map(|mode| &mode.origin)),
         Rule::Tool => shown(settings.tools.get(definition.name().as_str()).map(|mode| &mode.origin)),
-        Rule::Override | Rule::Trusted => "[[trusted]] in your palisade.toml".to_owned(),
+        Rule::Override | Rule::Trusted => format!("[[trusted]] {}", places.of("trusted")),
         Rule::Allowed => "--allow".to_owned(),
     }
 }

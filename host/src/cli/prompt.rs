@@ -41,6 +41,11 @@ impl Confirmer for Terminal {
     }
 }
 
+/// Whether there is a terminal to ask at.
+pub(super) fn can_ask() -> bool {
+    open().is_ok()
+}
+
 #[cfg(unix)]
 fn open() -> io::Result<(File, File)> {
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;

@@ -1,9 +1,9 @@
 //! Whether a call may run: what the policy says, and what a person says where the policy asks for one.
 
-use super::{Road, question, refused};
+use super::{Road, question};
 use crate::confirm::Answer;
 use crate::execution::ValidInput;
-use crate::policy::Mode;
+use crate::policy::{Decision, Mode, Rule};
 use crate::registry::Registered;
 use crate::session::Allowance;
 use crate::tool::{Definition, Digest, ErrorKind, PermissionReason};
@@ -44,24 +44,25 @@ pub(super) async fn approve(road: &Road<'_>, input: ValidInput) -> Result<Approv
         return Err(ErrorKind::Cancelled);
     }
     let tool = road.tool.clone();
-    let expiry = match road.session.policy().decide(tool.definition()) {
+    let decision = road.session.policy().explain(tool.definition());
+    let expiry = match decision.mode {
         Mode::Auto => None,
-        Mode::Deny => return Err(denied(tool.definition())),
-        mode @ (Mode::Prompt | Mode::PromptOnce) => confirmed(road, mode, &input).await?,
+        Mode::Deny => return Err(denied(tool.definition(), decision.rule)),
+        Mode::Prompt | Mode::PromptOnce => confirmed(road, decision, &input).await?,
     };
     Ok(Approval { tool, input, expiry })
 }
 
 /// An *always* counts for the tool from then on, and so does any allow of a tool that asks once.
-async fn confirmed(road: &Road<'_>, mode: Mode, input: &ValidInput) -> Result<Option<Expiry>, ErrorKind> {
+async fn confirmed(road: &Road<'_>, decision: Decision, input: &ValidInput) -> Result<Option<Expiry>, ErrorKind> {
     let allowance = allowance(&road.tool);
     if road.session.allows(&allowance) {
         return Ok(None);
     }
     let after = road.dispatcher.confirmation_timeout;
     let at = Instant::now() + after;
-    match question::ask(road, input, &allowance, after).await? {
-        Answer::Allow if mode == Mode::Prompt => Ok(Some(Expiry { at, after })),
+    match question::ask(road, input, &allowance, (decision.rule, after)).await? {
+        Answer::Allow if decision.mode == Mode::Prompt => Ok(Some(Expiry { at, after })),
         Answer::Allow | Answer::Always => {
             road.session.always_allow(allowance);
             Ok(None)
@@ -78,10 +79,8 @@ fn allowance(tool: &Registered) -> Allowance {
     Allowance { digest, tool: definition.name().as_str().into(), class: definition.side_effects() }
 }
 
-fn denied(definition: &Definition) -> ErrorKind {
+fn denied(definition: &Definition, rule: Rule) -> ErrorKind {
     let (name, class) = (definition.name(), definition.side_effects());
-    let message = format!(
-        "the policy denies `{name}` (class {class}); a `deny` in palisade.toml says so, for the class `{class}` or for `confirm.tools.{name}`, and no flag lifts it"
-    );
-    refused(PermissionReason::Policy, message)
+    let message = format!("the policy denies `{name}` (class {class})");
+    ErrorKind::denied_with(PermissionReason::Policy, message, rule.advice_on_deny(definition))
 }

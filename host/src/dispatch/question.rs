@@ -1,10 +1,11 @@
 //! One question to a person: put, announced, answered once, and its end announced, whatever it is. The call's own clock does not run here.
 
+use super::Road;
 use super::summary::summary;
-use super::{Road, refused};
 use crate::confirm::{Answer, ConfirmationRequest, Decision, NobodyToAsk, RequestId};
 use crate::events::{CallSink, Event};
 use crate::execution::{BoxFuture, ValidInput};
+use crate::policy::Rule;
 use crate::registry::Registered;
 use crate::session::Allowance;
 use crate::tool::{Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects};
@@ -20,7 +21,7 @@ pub(super) async fn ask(
     road: &Road<'_>,
     input: &ValidInput,
     allowance: &Allowance,
-    stands: Duration,
+    (rule, stands): (Rule, Duration),
 ) -> Result<Answer, ErrorKind> {
     // Questions are as bounded in number as the calls that wait for a place: each holds its input for as long as it stands.
     let _waiting = crate::execution::wait(road.tool.share())?;
@@ -29,7 +30,7 @@ pub(super) async fn ask(
     // The question is put before it is announced: whoever hears of it can answer at once.
     let first = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
     if matches!(first, Poll::Ready(Err(NobodyToAsk))) {
-        return Err(nobody(&road.tool));
+        return Err(nobody(&road.tool, rule));
     }
     let asked = Asked::announce(road.sink, &request);
     let decision = match first {
@@ -42,7 +43,7 @@ pub(super) async fn ask(
         Decision::AllowedMeanwhile => Ok(Answer::Always),
         Decision::TimedOut => Err(ErrorKind::ConfirmationTimeout { after: stands }),
         Decision::Withdrawn => Err(ErrorKind::Cancelled),
-        Decision::Unanswerable => Err(nobody(&road.tool)),
+        Decision::Unanswerable => Err(nobody(&road.tool, rule)),
     }
 }
 
@@ -125,10 +126,11 @@ pub(super) fn projected(definition: &Definition, input: &ValidInput) -> Vec<Stri
     }
 }
 
-fn nobody(tool: &Registered) -> ErrorKind {
+fn nobody(tool: &Registered, rule: Rule) -> ErrorKind {
     let (name, class) = (tool.definition().name(), tool.definition().side_effects());
-    let message = format!(
-        "`{name}` is of class {class}, which needs a confirmation, and nobody can be asked; allow it with `--allow {class}`, or set `{name} = \"auto\"` under `[confirm.tools]` in your palisade.toml"
-    );
-    refused(PermissionReason::NoConfirmer, message)
+    let message = match rule {
+        Rule::Tool => format!("`{name}` (class {class}) needs a confirmation, and nobody can be asked"),
+        _ => format!("`{name}` is of class {class}, which needs a confirmation, and nobody can be asked"),
+    };
+    ErrorKind::denied_with(PermissionReason::NoConfirmer, message, rule.advice_on_prompt(tool.definition()))
 }

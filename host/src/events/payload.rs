@@ -2,9 +2,9 @@
 
 use super::{Envelope, Event, VERSION};
 use crate::tool::SideEffects;
+use crate::tool::result::millis;
 use crate::tool::text::{is_deceptive, visible_json};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use std::time::Duration;
 
 /// One object: `v`, `seq`, `time`, `event`, `session_id`, `turn_id`, `tool_use_id`, `tool_name`, `side_effects`, and then what this event has to say.
 impl Serialize for Envelope {
@@ -92,10 +92,6 @@ fn given<M: SerializeMap, T: Serialize>(line: &mut M, key: &str, value: Option<&
     value.map_or(Ok(()), |value| line.serialize_entry(key, value))
 }
 
-fn millis(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +99,7 @@ mod tests {
     use crate::events::{Completion, Failure, PluginFacts, Subject};
     use crate::execution::{Progress, Severity};
     use crate::tool::{CallId, Digest, ErrorClass};
+    use std::time::Duration;
     use std::time::SystemTime;
 
     const HEAD: &str = r#""session_id":"s","turn_id":null,"tool_use_id":"c","tool_name":"t","side_effects":"write""#;

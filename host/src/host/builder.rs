@@ -11,6 +11,7 @@ use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::sandbox::{Cache, CacheError, Compiler, EngineError, Limits, Sandbox, limits};
 use crate::session::{CONCURRENCY, Session, SessionBuilder};
+use crate::tool::Places;
 use crate::workspace::{HardLinks, HostRules, Reading, Tree, Workspace, WorkspaceError};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -53,6 +54,7 @@ pub struct HostBuilder {
     confirmation_timeout: Option<Duration>,
     call_mode: CallMode,
     hard_links: HardLinks,
+    places: Places,
     protected: Vec<(PathBuf, Reading)>,
 }
 
@@ -219,6 +221,13 @@ impl HostBuilder {
         self
     }
 
+    /// Where the operator's settings stand, so that refusals name the right place. Default: "in your own palisade.toml".
+    #[must_use]
+    pub fn places(mut self, places: Places) -> Self {
+        self.places = places;
+        self
+    }
+
     /// As [`protect`](Self::protect), for what is the host's own, such as its configuration and its log: no tool but `shell` reads it either.
     #[must_use]
     pub fn hide(mut self, path: impl Into<PathBuf>) -> Self {
@@ -259,6 +268,7 @@ impl HostBuilder {
             confirmation_timeout: self.confirmation_timeout.unwrap_or(CONFIRMATION_TIMEOUT),
             threads,
             rules,
+            places: self.places.into(),
         };
         let session = self.session.begin(&workspace).independent_calls().build();
         Ok(Host { dispatcher, session, defaults: self.session, sandbox, loaded })

@@ -5,18 +5,29 @@ use crate::sandbox::Cache;
 use crate::workspace::Workspace;
 use std::path::{Path, PathBuf};
 
-/// The default directory is a convenience: where it cannot be had, every start compiles, and the log says so.
+/// A cache that cannot be written is done without, whoever named it: every start compiles, and the log says so. The default directory is a convenience, and done
+/// without in any case; one that somebody named is refused where it is no private directory outside of the workspace.
 pub(super) fn open(mode: CacheMode, workspace: &Workspace) -> Result<Cache, BuildError> {
     match mode {
         CacheMode::Off => Ok(Cache::off()),
-        CacheMode::Directory(directory) => open_cache(&directory, workspace),
+        CacheMode::Directory(directory) => match open_cache(&directory, workspace) {
+            Err(error) if is_unwritable(&error) => Ok(without(&error)),
+            opened => opened,
+        },
         CacheMode::Default => Ok(default_cache().map_or_else(Cache::off, |directory| {
-            open_cache(&directory, workspace).unwrap_or_else(|error| {
-                tracing::warn!("every start compiles: {error}");
-                Cache::off()
-            })
+            open_cache(&directory, workspace).unwrap_or_else(|error| without(&error))
         })),
     }
+}
+
+fn without(error: &BuildError) -> Cache {
+    tracing::warn!("every start compiles: {error}");
+    Cache::off()
+}
+
+/// Whether a directory that somebody named is done without and not refused.
+pub(crate) fn is_unwritable(error: &BuildError) -> bool {
+    matches!(error, BuildError::Cache(error) if error.is_unwritable())
 }
 
 /// Opens a cache that lies outside of the workspace.

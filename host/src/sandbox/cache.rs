@@ -35,6 +35,16 @@ struct Opened {
 pub struct CacheError {
     path: PathBuf,
     reason: String,
+    kind: Option<io::ErrorKind>,
+}
+
+impl CacheError {
+    /// Whether nothing can be written there, and nothing else is wrong with it: that costs time only, and can change any day.
+    #[must_use]
+    pub fn is_unwritable(&self) -> bool {
+        use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        matches!(self.kind, Some(PermissionDenied | ReadOnlyFilesystem | StorageFull | QuotaExceeded))
+    }
 }
 
 impl Cache {
@@ -50,10 +60,12 @@ impl Cache {
     ///
     /// [`CacheError`] where it cannot be made, belongs to somebody else, or others can write to it.
     pub fn open(dir: &Path) -> Result<Self, CacheError> {
-        let fail = |reason: String| CacheError { path: dir.to_owned(), reason };
-        private::make(dir).map_err(|error| fail(error.to_string()))?;
-        private::check(dir).map_err(fail)?;
-        let key = private::key(dir).map_err(|error| fail(error.to_string()))?;
+        let unsafe_there = |reason: String| CacheError { path: dir.to_owned(), reason, kind: None };
+        let failed =
+            |error: io::Error| CacheError { path: dir.to_owned(), reason: error.to_string(), kind: Some(error.kind()) };
+        private::make(dir).map_err(failed)?;
+        private::check(dir).map_err(unsafe_there)?;
+        let key = private::key(dir).map_err(failed)?;
         Ok(Self(Some(Arc::new(Opened { dir: dir.to_owned(), key }))))
     }
 

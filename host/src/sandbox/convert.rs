@@ -101,11 +101,16 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
     }
 }
 
-/// The tool's own words, and what the host knows better.
+/// What the host knows, and behind it the tool's own words.
 fn denied(text: &str, refusal: &Refusal) -> ErrorKind {
     let tree = refusal.tree().cloned();
     let reason = if tree.is_some() { PermissionReason::Protected } else { PermissionReason::Sandbox };
-    ErrorKind::PermissionDenied { reason, message: format!("{}; {refusal}", message(text)), tree }
+    ErrorKind::PermissionDenied {
+        reason,
+        message: format!("{refusal}; the tool says: {}", message(text)),
+        advice: refusal.advice(),
+        tree,
+    }
 }
 
 fn message(text: &str) -> String {

@@ -44,6 +44,17 @@ fn classify(name: String) -> Result<Import, PluginRefused> {
     }
 }
 
+/// Each interface on its own: every language imports all of them, and most give nothing.
+fn cli(interface: &str) -> &'static str {
+    match interface {
+        "wasi:cli/stdout" | "wasi:cli/stderr" => "captured, and cut at 256 KiB",
+        "wasi:cli/exit" => "ends the call",
+        "wasi:cli/environment" => "nothing: no variables, no arguments, no directory of the host",
+        "wasi:cli/stdin" => "nothing: it is at its end",
+        _ => "nothing: there is no terminal",
+    }
+}
+
 fn meaning(name: &str) -> Result<&'static str, &'static str> {
     let interface = name.split('@').next().unwrap_or(name);
     match interface.split('/').next().unwrap_or(interface) {
@@ -53,7 +64,7 @@ fn meaning(name: &str) -> Result<&'static str, &'static str> {
             "types only"
         }),
         "wasi:filesystem" => Ok("the workspace, as far as the tool's class allows"),
-        "wasi:cli" => Ok("captured output; no input, arguments or environment"),
+        "wasi:cli" => Ok(cli(interface)),
         "wasi:clocks" => Ok("time"),
         "wasi:random" => Ok("random bytes"),
         "wasi:io" => Ok("streams of the above"),

@@ -1,7 +1,9 @@
 //! Why a call failed: a closed set of classes, and under each what the caller can match on.
 
+mod advice;
 mod class;
 
+pub use advice::{Advice, Places};
 pub use class::{ErrorClass, ExecutionKind, Limit, PermissionReason};
 
 use super::text::elided;
@@ -11,7 +13,8 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What went wrong.
+/// What went wrong. Shown, it says what a model is meant to read: what was refused and why, and what it could do itself. What an operator can do is apart, in
+/// [`advice`](Self::advice).
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -33,6 +36,8 @@ pub enum ErrorKind {
         reason: PermissionReason,
         /// What was refused, and what would be accepted.
         message: String,
+        /// What an operator can do about it.
+        advice: Option<Advice>,
         /// The protected tree that was met, for [`PermissionReason::Protected`].
         tree: Option<Arc<str>>,
     },
@@ -40,7 +45,7 @@ pub enum ErrorKind {
     #[error("the user denied this operation")]
     UserDenied,
     /// The time was up.
-    #[error("the call was stopped after {}, the time that it had; a call of class {class} gets up to 600s with --timeout, `limits.tool_timeout` or `limits.timeout`", humantime::format_duration(*.limit))]
+    #[error("the call was stopped after {}, the time that it had", humantime::format_duration(*.limit))]
     Timeout {
         /// The time the call had.
         limit: Duration,
@@ -48,7 +53,7 @@ pub enum ErrorKind {
         class: SideEffects,
     },
     /// The time was up, and the call could not even be stopped: its thread had not come back.
-    #[error("the call was given up after {}, the time that it had: it hangs in a file operation, or blocks its thread; see whether the file system of the workspace answers", humantime::format_duration(*.limit))]
+    #[error("the call was given up after {}, the time that it had: it hangs in a file operation, or blocks its thread", humantime::format_duration(*.limit))]
     Unanswered {
         /// The time the call had.
         limit: Duration,
@@ -94,7 +99,32 @@ impl ErrorKind {
     /// A refusal in plain words.
     #[must_use]
     pub fn denied(reason: PermissionReason, message: impl Into<String>) -> Self {
-        Self::PermissionDenied { reason, message: message.into(), tree: None }
+        Self::PermissionDenied { reason, message: message.into(), advice: None, tree: None }
+    }
+
+    /// A refusal with what an operator can do about it.
+    #[must_use]
+    pub fn denied_with(reason: PermissionReason, message: impl Into<String>, advice: Advice) -> Self {
+        Self::PermissionDenied { reason, message: message.into(), advice: Some(advice), tree: None }
+    }
+
+    /// What an operator can do about it, where there is something, for a call of this tool.
+    #[must_use]
+    pub fn advice(&self, tool: &str) -> Option<Advice> {
+        match self {
+            Self::NotFound { nearest, .. } if nearest.is_empty() => {
+                Some(Advice::new("`palisade list` shows the tools there are"))
+            }
+            Self::PermissionDenied { advice, .. } => advice.clone(),
+            Self::Timeout { class, .. } => {
+                let key = format!("limits.tool_timeout.{tool}");
+                let text = format!("a call of class {class} gets up to 600s with --timeout, or with `{key}`");
+                Some(Advice::setting(text, key))
+            }
+            Self::Unanswered { .. } => Some(Advice::new("see whether the file system of the workspace answers")),
+            Self::ResourceExhausted { limit, .. } => limit.operators_advice(),
+            _ => None,
+        }
     }
 
     /// The class that the error falls into.
@@ -169,7 +199,7 @@ impl ErrorKind {
             },
             Self::ConfirmationTimeout { after } => json!({"value_ms": millis(*after)}),
             Self::ResourceExhausted { limit, value } => {
-                json!({"limit": limit.as_str(), "value": value, "advice": limit.advice()})
+                json!({"limit": limit.as_str(), "value": value})
             }
             Self::Validation(_) | Self::UserDenied | Self::Cancelled => json!({}),
         };
@@ -194,20 +224,28 @@ impl From<std::io::Error> for ErrorKind {
     }
 }
 
-/// A failed call: what went wrong, and in which call of which tool.
+/// A failed call: what went wrong, and in which call of which tool. Shown, it is what a model is meant to read; [`message`](Self::message) says more.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{kind}")]
 pub struct ToolError {
     call_id: CallId,
     tool: String,
     kind: ErrorKind,
+    places: Arc<Places>,
 }
 
 impl ToolError {
     /// Ties an error to its call.
     #[must_use]
     pub fn new(call_id: CallId, tool: &str, kind: ErrorKind) -> Self {
-        Self { call_id, tool: tool.to_owned(), kind }
+        Self { call_id, tool: tool.to_owned(), kind, places: Arc::default() }
+    }
+
+    /// Says where the operator's settings stand.
+    #[must_use]
+    pub fn with_places(mut self, places: Arc<Places>) -> Self {
+        self.places = places;
+        self
     }
 
     /// The call that failed.
@@ -234,10 +272,25 @@ impl ToolError {
         self.kind.class()
     }
 
-    /// The message that the model and, if [`is_user_visible`](Self::is_user_visible), a person reads.
+    /// All of the message, for the operator: what a model reads, and what an operator can do about it, with the flags and settings by name.
     #[must_use]
     pub fn message(&self) -> String {
+        match self.advice() {
+            Some(advice) => format!("{}; {advice}", self.kind),
+            None => self.kind.to_string(),
+        }
+    }
+
+    /// What a model is meant to read and, if [`is_user_visible`](Self::is_user_visible), a person: what was refused and why.
+    #[must_use]
+    pub fn reason(&self) -> String {
         self.kind.to_string()
+    }
+
+    /// What an operator can do about it, where there is something.
+    #[must_use]
+    pub fn advice(&self) -> Option<String> {
+        self.kind.advice(self.tool_name()).map(|advice| advice.told(&self.places))
     }
 
     /// The fields that are wrong, for a validation error.
@@ -270,6 +323,15 @@ impl ToolError {
         }
     }
 
+    fn detail(&self) -> Map<String, Value> {
+        let mut detail = self.kind.detail();
+        if let ErrorKind::ResourceExhausted { limit, .. } = &self.kind {
+            let all: Vec<String> = [limit.advice().to_owned()].into_iter().chain(self.advice()).collect();
+            detail.insert("advice".to_owned(), Value::String(all.join("; ")));
+        }
+        detail
+    }
+
     /// `{"class", "message", "errors", "detail", "is_user_visible", "is_recoverable"}`.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -279,7 +341,7 @@ impl ToolError {
             "class": self.class().as_str(),
             "message": self.message(),
             "errors": errors,
-            "detail": self.kind.detail(),
+            "detail": self.detail(),
             "is_user_visible": self.is_user_visible(),
             "is_recoverable": self.is_recoverable(),
         })
@@ -293,7 +355,7 @@ pub(crate) fn named(tool: &str) -> &str {
 
 fn suggestions(nearest: &[String]) -> String {
     match nearest {
-        [] => "; `palisade list` shows the tools there are".to_owned(),
+        [] => String::new(),
         names => {
             format!("; did you mean {}?", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "))
         }

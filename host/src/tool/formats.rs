@@ -24,6 +24,9 @@ use profile::Profile;
 use rewrite::{Rewritten, rewrite};
 use strict::Rules;
 
+/// How MCP calls the schema of an output.
+const OUTPUT_SCHEMA: &str = "outputSchema";
+
 /// What an exporter needs to know of a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolView<'a> {
@@ -82,7 +85,12 @@ pub struct Weakening {
 
 impl fmt::Display for Weakening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: `{}` at `{}` {}", self.tool, self.keyword, self.pointer, self.what)
+        let Self { tool, pointer, keyword, what } = self;
+        match pointer.as_str() {
+            "" if keyword == OUTPUT_SCHEMA => write!(f, "{tool}: `{keyword}` {what}"),
+            "" => write!(f, "{tool}: `{keyword}` of the schema itself {what}"),
+            _ => write!(f, "{tool}: `{keyword}` at `{pointer}` {what}"),
+        }
     }
 }
 
@@ -241,17 +249,15 @@ fn input(view: &ToolView<'_>, format: Format, strictness: Strictness) -> Input {
     }
 }
 
-/// The parts of a definition that a format has no place for.
-fn without_place(view: &ToolView<'_>, format: Format) -> Vec<Weakening> {
-    let parts = [("title", view.title.is_some()), ("outputSchema", view.output_schema.is_some())];
-    let lost = parts.into_iter().filter(|(_, is_there)| *is_there && format != Format::Mcp);
-    lost.map(|(part, _)| Weakening {
+/// The part of a definition that only MCP has a place for. A title is for people, and no loss to a model.
+fn without_place(view: &ToolView<'_>, format: Format) -> Option<Weakening> {
+    let is_lost = view.output_schema.is_some() && format != Format::Mcp;
+    is_lost.then(|| Weakening {
         tool: view.name.to_owned(),
         pointer: String::new(),
-        keyword: part.to_owned(),
+        keyword: OUTPUT_SCHEMA.to_owned(),
         what: "is left out: this format has no place for it".to_owned(),
     })
-    .collect()
 }
 
 fn openai(view: &ToolView<'_>, schema: Value, strict: bool) -> Map<String, Value> {

@@ -1,10 +1,11 @@
 //! The one result that every call gives back, whatever happened inside it.
 
 use super::error::named;
-use super::{CallId, Content, Digest, ErrorKind, ToolError};
+use super::{CallId, Content, Digest, ErrorKind, Places, ToolError};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a call used.
@@ -95,6 +96,12 @@ impl ToolResult {
     #[must_use]
     pub fn with_metadata(mut self, metadata: Map<String, Value>) -> Self {
         self.metadata = metadata;
+        self
+    }
+
+    /// Says where the operator's settings stand, for the error's advice.
+    pub(crate) fn with_places(mut self, places: &Arc<Places>) -> Self {
+        self.error = self.error.map(|error| error.with_places(places.clone()));
         self
     }
 
@@ -195,7 +202,7 @@ impl ToolResult {
             "metadata": self.metadata,
             "files_modified": self.files_modified,
             "command_executed": self.command_executed,
-            "duration_ms": self.duration.as_secs_f64() * 1e3,
+            "duration_ms": millis(self.duration),
             "usage": {
                 "peak_memory_bytes": self.usage.peak_memory_bytes,
                 "bytes_read": self.usage.bytes_read,
@@ -214,10 +221,10 @@ impl ToolResult {
         json!({"tool_use_id": self.call_id.as_str(), "content": content, "is_error": self.is_failure()})
     }
 
-    /// The blocks that the model reads: the output's, or the error's message and after it what the tool had said until then.
+    /// The blocks that the model reads: the output's, or what was refused and why, and after it what the tool had said until then.
     #[must_use]
     pub fn blocks(&self) -> Vec<Cow<'_, Content>> {
-        let message = self.error.as_ref().map(|error| Cow::Owned(Content::Text(error.message())));
+        let message = self.error.as_ref().map(|error| Cow::Owned(Content::Text(error.reason())));
         message.into_iter().chain(self.output_blocks().iter().map(Cow::Borrowed)).collect()
     }
 
@@ -229,7 +236,7 @@ impl ToolResult {
     }
 }
 
-/// Output on success, the error's message on failure.
+/// What a model reads: the output on success, on failure what was refused and why.
 impl fmt::Display for ToolResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.error {
@@ -237,6 +244,11 @@ impl fmt::Display for ToolResult {
             None => f.write_str(&joined(&self.content)),
         }
     }
+}
+
+/// In milliseconds, to the microsecond: finer digits say nothing.
+pub(crate) fn millis(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
 /// The blocks as one text, borrowed where there is but one: a file's text is not copied to be printed.

@@ -219,13 +219,18 @@ impl Schema {
         }
         let list = || {
             let errors = self.0.validator.iter_errors(Seen::root(value));
-            Violations::of(errors.map(|error| explain::violation(&error, value)))
+            Violations::of(errors.map(|error| explain::violation(&error, value, self.as_value())))
         };
         if let (Some(violations), Spent::Within) = meter::run(self.tariff(LISTING_STEPS, ERROR_STEPS), list) {
             return violations;
         }
-        let first =
-            || self.0.validator.validate(Seen::root(value)).err().map(|error| explain::violation(&error, value));
+        let first = || {
+            self.0
+                .validator
+                .validate(Seen::root(value))
+                .err()
+                .map(|error| explain::violation(&error, value, self.as_value()))
+        };
         match meter::run(self.tariff(MAX_STEPS, MAX_STEPS / 400), first) {
             (Some(violation), Spent::Within) => Violations::of([violation]).unwrap_or_else(vague),
             _ => vague(),

@@ -14,6 +14,7 @@ mod tree;
 
 pub(crate) use tree::{Reading, Tree};
 
+use crate::tool::Advice;
 #[cfg(unix)]
 pub(crate) use ascent::Identity;
 use cap_std::fs::Dir;
@@ -35,6 +36,13 @@ pub enum HardLinks {
     Refuse,
     /// It is a file like any other.
     Allow,
+}
+
+impl HardLinks {
+    /// What an operator can do who wants such files changed.
+    pub(crate) fn advice() -> Advice {
+        Advice::setting("set `workspace.hard_links` to \"allow\"", "workspace.hard_links")
+    }
 }
 
 impl fmt::Display for HardLinks {

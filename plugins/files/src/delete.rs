@@ -1,6 +1,6 @@
 //! The tool `delete_file`.
 
-use crate::workspace::{Entry, Workspace, missing, refusal, shown};
+use crate::workspace::{Entry, Workspace, missing, refusal, shown, size};
 use palisade_guest::{Error, Output, Result, WorkspacePath, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -31,7 +31,7 @@ fn delete(workspace: &Workspace, path: &Path) -> Result<String> {
         Entry::Directory => {
             return Err(Error::failed(format!("{} is a directory, and only files can be deleted", shown(path))));
         }
-        Entry::File(bytes) => format!("({bytes} bytes)"),
+        Entry::File(bytes) => format!("({})", size(bytes)),
         Entry::Link => "(a symbolic link; its target is untouched)".to_owned(),
         Entry::Special => "(a pipe, a device or a socket)".to_owned(),
     };

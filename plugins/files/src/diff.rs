@@ -1,5 +1,6 @@
 //! The diff of one replacement, in the unified format.
 
+use crate::workspace::visible;
 use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::{ChangeTag, DiffOp, group_diff_ops};
 use std::fmt::Write;
@@ -29,7 +30,7 @@ pub(crate) fn unified(path: &Path, before: &str, after: &str, replaced: Range<us
 
     let old: Vec<_> = old.split_inclusive('\n').collect();
     let new: Vec<_> = new.split_inclusive('\n').collect();
-    let path = path.display();
+    let path = visible(&path.to_string_lossy());
     let mut text = format!("--- a/{path}\n+++ b/{path}\n");
     for group in group_diff_ops(compare(&old, &new), CONTEXT) {
         hunk(&mut text, &old, &new, &group, first);

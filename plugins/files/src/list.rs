@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::workspace::{Workspace, refusal, shown};
+use crate::workspace::{Workspace, refusal, shown, size, visible};
 use palisade_guest::{Error, Result, WorkspacePath, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -78,21 +78,16 @@ fn keep_first(entries: &mut Vec<DirEntry>) {
 }
 
 fn line(entry: &DirEntry) -> String {
-    let name = printable(&entry.file_name().to_string_lossy());
+    let name = visible(&entry.file_name().to_string_lossy());
     match entry.file_type() {
         Ok(kind) if kind.is_dir() => format!("{name}/"),
         Ok(kind) if kind.is_symlink() => format!("{name}@"),
         Ok(kind) if kind.is_file() => match entry.metadata() {
-            Ok(metadata) => format!("{name} ({} bytes)", metadata.len()),
+            Ok(metadata) => format!("{name} ({})", size(metadata.len())),
             Err(_) => format!("{name} (size unknown)"),
         },
         _ => format!("{name} (special)"),
     }
-}
-
-/// A name on one line: a name may hold line breaks, and must not pass for several entries.
-fn printable(name: &str) -> String {
-    if name.chars().any(char::is_control) { name.escape_debug().to_string() } else { name.to_owned() }
 }
 
 fn marker(path: &Path, shown_count: usize, count: usize) -> String {

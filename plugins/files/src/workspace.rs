@@ -69,7 +69,31 @@ impl Entry {
 
 /// A path as it is shown to the caller, who may have meant the workspace itself with an empty one.
 pub(crate) fn shown(path: &Path) -> String {
-    if path.as_os_str().is_empty() { "`.`".to_owned() } else { format!("`{}`", path.display()) }
+    if path.as_os_str().is_empty() { "`.`".to_owned() } else { format!("`{}`", visible(&path.to_string_lossy())) }
+}
+
+/// A text on one line, in which nothing draws on a terminal or hides: names may hold line breaks and anything else.
+pub(crate) fn visible(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        match c {
+            _ if c.is_control() => shown.extend(c.escape_debug()),
+            '\u{ad}'
+            | '\u{61c}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}' => shown.extend(c.escape_unicode()),
+            _ => shown.push(c),
+        }
+        shown
+    })
+}
+
+/// So many bytes, in words.
+pub(crate) fn size(bytes: u64) -> String {
+    if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") }
 }
 
 /// Nothing is there under this path.
@@ -110,6 +134,17 @@ mod tests {
         assert_eq!(Workspace::here().at(Path::new("")), Path::new("."));
         assert_eq!(Workspace::here().at(Path::new("a/b")), Path::new("a/b"));
         assert_eq!(shown(Path::new("")), "`.`");
+    }
+
+    #[test]
+    fn a_path_that_is_shown_draws_nothing_and_stays_one_line() {
+        let path = Path::new("a\u{1b}[2J\nb\u{9b}\u{202e}é\"'ü");
+        assert_eq!(shown(path), "`a\\u{1b}[2J\\nb\\u{9b}\\u{202e}é\"'ü`");
+    }
+
+    #[test]
+    fn one_byte_is_one() {
+        assert_eq!([0, 1, 2].map(size), ["0 bytes", "1 byte", "2 bytes"]);
     }
 
     #[test]

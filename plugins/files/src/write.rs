@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::atomic;
-use crate::workspace::{Entry, Workspace, refusal, shown};
+use crate::workspace::{Entry, Workspace, refusal, shown, size, visible};
 use palisade_guest::{Error, Output, Result, WorkspacePath, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -41,10 +41,10 @@ fn write(workspace: &Workspace, path: &Path, content: &str) -> Result<String> {
         create_parents(&target, path)?;
     }
     atomic::replace(&target, content.as_bytes()).map_err(|error| refusal("write", path, &error))?;
-    let (path, bytes) = (shown(path), content.len());
+    let (path, bytes) = (shown(path), size(content.len() as u64));
     Ok(match before {
-        None => format!("Created {path} ({bytes} bytes)."),
-        Some(before) => format!("Overwrote {path} ({bytes} bytes, before {before})."),
+        None => format!("Created {path} ({bytes})."),
+        Some(before) => format!("Overwrote {path} ({bytes}, before {before})."),
     })
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn replaceable(target: &Path, path: &Path) -> Result<Option<u64>> {
         Entry::Directory => refuse("a directory"),
         Entry::Special => refuse("a pipe, a device or a socket"),
         Entry::Link => match fs::read_link(target) {
-            Ok(to) => refuse(&format!("a symbolic link to `{}`", to.display())),
+            Ok(to) => refuse(&format!("a symbolic link to `{}`", visible(&to.to_string_lossy()))),
             Err(_) => refuse("a symbolic link"),
         },
     }

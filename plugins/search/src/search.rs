@@ -52,7 +52,8 @@ pub(crate) struct Args {
 /// Searches the content of files for a regular expression and returns the lines that match as `path:line:text`, sorted
 /// by path.
 ///
-/// Line numbers count from 0, as in read_file. With `context` the lines around a match come as `path-line-text`, and
+/// Line numbers count from 0 and not from 1 as in grep, so that they fit start_line of read_file; a line in brackets says so
+/// again. With `context` the lines around a match come as `path-line-text`, and
 /// `--` stands between groups. Binary files, files that .gitignore or .ignore exclude, and .git are left out; hidden
 /// files are included. Long lines are shortened. At most 200 matches are shown; a last line in brackets then says how
 /// to narrow the search.

@@ -96,3 +96,38 @@ fn a_call_that_takes_longer_than_its_time_is_stopped_in_whatever_it_does() {
         assert!(result["duration_ms"].as_f64().is_some_and(|ms| (50.0..5_000.0).contains(&ms)), "{result:#}");
     }
 }
+
+#[test]
+fn a_key_that_the_tool_does_not_name_is_accepted_and_told() {
+    let world = World::new();
+    world.file("x", "text");
+    let ran = program(&world, &["call", "read_file", r#"{"path": "x", "Limit": 3}"#]).run().left_with(0);
+    assert_eq!(ran.stdout, "text", "models add keys now and then, and no call fails for one");
+    assert_eq!(ran.stderr, "`read_file` names no key `Limit`, and ignores it; did you mean `limit`?\n");
+    let input = r#"{"path": "x", "a\u001b[2J": 3}"#;
+    let ran = program(&world, &["call", "read_file", input]).run().left_with(0);
+    assert!(ran.stderr.contains("no key `a\\u{1b}[2J`") && !ran.stderr.contains('\u{1b}'), "{ran:?}");
+}
+
+#[test]
+fn a_duration_has_no_more_digits_than_microseconds() {
+    let result = program(&World::new(), &["call", "list_dir", "--json"]).run().left_with(0).json();
+    let text = result["duration_ms"].to_string();
+    assert!(text.split_once('.').is_none_or(|(_, digits)| digits.len() <= 3), "{text}");
+}
+
+#[test]
+fn a_refusal_at_a_protected_path_says_first_that_it_is_protected() {
+    let world = World::new();
+    world.folder(".git");
+    let input = r#"{"path": ".git/config", "content": "x"}"#;
+    let ran = program(&world, &["call", "write_file", input, "--allow", "write"]).run().left_with(4);
+    assert!(ran.stderr.starts_with("permission_denied: `.git` is protected, and nothing is changed there"), "{ran:?}");
+}
+
+#[test]
+fn what_write_file_says_draws_nothing() {
+    let input = r#"{"path": "a\u001b[2J\u202eb", "content": "x"}"#;
+    let ran = program(&World::new(), &["call", "write_file", input, "--allow", "write"]).run().left_with(0);
+    assert_eq!(ran.stdout, "Created `a\\u{1b}[2J\\u{202e}b` (1 byte).");
+}

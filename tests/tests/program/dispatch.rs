@@ -76,10 +76,44 @@ fn calls_that_need_an_answer_are_refused_where_nobody_can_be_asked_and_run_where
         program(&world, &[&["dispatch", "--from", "openai"], words].concat()).stdin(call.to_string()).run()
     };
     let refused = run(&[]).left_with(0).json();
-    assert!(refused[0]["content"].as_str().unwrap().contains("--allow write"), "{refused}");
+    assert!(refused[0]["content"].as_str().unwrap().contains("needs a confirmation"), "{refused}");
     assert_eq!(world.read("made.txt"), None);
     let _ = run(&["--allow", "write"]).left_with(0);
     assert_eq!(world.read("made.txt").as_deref(), Some("x"));
+}
+
+#[test]
+fn the_model_reads_what_was_refused_and_why_and_the_operator_what_to_change() {
+    let world = World::new();
+    world.file("palisade.toml", "[confirm]\nread = \"deny\"");
+    let call = |name: &str, input: &str| json!({"id": name, "type": "function", "function": {"name": name, "arguments": input}});
+    let calls = json!([
+        call("write_file", r#"{"path": "made.txt", "content": "x"}"#),
+        call("list_dir", "{}"),
+        call("zzz", "{}")
+    ]);
+    let ran = program(&world, &["dispatch", "--from", "openai"]).stdin(calls.to_string()).run().left_with(0);
+    for advice in ["--allow", "palisade.toml", "confirm.", "palisade list", "auto"] {
+        assert!(!ran.stdout.contains(advice), "a model has no use for {advice:?}: {}", ran.stdout);
+    }
+    let answers = ran.json();
+    let said = |index: usize| answers[index]["content"].as_str().unwrap().to_owned();
+    assert!(said(0).starts_with("permission_denied: `write_file` is of class write, which needs a confirmation"));
+    assert_eq!(said(1), "permission_denied: the policy denies `list_dir` (class read)");
+    assert_eq!(said(2), "not_found: there is no tool `zzz`");
+    ran.complains(&[
+        "--allow write",
+        "in ~/.config/palisade/palisade.toml",
+        "`confirm.read = \"deny\"`",
+        "`palisade list`",
+    ]);
+}
+
+#[test]
+fn a_key_that_a_tool_does_not_name_is_told_to_a_person() {
+    let call = json!([{"type": "function", "id": "c", "function": {"name": "read_file", "arguments": "{\"path\": \"notes.txt\", \"Limit\": 3}"}}]);
+    let ran = program(&furnished(), &["dispatch", "--from", "openai"]).stdin(call.to_string()).run().left_with(0);
+    ran.complains(&["`read_file` names no key `Limit`, and ignores it; did you mean `limit`?"]);
 }
 
 #[test]

@@ -19,11 +19,11 @@ fn the_workspace_is_the_variable_s_or_the_directory_that_one_is_in() {
     let world = World::new();
     world.file("here", "1");
     let root = world.root().to_string_lossy().into_owned();
-    assert_eq!(bare(&world, &["call", "list_dir"], &[("PALISADE_WORKSPACE", &root)]).stdout, "here (1 bytes)\n");
+    assert_eq!(bare(&world, &["call", "list_dir"], &[("PALISADE_WORKSPACE", &root)]).stdout, "here (1 byte)\n");
     let here = bare(&world, &["call", "list_dir"], &[]).left_with(0);
     assert!(here.stdout.contains("workspace/\n"), "{here:?}");
     let flag = bare(&world, &["call", "list_dir", "--workspace", &root], &[("PALISADE_WORKSPACE", "/nowhere")]);
-    assert_eq!(flag.left_with(0).stdout, "here (1 bytes)\n");
+    assert_eq!(flag.left_with(0).stdout, "here (1 byte)\n");
     bare(&world, &["list"], &[("PALISADE_WORKSPACE", "/nowhere")]).left_with(2).complains(&["/nowhere"]);
 }
 

@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
 /// Every verb that prints, in each of its forms.
-const VERBS: [&[&str]; 15] = [
+const VERBS: [&[&str]; 17] = [
     &["list"],
     &["list", "--json"],
     &["inspect", "read_file"],
@@ -15,6 +15,8 @@ const VERBS: [&[&str]; 15] = [
     &["call", "list_dir"],
     &["call", "list_dir", "--json"],
     &["export", "--format", "openai"],
+    &["policy", "explain", "list_dir"],
+    &["policy", "explain", "list_dir", "--json"],
     &["config", "show"],
     &["config", "show", "--json"],
     &["doctor"],
@@ -60,6 +62,16 @@ fn a_full_disk_is_1_with_a_line_that_says_so() {
         ran.complains(&["error:", "No space left on device"]);
         assert_eq!(ran.stderr.lines().count(), 1, "{words:?}: {ran:?}");
     }
+}
+
+#[test]
+fn answers_of_tools_that_ran_and_cannot_be_written_are_1_as_well() {
+    let world = World::new();
+    let reply = r#"[{"id": "c", "function": {"name": "list_dir", "arguments": "{}"}}]"#;
+    let full = OpenOptions::new().write(true).open("/dev/full").expect("there is a full device");
+    let ran = program(&world, &["dispatch", "--from", "openai"]).stdin(reply).stdout(full).run_into();
+    assert_eq!(ran.code, 1, "{ran:?}");
+    ran.complains(&["error: cannot write the output", "No space left on device"]);
 }
 
 #[test]

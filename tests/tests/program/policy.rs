@@ -1,7 +1,7 @@
 //! Who decides what may run: the user's configuration, a flag for one run, and nobody in the workspace.
 
-use crate::{program, user_file};
-use palisade_tests::World;
+use crate::{program, user_file, with_guest};
+use palisade_tests::{World, guest};
 
 const WRITE: &str = r#"{"path": "made.txt", "content": "made"}"#;
 
@@ -31,6 +31,53 @@ fn allow_never_lifts_a_deny() {
             .complains(&["deny", "palisade.toml"]);
         assert_eq!(world.read("made.txt"), None, "{text}");
     }
+}
+
+#[test]
+fn a_refusal_names_the_file_in_which_it_would_be_changed() {
+    let own = "in ~/.config/palisade/palisade.toml";
+    let auto = format!("allow it with `--allow write`, or set `write_file = \"auto\"` under `[confirm.tools]` {own}");
+    let project = "[confirm.tools]\nwrite_file = \"prompt\"";
+    for (user, project, said) in [
+        ("", "", auto.clone()),
+        ("", "[confirm]\nwrite = \"prompt\"", auto),
+        ("[confirm.tools]\nwrite_file = \"prompt\"", "", format!("or change `confirm.tools.write_file` {own}")),
+        ("", project, "or change `confirm.tools.write_file` in @/palisade.toml".to_owned()),
+        ("[confirm]\nwrite = \"deny\"", "", format!("no flag lifts `confirm.write = \"deny\"`, which stands {own}")),
+        ("", "[confirm]\nwrite = \"deny\"", "`confirm.write = \"deny\"`, which stands in @/palisade.toml".to_owned()),
+        ("[[trusted]]\nworkspace = \"@\"\nwrite = \"deny\"", "", format!("which stands under `[[trusted]]` {own}")),
+    ] {
+        let world = World::new();
+        let root = world.root().to_string_lossy().into_owned();
+        user_file(&world, &user.replace('@', &root));
+        world.file("palisade.toml", project);
+        let ran = program(&world, &["call", "write_file", WRITE]).run().left_with(4);
+        ran.complains(&[&said.replace('@', &root)]);
+        let ran = program(&world, &["call", "write_file", WRITE, "--json"]).run().left_with(4).json();
+        assert!(ran["error"]["message"].as_str().unwrap().contains(&said.replace('@', &root)), "{ran:#}");
+    }
+    let world = World::new();
+    let other = world.outer().join("mine.toml");
+    std::fs::write(&other, "").unwrap();
+    let ran = program(&world, &["call", "write_file", WRITE, "--config"]).args([&other]).run().left_with(4);
+    ran.complains(&[&format!("under `[confirm.tools]` in {}", other.display())]);
+}
+
+#[test]
+fn a_limit_names_the_place_that_holds_it_down() {
+    fn take(world: &World) -> palisade_tests::Program<'_> {
+        with_guest(world, guest::LIMITS_MEMORY, &["call", "take", r#"{"mib": 20}"#])
+    }
+    let world = World::new();
+    let ran = take(&world).env("PALISADE_MEMORY", "16MiB").run().left_with(7);
+    ran.complains(&["raise `limits.memory` (at most 512MiB) with PALISADE_MEMORY"]);
+    world.file("palisade.toml", "[limits]\nmemory = \"16MiB\"");
+    take(&world).run().left_with(7).complains(&["(at most 512MiB) in ", "/workspace/palisade.toml"]);
+    let world = World::new();
+    user_file(&world, "[limits]\nmemory = \"16MiB\"");
+    take(&world).run().left_with(7).complains(&["(at most 512MiB) in ~/.config/palisade/palisade.toml"]);
+    let sleep = with_guest(&world, guest::CANCEL_SLEEP, &["call", "sleep", "--timeout", "60ms"]).run().left_with(7);
+    sleep.complains(&["with --timeout, or with `limits.tool_timeout.sleep` in ~/.config/palisade/palisade.toml"]);
 }
 
 #[test]

@@ -88,12 +88,22 @@ fn what_the_system_refuses_to_a_command_is_in_the_log_and_its_paths_are_not_in_t
 fn a_cache_in_the_workspace_is_refused_by_every_verb_before_its_key_is_written_there() {
     let world = World::new();
     let cache = world.root().join("cache");
-    for (words, code) in [(&["list"][..], 2), (&["call", "list_dir"], 2), (&["doctor"], 0)] {
-        let ran = program(&world, words).env("PALISADE_CACHE", cache.as_os_str()).run().left_with(code);
-        let said = if code == 0 { &ran.stdout } else { &ran.stderr };
-        assert!(said.contains("lies inside the workspace"), "{ran:?}");
+    for words in [&["list"][..], &["call", "list_dir"], &["doctor"]] {
+        let ran = program(&world, words).env("PALISADE_CACHE", cache.as_os_str()).run().left_with(2);
+        let said = [ran.stdout, ran.stderr].concat();
+        assert!(said.contains("lies inside the workspace"), "{said}");
         assert!(world.inside().is_empty(), "{words:?}: {:?}", world.inside());
     }
+}
+
+/// Nobody makes a directory in `/sys`, whoever it is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_cache_that_cannot_be_written_costs_time_and_not_the_call() {
+    let world = World::new();
+    let run = |words: &[&str]| program(&world, words).env("PALISADE_CACHE", "/sys/palisade").run().left_with(0);
+    run(&["call", "list_dir"]).complains(&["every start compiles", "`/sys/palisade`", "PALISADE_CACHE"]);
+    assert!(run(&["doctor"]).stdout.contains("every start compiles: cannot use `/sys/palisade`"), "it is a note");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn a_directory_below_is_listed_and_an_empty_one_says_so() {
     let below = call("list_dir", json!({"path": "a/b"})).arrange(|world| {
         world.file("a/b/c", "1");
     });
-    assert_eq!(below.check().output(), "c (1 bytes)\n");
+    assert_eq!(below.check().output(), "c (1 byte)\n");
     assert_eq!(call("list_dir", json!({})).check().output(), "[`.` is empty]");
 }
 

@@ -2,10 +2,11 @@
 
 use super::load::Load;
 use super::measure::{Series, Taken};
-use crate::cli::{output, style};
+use crate::cli::output::{self, Cell};
+use crate::cli::style;
 use crate::host::Host;
 use crate::sandbox::Allocation;
-use crate::tool::text::{elided, visible};
+use crate::tool::text::elided;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -53,21 +54,20 @@ impl Report<'_> {
     pub(super) fn to_text(&self) -> String {
         let mut text = format!(
             "{}  {}\n\n",
-            style::heading(&visible(self.tool)),
+            style::heading(self.tool),
             style::faint(&format!("{} calls, after {} to warm up", self.taken.one.len(), self.taken.warm_up))
         );
         text.push_str(&output::table(&self.rows()));
         let mut facts = Vec::new();
         if let (Some(times), Some((program, _))) = (self.times_faster(), self.spawned) {
-            facts
-                .push(["compared", &format!("{times:.1} × as fast as spawning `{program}`")].map(str::to_owned).into());
+            facts.push(["compared".to_owned(), format!("{times:.1} × as fast as spawning `{program}`")]);
         }
         if self.taken.peak_memory > 0 {
-            facts.push(vec!["memory".to_owned(), format!("{} in the guest at most", size(self.taken.peak_memory))]);
+            facts.push(["memory".to_owned(), format!("{} in the guest at most", size(self.taken.peak_memory))]);
         }
         if let Some(load) = self.load {
-            let name = elided(&visible(&load.plugin), 64);
-            facts.push(vec![
+            let name = elided(&load.plugin, 64);
+            facts.push([
                 "loading".to_owned(),
                 format!("{} compiled, {} from the cache", shown(load.compiled), shown(load.cached))
                     + &format!(" (`{name}`, {})", size(load.bytes)),
@@ -75,14 +75,15 @@ impl Report<'_> {
         }
         let (cores, plural) = (cores(), if cores() == 1 { "" } else { "s" });
         let ran = format!("{cores} core{plural}, {}, memory {}", system(), self.memory());
-        facts.push(vec!["ran on".to_owned(), ran]);
-        facts.push(vec!["palisade".to_owned(), format!("{}, {}", env!("CARGO_PKG_VERSION"), build())]);
+        facts.push(["ran on".to_owned(), ran]);
+        facts.push(["palisade".to_owned(), format!("{}, {}", env!("CARGO_PKG_VERSION"), build())]);
+        let facts: Vec<Vec<Cell>> = facts.into_iter().map(|fact| fact.map(Cell::from).into()).collect();
         text + "\n" + &output::table(&facts)
     }
 
-    fn rows(&self) -> Vec<Vec<String>> {
+    fn rows(&self) -> Vec<Vec<Cell>> {
         let head = [String::new()].into_iter().chain(SHARES.iter().map(|(name, _)| format!("{name:>8}")));
-        let mut rows = vec![head.chain(["calls/s".to_owned()]).collect()];
+        let mut rows = vec![head.chain(["calls/s".to_owned()]).map(Cell::from).collect()];
         let callers = format!("{} callers at once", self.taken.many.callers);
         rows.push(row("one caller", &self.taken.one));
         rows.push(row(&callers, &self.taken.many));
@@ -107,9 +108,10 @@ impl Report<'_> {
     }
 }
 
-fn row(name: &str, series: &Series) -> Vec<String> {
+fn row(name: &str, series: &Series) -> Vec<Cell> {
     let shares = SHARES.iter().map(|(_, permille)| format!("{:>8}", shown(series.at(*permille))));
-    [name.to_owned()].into_iter().chain(shares).chain([format!("{:>7.0}", series.per_second())]).collect()
+    let all = [name.to_owned()].into_iter().chain(shares).chain([format!("{:>7.0}", series.per_second())]);
+    all.map(Cell::from).collect()
 }
 
 fn series_json(series: &Series) -> Value {

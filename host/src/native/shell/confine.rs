@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 mod rules;
 
-use crate::tool::{ErrorKind, PermissionReason};
+use crate::tool::{Advice, ErrorKind, PermissionReason};
 use crate::workspace::Workspace;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -85,10 +85,10 @@ fn judge(abi: u32) -> Result<Confined, ErrorKind> {
         _ => return Ok(Confined { abi: Some(abi) }),
     };
     let message = format!(
-        "`shell` is not run: {lacks}, and nothing else would hold a command in the workspace; \
-         use Linux 6.2 or later with Landlock, or set `shell.unconfined = true` in your own palisade.toml to run commands with all of your rights"
+        "`shell` is not run: {lacks}, and nothing else would hold a command in the workspace; use another tool"
     );
-    Err(ErrorKind::denied(PermissionReason::Policy, message))
+    let text = "use Linux 6.2 or later with Landlock, or, to run commands with all of your rights, set `shell.unconfined = true`";
+    Err(ErrorKind::denied_with(PermissionReason::Policy, message, Advice::setting(text, "shell.unconfined")))
 }
 
 #[cfg(test)]
@@ -101,7 +101,9 @@ mod tests {
         for abi in [0, 1, 2] {
             let refused = judge(abi).unwrap_err();
             assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{abi}");
-            assert!(refused.to_string().contains("`shell.unconfined = true` in your own palisade.toml"), "{refused}");
+            let advice = refused.advice("shell").unwrap().told(&crate::tool::Places::default());
+            assert!(advice.ends_with("set `shell.unconfined = true` in your own palisade.toml"), "{advice}");
+            assert!(!refused.to_string().contains("unconfined"), "a model reads nothing of it: {refused}");
         }
         for abi in [3, 7, 99] {
             assert_eq!(judge(abi).unwrap(), Confined { abi: Some(abi) });

@@ -2,7 +2,7 @@
 
 use super::Confinement;
 use crate::execution::inherited;
-use crate::tool::{ErrorKind, PermissionReason};
+use crate::tool::{Advice, ErrorKind, PermissionReason};
 use crate::workspace::Workspace;
 use std::ffi::OsString;
 use std::io;
@@ -84,9 +84,10 @@ fn closer(highest: u32, confinement: Confinement) -> Result<&'static str, ErrorK
     if highest > 9 && confinement == Confinement::Landlock {
         let message = format!(
             "`shell` is not run: whoever started this program left its descriptor {highest} open, a command would inherit it, and \
-             only bash could close it, which this system does not have; start the program without it (`{highest}>&-`)"
+             only bash could close it, which this system does not have"
         );
-        return Err(ErrorKind::denied(PermissionReason::Sandbox, message));
+        let advice = Advice::new(format!("start the program without it (`{highest}>&-`)"));
+        return Err(ErrorKind::denied_with(PermissionReason::Sandbox, message, advice));
     }
     Ok("/bin/sh")
 }

@@ -70,7 +70,11 @@ pub(super) fn key(dir: &Path) -> io::Result<Key> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let (fresh, file) = fresh_key(dir)?;
             // Whoever was first wins: two processes that start at once must end with the same key.
-            file.persist_noclobber(&path).map_or_else(|_| read_key(&path), |_| Ok(fresh))
+            match file.persist_noclobber(&path) {
+                Ok(_) => Ok(fresh),
+                Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => read_key(&path),
+                Err(failed) => Err(failed.error),
+            }
         }
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
             let (fresh, file) = fresh_key(dir)?;

@@ -10,7 +10,8 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsError, FsResult, StreamError};
 
 use super::ledger::{Exhausted, Ledger};
-use crate::workspace::Forbidden;
+use crate::tool::Advice;
+use crate::workspace::{Forbidden, HardLinks};
 
 /// Why this layer refused an operation. The guest sees not-permitted for each of them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,8 +36,7 @@ pub(crate) enum Refusal {
     Hidden(Arc<str>),
     /// The file has several names, and the others may lie outside.
     #[error(
-        "the file has more than one name (hard links), so that a change would show elsewhere; put a new file in its place, or set `workspace.hard_links` \
-         to \"allow\" in your own palisade.toml"
+        "the file has more than one name (hard links), so that a change would show elsewhere; put a new file in its place"
     )]
     HardLinked,
     /// The guest wanted to give a file a second name.
@@ -48,6 +48,11 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
+    /// What an operator can do about it.
+    pub(crate) fn advice(&self) -> Option<Advice> {
+        matches!(self, Self::HardLinked).then(HardLinks::advice)
+    }
+
     /// The protected tree that was met, if that is why.
     pub(crate) fn tree(&self) -> Option<&Arc<str>> {
         match self {

@@ -48,7 +48,7 @@ impl<'a> Answer<'a> {
             left_out.push(LeftOut { call_id: tool_use.call_id.clone(), tool: tool_use.name.clone(), what });
             Part::Text(said.into())
         };
-        let error = result.error().map(|error| Part::Text(format!("{}: {}", error.class(), error.message()).into()));
+        let error = result.error().map(|error| Part::Text(format!("{}: {}", error.class(), error.reason()).into()));
         let blocks = result.output_blocks().iter().map(|block| part(block, accepted).unwrap_or_else(&mut leave_out));
         let parts: Vec<_> = error.into_iter().chain(blocks).collect();
         let value = match result.content() {

@@ -1,5 +1,6 @@
 //! The closed sets that an error is made of: classes, limits, and the kinds below them.
 
+use super::advice::Advice;
 use std::fmt;
 
 /// The closed set of error classes, as they stand in results and events.
@@ -113,27 +114,40 @@ impl Limit {
         }
     }
 
-    /// What a person can do who needs more.
+    /// What whoever makes the call can do who needs more.
     #[must_use]
     pub fn advice(self) -> &'static str {
         match self {
-            Self::Memory => "raise `limits.memory` in palisade.toml (at most 512MiB), or ask the tool for less at once",
-            Self::TotalMemory => {
-                "try again when other calls have ended, or raise `limits.total_memory` in palisade.toml if the machine has more"
-            }
+            Self::Memory => "ask the tool for less at once",
             Self::Result | Self::HostcallData => "ask the tool for a smaller part at once",
             Self::LostThreads => {
-                "see why the file system of the workspace does not answer; when it does, the threads come back"
+                "the file system of the workspace does not answer; when it does, the threads come back"
             }
-            Self::OpenFiles => {
-                "try again when other calls have ended, or let the process open more files (`ulimit -n`)"
+            Self::TotalMemory | Self::OpenFiles | Self::Queue | Self::Waiting | Self::Sandboxes => {
+                "try again when other calls have ended"
             }
-            Self::Queue | Self::Waiting | Self::Sandboxes => "try again when other calls have ended",
             Self::Tables | Self::Instances | Self::Handles => "this bound is fixed; the plugin has to use less",
             Self::Depth => "this bound is fixed; keep files in fewer directories inside each other",
             Self::BytesRead | Self::BytesWritten | Self::NewEntries | Self::ListedEntries => {
                 "this bound is fixed for one call; split the work over several"
             }
+        }
+    }
+}
+
+impl Limit {
+    /// What an operator can do besides, where there is something.
+    #[must_use]
+    pub fn operators_advice(self) -> Option<Advice> {
+        match self {
+            Self::Memory => Some(Advice::setting("or raise `limits.memory` (at most 512MiB)", "limits.memory")),
+            Self::TotalMemory => {
+                let text = "or, if the machine has more, raise `limits.total_memory`";
+                Some(Advice::setting(text, "limits.total_memory"))
+            }
+            Self::LostThreads => Some(Advice::new("see why it does not")),
+            Self::OpenFiles => Some(Advice::new("or let the process open more files (`ulimit -n`)")),
+            _ => None,
         }
     }
 }

@@ -107,7 +107,7 @@ impl Writer<'_> {
                 self.weaken(pointer, keyword, "moves into the description");
                 notes.notes.push(format!("{keyword}: {}", elided(&value.to_string(), MAX_NOTE)));
             }
-            Treatment::Drop => self.weaken(pointer, keyword, "is left out: it says nothing to a model"),
+            Treatment::Drop => {}
         }
     }
 

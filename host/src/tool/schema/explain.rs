@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::violation::Violation;
 use crate::tool::json::type_name;
+use crate::tool::nearest_names;
 use crate::tool::text::elided;
 
 /// The longest part of a schema that a reason repeats, in characters.
@@ -14,12 +15,30 @@ const MAX_QUOTE: usize = 160;
 const MAX_SHOWN_NAME: usize = 64;
 /// How many names or values of a list a reason repeats.
 const MAX_LISTED: usize = 20;
+/// How many known properties are compared with one that is not.
+const MAX_KNOWN: usize = 64;
 /// How deep the search for the closest alternative goes.
 const MAX_CLOSENESS: usize = 8;
 
-/// Says what `error` means for `value`, which is the value that was validated.
-pub(super) fn violation(error: &ValidationError<'_>, value: &Value) -> Violation {
-    Violation { pointer: error.instance_path().as_str().to_owned(), reason: reason(error, value, 0) }
+/// Says what `error` means for `value`, which is the value that was validated against `schema`.
+pub(super) fn violation(error: &ValidationError<'_>, value: &Value, schema: &Value) -> Violation {
+    let hint = match error.kind() {
+        Kind::AdditionalProperties { unexpected } => meant(unexpected, error.schema_path().as_str(), schema),
+        _ => String::new(),
+    };
+    let reason = reason(error, value, 0) + &hint;
+    Violation { pointer: error.instance_path().as_str().to_owned(), reason }
+}
+
+/// The properties that are known where the keyword at `path` refuses others, and near to those.
+fn meant(unexpected: &[String], path: &str, schema: &Value) -> String {
+    let object = path.strip_suffix("/additionalProperties").and_then(|object| schema.pointer(object));
+    let Some(known) = object.and_then(|object| object["properties"].as_object()) else { return String::new() };
+    // Whoever calls pays nothing for this, so it is bounded.
+    let known = || known.keys().take(MAX_KNOWN).map(String::as_str).filter(|name| name.len() <= MAX_SHOWN_NAME);
+    let nearest = unexpected.iter().take(3).filter_map(|one| nearest_names(one, known()).into_iter().next());
+    let nearest: Vec<String> = nearest.map(|one| name(&one)).collect();
+    if nearest.is_empty() { String::new() } else { format!("; did you mean {}?", nearest.join(" and ")) }
 }
 
 fn reason(error: &ValidationError<'_>, value: &Value, depth: usize) -> String {

@@ -3,6 +3,7 @@
 use super::super::{Forbidden, PathRefused, resolve};
 use crate::tool::text::elided;
 use crate::tool::{ErrorKind, ExecutionKind, PermissionReason};
+use crate::workspace::HardLinks;
 use std::io;
 use std::sync::Arc;
 
@@ -43,7 +44,7 @@ pub enum FileError {
     },
     /// The file has several names, and the others may lie outside of the workspace.
     #[error(
-        "`{0}` has more than one name (hard links), so that a change would show elsewhere; replace the file as a whole, or set `workspace.hard_links` to \"allow\" in your own palisade.toml"
+        "`{0}` has more than one name (hard links), so that a change would show elsewhere; replace the file as a whole"
     )]
     HardLinked(String),
     /// Nothing is there.
@@ -147,12 +148,13 @@ impl From<FileError> for ErrorKind {
     fn from(error: FileError) -> Self {
         let message = error.to_string();
         let kind = match error {
-            FileError::Escapes(_) | FileError::HardLinked(_) => {
-                return Self::denied(PermissionReason::Workspace, message);
+            FileError::Escapes(_) => return Self::denied(PermissionReason::Workspace, message),
+            FileError::HardLinked(_) => {
+                return Self::denied_with(PermissionReason::Workspace, message, HardLinks::advice());
             }
             FileError::Protected { ref tree, .. } | FileError::Hidden { ref tree, .. } => {
                 let tree = Some(tree.clone());
-                return Self::PermissionDenied { reason: PermissionReason::Protected, message, tree };
+                return Self::PermissionDenied { reason: PermissionReason::Protected, message, advice: None, tree };
             }
             FileError::Unusable { .. } | FileError::NotUnique { .. } => ExecutionKind::InvalidInput,
             FileError::NotFound(_) => ExecutionKind::NotFound,

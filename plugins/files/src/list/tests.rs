@@ -15,7 +15,7 @@ fn entries_are_sorted_and_directories_and_sizes_are_marked() {
     fs::write(directory.path().join("b.txt"), "four").unwrap();
     fs::write(directory.path().join(".hidden"), "").unwrap();
     fs::write(directory.path().join("A"), "x").unwrap();
-    assert_eq!(listed(&directory, "").unwrap(), ".hidden (0 bytes)\nA (1 bytes)\nb.txt (4 bytes)\nsrc/\n");
+    assert_eq!(listed(&directory, "").unwrap(), ".hidden (0 bytes)\nA (1 byte)\nb.txt (4 bytes)\nsrc/\n");
     assert_eq!(listed(&directory, "src").unwrap(), "deeper/\n");
 }
 

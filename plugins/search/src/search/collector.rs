@@ -14,6 +14,9 @@ const MAX_MATCHES: usize = 200;
 /// How many bytes are shown, context included: what `read_file` returns at once.
 const MAX_BYTES: usize = 256 * 1024;
 
+/// What stands behind matches, since other tools of this form count from 1.
+pub(super) const COUNT: &str = "[lines count from 0, as in read_file]\n";
+
 /// What was found in all files so far.
 #[derive(Default)]
 pub(super) struct Results {
@@ -47,6 +50,9 @@ impl Results {
     pub(super) fn text(self, pattern: &str, base: &str) -> String {
         let Self { mut text, matches, files, searched, binary, full } = self;
         let narrow = "narrow the pattern, or give a path";
+        if matches > 0 {
+            text.push_str(COUNT);
+        }
         // Writing to a string cannot fail.
         let _ = match full {
             Some(Bound::Matches) => {

@@ -1,6 +1,7 @@
 //! What `search_files` promises.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+use super::collector::COUNT;
 use super::*;
 use palisade_guest::testing;
 use serde_json::json;
@@ -18,7 +19,11 @@ fn holding(files: &[(&str, &[u8])]) -> TempDir {
 }
 
 fn found_in(directory: &TempDir, path: &str, pattern: &str, context: usize) -> Result<String> {
-    search(&Tree::of(directory.path(), Path::new(path)), pattern, context, &testing::context())
+    let output = search(&Tree::of(directory.path(), Path::new(path)), pattern, context, &testing::context())?;
+    // Said once, wherever there are matches.
+    let expected = usize::from(!output.starts_with("[no line matches"));
+    assert_eq!(output.matches(COUNT).count(), expected, "{output}");
+    Ok(output.replace(COUNT, ""))
 }
 
 fn found(directory: &TempDir, pattern: &str) -> String {

@@ -128,7 +128,8 @@ async fn where_the_kernel_cannot_confine_nothing_is_run() {
     let world = World::new(Setup { kernel: Kernel::Without, ..CONFINED });
     let refused = world.call(json!({"command": "echo x > ran"})).await.unwrap_err();
     assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{refused}");
-    assert!(refused.to_string().contains("`shell.unconfined = true`"), "{refused}");
+    let advice = refused.advice("shell").unwrap().told(&crate::tool::Places::default());
+    assert!(advice.contains("`shell.unconfined = true`"), "{advice}");
     assert!(!world.workspace().join("ran").exists());
     let free = World::new(Setup { confinement: Confinement::Unconfined, kernel: Kernel::Without, ..CONFINED });
     succeeded(&free.run("echo x").await);

@@ -147,3 +147,14 @@ fn equality_is_that_of_json_and_not_of_its_spelling() {
     assert!(schema.validate(&json!(1.0)).is_ok() && schema.validate(&json!({"a": [1]})).is_ok());
     assert!(schema.validate(&json!(true)).is_err());
 }
+
+#[test]
+fn a_key_that_a_closed_schema_refuses_is_told_with_the_nearest_that_it_knows() {
+    let closed = json!({"type": "object", "additionalProperties": false, "properties": {"path": {}, "limit": {}}});
+    let said = |value| complaint(closed.clone(), &value);
+    assert_eq!(said(json!({"Limit": 3})), "\"Limit\" is not accepted here; did you mean \"limit\"?");
+    assert_eq!(said(json!({"zzz": 3})), "\"zzz\" is not accepted here");
+    let inner = json!({"type": "object", "properties": {"in": closed, "other": {}}});
+    let said = complaint(inner, &json!({"in": {"pth": 1}}));
+    assert_eq!(said, "`/in`: \"pth\" is not accepted here; did you mean \"path\"?");
+}

@@ -1,0 +1,105 @@
+//! `palisade doctor`: every problem by name, what to do about it, and the exit code that a call would leave with.
+
+use crate::{program, user_file};
+use palisade_tests::program::Ran;
+use palisade_tests::{World, guest};
+use serde_json::Value;
+use std::fs;
+
+#[test]
+fn doctor_says_of_each_thing_what_it_found_and_what_to_do() {
+    let world = World::new();
+    let checks = program(&world, &["doctor", "--json"]).run().left_with(0).json();
+    for check in checks["checks"].as_array().expect("a list") {
+        assert!(check["name"].is_string() && check["found"].is_string(), "{check:#}");
+        assert!(["ok", "note", "bad"].iter().any(|state| check["state"] == *state), "{check:#}");
+        assert_eq!(check["advice"].is_null(), check["state"] == "ok", "{check:#}");
+    }
+    let text = program(&world, &["doctor"]).run().left_with(0).stdout;
+    for name in ["engine", "cache", "workspace", "landlock", "toolchain", "target"] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+}
+
+/// The checks of this name that are bad.
+#[track_caller]
+fn bad(ran: &Ran, name: &str) -> Vec<String> {
+    let told = ran.json();
+    let checks = told["checks"].as_array().expect("a list");
+    let of_name = checks.iter().filter(|check| check["name"] == name && check["state"] == "bad");
+    let shown = |check: &Value| format!("{} {}", check["found"].as_str().unwrap(), check["advice"].as_str().unwrap());
+    of_name.map(shown).collect()
+}
+
+#[track_caller]
+fn says(told: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(told.contains(part), "{part:?} is not in {told:?}");
+    }
+}
+
+#[test]
+fn doctor_names_each_file_that_is_broken_and_leaves_as_every_verb_would() {
+    let world = World::new();
+    user_file(&world, "[confirm\n");
+    world.file("palisade.toml", "[confirm]\nwirte = \"deny\"");
+    let run = |words: &[&str]| program(&world, words).env("PALISADE_MEMORY", "much").run().left_with(2);
+    let found = bad(&run(&["doctor", "--json"]), "configuration");
+    assert_eq!(found.len(), 3, "{found:#?}");
+    says(&found[0], &[".config/palisade/palisade.toml", "docs/settings.md"]);
+    says(&found[1], &["workspace/palisade.toml", "did you mean `write`?"]);
+    says(&found[2], &["PALISADE_MEMORY"]);
+    says(&run(&["doctor"]).stdout, &["bad   configuration", ".config/palisade/palisade.toml", "wirte"]);
+}
+
+#[test]
+fn doctor_says_that_a_project_loosens_and_that_a_file_of_the_command_line_is_missing() {
+    let world = World::new();
+    world.file("palisade.toml", "[confirm]\nwrite = \"auto\"");
+    let found = bad(&program(&world, &["doctor", "--json"]).run().left_with(2), "configuration");
+    says(&found.concat(), &["may only tighten", "`confirm.write`", ".config/palisade/palisade.toml"]);
+    let world = World::new();
+    let ran = program(&world, &["doctor", "--json", "--config", "missing.toml"]).run().left_with(2);
+    says(&bad(&ran, "configuration").concat(), &["`missing.toml` does not exist", "--config"]);
+}
+
+#[test]
+fn doctor_names_each_plugin_that_is_rejected_and_each_directory_that_is_not_there() {
+    let world = World::new();
+    fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("good.wasm")).expect("a file can be copied");
+    let doctor = || program(&world, &["doctor", "--json", "--plugins"]).args([world.plugins()]);
+    assert_eq!(bad(&doctor().run().left_with(0), "plugins"), Vec::<String>::new());
+    for name in ["one.wasm", "two.wasm"] {
+        fs::write(world.plugins().join(name), "nothing").expect("a file can be written");
+    }
+    let found = bad(&doctor().run().left_with(6), "plugins");
+    assert_eq!(found.len(), 2, "{found:#?}");
+    says(&found[0], &["rejected ", "one.wasm: ", "build it anew"]);
+    says(&found[1], &["two.wasm: "]);
+    let found = bad(&doctor().args(["--plugins", "/nowhere", "--plugins", "/nor/here"]).run().left_with(2), "plugins");
+    assert_eq!(found.len(), 4, "{found:#?}");
+    says(&found[0], &["`/nowhere`", "--plugins"]);
+    says(&found[1], &["`/nor/here`"]);
+}
+
+#[test]
+fn doctor_still_looks_at_the_rest_where_the_configuration_is_broken() {
+    let world = World::new();
+    fs::write(world.plugins().join("bad.wasm"), "nothing").expect("a file can be written");
+    let words = ["doctor", "--json", "--config", "missing.toml", "--plugins"];
+    let ran = program(&world, &words).args([world.plugins()]).run().left_with(2);
+    says(&bad(&ran, "plugins").concat(), &["bad.wasm: "]);
+}
+
+#[test]
+fn doctor_leaves_with_2_where_the_workspace_or_the_cache_that_was_named_cannot_be_used() {
+    let world = World::new();
+    fs::remove_dir(world.root()).expect("it can be removed");
+    let ran = program(&world, &["doctor", "--json"]).run().left_with(2);
+    says(&bad(&ran, "workspace").concat(), &["--workspace"]);
+    let world = World::new();
+    let cache = world.home().join("file");
+    fs::write(&cache, "no directory").expect("a file can be written");
+    let ran = program(&world, &["doctor", "--json"]).env("PALISADE_CACHE", cache.as_os_str()).run().left_with(2);
+    says(&bad(&ran, "cache").concat(), &["PALISADE_CACHE"]);
+}
