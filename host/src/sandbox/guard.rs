@@ -21,6 +21,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use wasmtime::component::{HasData, Linker, ResourceTable};
@@ -67,6 +68,8 @@ impl Access {
 /// The file system of one call: what is mounted, what has been used up, and what happened.
 pub(crate) struct Guard {
     root: Option<Root>,
+    #[cfg_attr(not(unix), allow(dead_code, reason = "the stock layer has one name for all"))]
+    name: Cow<'static, str>,
     access: Access,
     ledger: Arc<Ledger>,
 }
@@ -78,7 +81,13 @@ impl Guard {
             Some((mount, access, rules)) => (Some(mount.root()), access, Some(rules)),
             None => (None, Access::ReadOnly, None),
         };
-        Self { root, access, ledger: Arc::new(Ledger::new(quotas, rules)) }
+        Self { root, name: PREOPEN_NAME.into(), access, ledger: Arc::new(Ledger::new(quotas, rules)) }
+    }
+
+    /// With another name for the directory, for guests of others that look for that.
+    #[cfg(test)]
+    pub(crate) fn named(self, name: String) -> Self {
+        Self { name: name.into(), ..self }
     }
 
     /// Whether this layer has refused something in this call.

@@ -61,6 +61,8 @@ pub(super) struct Run {
     pub(super) changed: BTreeMap<String, i64>,
     /// It has no `main` of its own: the functions of `p2_api_reactor` are called.
     pub(super) reactor: bool,
+    /// The name of the workspace, where that is not `/`.
+    pub(super) preopen: Option<String>,
     /// The tool may only read.
     pub(super) read_only: bool,
     /// Both clocks show what `p2_api_time` expects.

@@ -142,7 +142,8 @@ fn guard(workspace: &Path, run: &Run) -> Guard {
     let workspace = Workspace::open(workspace).unwrap();
     let mount = workspace.mount(Mount::new).unwrap();
     let access = if run.read_only { Access::ReadOnly } else { Access::ReadWrite };
-    Guard::new(Some((&*mount, access, workspace.rules())), Quotas::default())
+    let guard = Guard::new(Some((&*mount, access, workspace.rules())), Quotas::default());
+    run.preopen.clone().into_iter().fold(guard, Guard::named)
 }
 
 /// How it ended, as the host would say it, and what the file system has refused on the way.
