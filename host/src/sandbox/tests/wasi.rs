@@ -5,7 +5,7 @@ mod lists;
 mod program;
 
 use lists::{List, Lists, Run};
-use program::{Outcome, Program};
+use program::{Outcome, Paths, Program};
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
@@ -55,7 +55,7 @@ struct Judged {
     outcome: Result<(), String>,
 }
 
-/// Every run of a program.
+/// Every run of a program, once for each way to resolve paths.
 fn judged(name: &str, path: &Path, lists: &Lists) -> Vec<Judged> {
     let unlisted = |why: String| {
         vec![Judged { list: List::None, row: row(List::None, name, &why), outcome: Err(format!("{name}: {why}")) }]
@@ -66,13 +66,15 @@ fn judged(name: &str, path: &Path, lists: &Lists) -> Vec<Judged> {
     let program = Program::new(name, &fs::read(path).unwrap());
     let runs = lists.runs_of(name);
     if runs.is_empty() {
-        return unlisted(format!("it is in no list, and {}", said(&program.run(&Run::default()))));
+        return unlisted(format!("it is in no list, and {}", said(&program.run(&Run::default(), Paths::Best))));
     }
     let one = |(list, title, run): (List, &str, &Run)| {
-        let outcome = program.run(run);
-        let (told, judged) = (told(list, run, &outcome), judge(list, run, &outcome));
-        let told = if judged.is_ok() { told } else { format!("OTHERWISE: {}", said(&outcome)) };
-        let outcome = judged.map_err(|why| format!("{title} ({list}): {why}; {}", said(&outcome)));
+        let outcomes = [Paths::Best, Paths::Walked].map(|paths| (paths, program.run(run, paths)));
+        let wrong = outcomes.iter().find_map(|(paths, outcome)| {
+            judge(list, run, outcome).err().map(|why| format!("{why} (paths: {paths:?}); {}", said(outcome)))
+        });
+        let told = wrong.as_ref().map_or_else(|| told(list, run, &outcomes[0].1), |why| format!("OTHERWISE: {why}"));
+        let outcome = wrong.map_or(Ok(()), |why| Err(format!("{title} ({list}): {why}")));
         Judged { list, row: row(list, title, &told), outcome }
     };
     runs.into_iter().map(one).collect()
@@ -127,4 +129,20 @@ fn every_program_is_in_the_list_that_says_what_it_does_and_nowhere_else() {
         let explained = run.reason.is_some() && run.fails.is_some();
         assert!(list == List::Pass || explained, "{title} ({list}) needs a reason, and words of its failure");
     }
+}
+
+#[test]
+fn a_program_that_does_otherwise_than_its_list_says_is_found() {
+    let fails =
+        |words: &str| Run { reason: Some("So it is.".to_owned()), fails: Some(words.to_owned()), ..Run::default() };
+    let (good, bad) = (Outcome::bare(Ok(())), Outcome::bare(Err("no links".to_owned())));
+    for list in [List::Denied, List::Limited] {
+        assert!(judge(list, &fails("links"), &bad).is_ok());
+        assert!(judge(list, &fails("links"), &good).is_err(), "it passes");
+        assert!(judge(list, &fails("sockets"), &bad).is_err(), "it fails otherwise");
+    }
+    assert!(judge(List::Pass, &Run::default(), &good).is_ok());
+    assert!(judge(List::Pass, &Run::default(), &bad).is_err());
+    let prints = Run { prints: Some("word".to_owned()), ..Run::default() };
+    assert!(judge(List::Pass, &prints, &good).is_err(), "it prints nothing");
 }

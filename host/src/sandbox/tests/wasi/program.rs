@@ -30,6 +30,15 @@ pub(super) struct Program {
     linked: Result<CommandPre<State>, String>,
 }
 
+/// How paths are resolved: programs must not see a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paths {
+    /// As well as this system can.
+    Best,
+    /// Step by step, as where there is no `openat2`.
+    Walked,
+}
+
 /// What came of a run.
 pub(super) struct Outcome {
     /// Why it failed, with whatever the host knows.
@@ -40,6 +49,11 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    /// Of a run that did nothing else.
+    pub(super) fn bare(result: Result<(), String>) -> Self {
+        Self { result, stdout: Vec::new(), workspace: TempDir::new().unwrap() }
+    }
+
     /// A file of the workspace as it is now.
     pub(super) fn file(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.workspace.path().join(name)).ok()
@@ -53,21 +67,21 @@ impl Program {
     }
 
     /// Runs it in a workspace of its own.
-    pub(super) fn run(&self, run: &Run) -> Outcome {
+    pub(super) fn run(&self, run: &Run, paths: Paths) -> Outcome {
         let workspace = TempDir::new().unwrap();
         furnish(workspace.path(), run);
         let (result, stdout) = match &self.linked {
-            Ok(linked) => self.call(linked, run, workspace.path()),
+            Ok(linked) => self.call(linked, run, guard(workspace.path(), run, paths)),
             Err(why) => (Err(why.clone()), Vec::new()),
         };
         Outcome { result, stdout, workspace }
     }
 
-    fn call(&self, linked: &CommandPre<State>, run: &Run, workspace: &Path) -> (Result<(), String>, Vec<u8>) {
+    fn call(&self, linked: &CommandPre<State>, run: &Run, guard: Guard) -> (Result<(), String>, Vec<u8>) {
         let runtime = Runtime::shared().unwrap();
         let deadline = Instant::now() + run.seconds.map_or(limits::TIMEOUT, Duration::from_secs);
         let limiter = Limiter::of_call(&Limits::default(), runtime.allocation);
-        let state = State::new(self.surroundings(run), guard(workspace, run), limiter, Talk::silent(), deadline);
+        let state = State::new(self.surroundings(run), guard, limiter, Talk::silent(), deadline);
         let mut store = store(&runtime, state);
         run.fuel.into_iter().for_each(|fuel| store.set_hostcall_fuel(fuel));
         let _running = runtime.running();
@@ -138,9 +152,9 @@ fn furnish(workspace: &Path, run: &Run) {
     }
 }
 
-fn guard(workspace: &Path, run: &Run) -> Guard {
+fn guard(workspace: &Path, run: &Run, paths: Paths) -> Guard {
     let workspace = Workspace::open(workspace).unwrap();
-    let mount = workspace.mount(Mount::new).unwrap();
+    let mount = workspace.mount(if paths == Paths::Best { Mount::new } else { Mount::walked }).unwrap();
     let access = if run.read_only { Access::ReadOnly } else { Access::ReadWrite };
     let guard = Guard::new(Some((&*mount, access, workspace.rules())), Quotas::default());
     run.preopen.clone().into_iter().fold(guard, Guard::named)
