@@ -9,6 +9,7 @@ use program::{Outcome, Paths, Program};
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Names the directory with the programs: `NAME.wasm`, or `NAME.unbuilt` with the reason why there is none.
@@ -17,7 +18,10 @@ const DIRECTORY: &str = "PALISADE_WASI";
 #[test]
 fn wasmtimes_programs_behave_as_the_lists_say() {
     let Some(directory) = env::var_os(DIRECTORY) else {
-        println!("skipped: {DIRECTORY} names no directory of programs; `cargo xtask wasi` builds them and sets it");
+        let _ = writeln!(
+            io::stderr(),
+            "skipped: {DIRECTORY} names no directory of programs; `cargo xtask wasi` builds them"
+        );
         return;
     };
     let (directory, lists) = (Path::new(&directory), Lists::read());
