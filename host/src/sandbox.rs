@@ -22,6 +22,8 @@ mod run;
 mod state;
 mod stdio;
 mod talk;
+#[cfg(test)]
+mod tests;
 mod wasm_tool;
 
 pub use border::{BorderRefused, Cap, Feature, Foreign};

@@ -1,6 +1,6 @@
 //! Support of the repository: `cargo xtask readme` keeps the documents true, `cargo xtask package` the published crates whole, `cargo xtask providers` the
 //! formats those that the providers read; `cargo xtask interpreters` builds the benchmark's largest guests; `cargo xtask soak` does everything a million times
-//! and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of.
+//! and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of; `cargo xtask wasi` runs what the makers of the engine test it with.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -17,6 +17,7 @@ mod packages;
 mod place;
 mod providers;
 mod soak;
+mod wasi;
 
 use place::Place;
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ cargo xtask soak [--minutes N] [RUN…]
                        make the long runs, all or those that are named, within N minutes or at full length (takes hours), and look at their bounds
 cargo xtask fuzz [BORDER [SECONDS]]
                        build the fuzz targets, or fuzz one border for ten minutes (needs a C++ compiler)
+cargo xtask wasi DIR   run wasmtime's own WASI test programs, built from a checkout in DIR, under our sandbox, and compare with the lists
 cargo xtask prebuild   put the built plugins into plugins/prebuilt, as publishing needs them";
 
 fn main() -> ExitCode {
@@ -61,6 +63,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "interpreters" => interpreters::run(&place)?,
         "fuzz" => fuzz::run(&place)?,
         "soak" => soak::run(&place)?,
+        "wasi" => wasi::run(&place)?,
         "prebuild" => packages::prebuild(&place)?,
         _ => {
             eprintln!("{USAGE}");

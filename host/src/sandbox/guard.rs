@@ -21,6 +21,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use wasmtime::component::{HasData, Linker, ResourceTable};
@@ -68,6 +69,8 @@ impl Access {
 /// The file system of one call: what is mounted, what has been used up, and what happened.
 pub(crate) struct Guard {
     root: Option<Root>,
+    #[cfg_attr(not(unix), allow(dead_code, reason = "the stock layer has one name for all"))]
+    name: Cow<'static, str>,
     access: Access,
     ledger: Arc<Ledger>,
 }
@@ -76,13 +79,20 @@ impl Guard {
     /// A guard for one call of the plugin whose open files are counted there.
     pub(crate) fn new(mount: (&Mount, Access, Arc<Rules>), quotas: Quotas, files: &PluginFiles) -> Self {
         let (mount, access, rules) = mount;
-        Self { root: Some(mount.root()), access, ledger: Arc::new(Ledger::new(quotas, Some(rules), files.clone())) }
+        let ledger = Ledger::new(quotas, Some(rules), files.clone());
+        Self { root: Some(mount.root()), name: PREOPEN_NAME.into(), access, ledger: Arc::new(ledger) }
     }
 
     /// A guard for a call without a mount: the guest finds no directory, and so can name no file at all.
     pub(crate) fn closed(files: &PluginFiles) -> Self {
         let ledger = Ledger::new(Quotas::default(), None, files.clone());
-        Self { root: None, access: Access::ReadOnly, ledger: Arc::new(ledger) }
+        Self { root: None, name: PREOPEN_NAME.into(), access: Access::ReadOnly, ledger: Arc::new(ledger) }
+    }
+
+    /// With another name for the directory, for guests of others that look for that.
+    #[cfg(test)]
+    pub(crate) fn named(self, name: String) -> Self {
+        Self { name: name.into(), ..self }
     }
 
     /// Whether this layer has refused something in this call.

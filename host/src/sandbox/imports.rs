@@ -5,6 +5,7 @@ use super::guard;
 use super::prepare::{PluginRefused, shown};
 use super::state::State;
 use wasmtime::Engine;
+use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, HasSelf, Linker};
 
 /// One import of a plugin, with what stands behind it.
@@ -27,9 +28,12 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     Ok(linker)
 }
 
-/// The names of a component's imports.
+/// The names of a component's imports. A type that a world uses is an import as well, and nothing has to answer it: it is that of an interface. One that is not
+/// finds no match when the component is linked.
 pub(super) fn of(engine: &Engine, component: &Component) -> Vec<String> {
-    component.component_type().imports(engine).map(|(name, _)| name.to_owned()).collect()
+    let is_type = |item: &ComponentItem| matches!(item, ComponentItem::Type(_) | ComponentItem::Resource(_));
+    let ty = component.component_type();
+    ty.imports(engine).filter(|(_, import)| !is_type(&import.ty)).map(|(name, _)| name.to_owned()).collect()
 }
 
 /// What stands behind imports; the first that nothing answers rules the plugin out.

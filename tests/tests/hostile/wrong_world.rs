@@ -74,6 +74,18 @@ fn an_import_that_nothing_answers_is_refused_by_its_name() {
 }
 
 #[test]
+fn a_type_that_a_world_uses_needs_no_answer_and_a_resource_that_nobody_has_is_refused_by_its_name() {
+    let streams = "(import \"wasi:io/streams@0.2.0\" (instance $io (export \"output-stream\" (type (sub resource)))))
+                   (alias export $io \"output-stream\" (type $stream)) (import \"output-stream\" (type (eq $stream)))";
+    let moment = "(type $at (record (field \"seconds\" u64))) (import \"moment\" (type (eq $at)))";
+    for used in [streams, moment] {
+        assert_eq!(around(&case(&importing(used))).output(), "done");
+    }
+    let reason = refused(&importing("(import \"spy\" (type (sub resource)))").build());
+    assert!(reason.contains("`spy`"), "{reason}");
+}
+
+#[test]
 fn exports_beyond_the_contract_are_never_called() {
     // Would it be called, it would loop.
     let plugin = raw().extra("(func (export \"_start\") (loop (br 0))) (func (export \"_initialize\") (loop (br 0)))");

@@ -143,10 +143,10 @@ impl OpenFile {
         progress.outcome()
     }
 
-    /// Makes the file longer or shorter. What it grows by counts as written.
+    /// Makes the file longer or shorter. What it grows by counts as written. Of a file that is only read POSIX says another thing here than at a write.
     pub(super) fn set_size(&self, ledger: &Ledger, size: u64) -> Result<(), Fault> {
         if !self.mode.writes() {
-            return Err(ErrorCode::BadDescriptor.into());
+            return Err(ErrorCode::Invalid.into());
         }
         self.check_place(ledger)?;
         let growth = size.saturating_sub(self.refresh_size()?);

@@ -70,13 +70,15 @@ impl Writer {
         Self { file, ledger, position, failed: false }
     }
 
-    /// Writes all bytes, or says why not all of them could be written.
+    /// Writes all bytes, or says why not all of them could be written. Nothing is written as well, since that may be refused, too.
     fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
-        while !bytes.is_empty() {
+        loop {
             let written = self.write_some(bytes)?;
             bytes = bytes.get(written..).unwrap_or_default();
+            if bytes.is_empty() {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     fn write_some(&mut self, bytes: &[u8]) -> Result<usize, Fault> {

@@ -31,7 +31,7 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, StreamError};
 
 use super::direct::Resolver;
 use super::ledger::Ledger;
-use super::{Access, Guard, GuardView, Mount, PluginFiles, Quotas};
+use super::{Access, Guard, GuardView, Mount, PREOPEN_NAME, PluginFiles, Quotas};
 use crate::workspace::{HardLinks, HostRules, Workspace};
 
 const FOLLOW: PathFlags = PathFlags::SYMLINK_FOLLOW;
@@ -98,7 +98,7 @@ impl Call {
         let root = self.guard.root.clone().unwrap();
         let access = self.guard.access;
         let ledger = Arc::new(Ledger::new(self.quotas, Some(self.workspace.rules()), PluginFiles::default()));
-        self.guard = Guard { root: Some(root), access, ledger };
+        self.guard = Guard { root: Some(root), name: PREOPEN_NAME.into(), access, ledger };
         self.table = ResourceTable::new();
     }
 

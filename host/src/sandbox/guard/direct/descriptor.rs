@@ -20,13 +20,13 @@ use crate::sandbox::guard::errors::{Fault, Refusal};
 use crate::sandbox::guard::file::{OpenFile, wide};
 use crate::sandbox::guard::ledger::Ledger;
 use crate::sandbox::guard::streams::{Position, Reader, Writer};
-use crate::sandbox::guard::{Access, GuardView, PREOPEN_NAME};
+use crate::sandbox::guard::{Access, GuardView};
 
 impl preopens::Host for GuardView<'_> {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
         let Some(root) = &self.guard.root else { return Ok(Vec::new()) };
         let root = Node::Dir(Arc::clone(root));
-        Ok(vec![(self.push(root)?, PREOPEN_NAME.to_owned())])
+        Ok(vec![(self.push(root)?, self.guard.name.to_string())])
     }
 }
 

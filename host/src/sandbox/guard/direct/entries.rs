@@ -76,7 +76,10 @@ pub(super) fn link(from: (&OpenDir, &str), follow: Follow, to: (&OpenDir, &str),
     let (old, new) = (named(from.0, from.1, ledger)?, named(to.0, to.1, ledger)?);
     let stat = old.stat()?.ok_or(ErrorCode::NoEntry)?;
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile if old.slash || new.slash => return Err(ErrorCode::NotDirectory.into()),
+        FileType::RegularFile if old.slash => return Err(ErrorCode::NotDirectory.into()),
+        // As Linux has it: the directory that the slash asks for is not there.
+        FileType::RegularFile if new.slash && new.stat()?.is_none() => return Err(ErrorCode::NoEntry.into()),
+        FileType::RegularFile if new.slash => return Err(ErrorCode::NotDirectory.into()),
         FileType::RegularFile => {}
         FileType::Directory => return Err(ErrorCode::NotPermitted.into()),
         FileType::Symlink => return Err(Refusal::Symlink.into()),

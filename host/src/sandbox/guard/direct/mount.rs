@@ -25,6 +25,13 @@ impl Mount {
         Ok(Self::with_resolver(handle, resolver))
     }
 
+    /// As on a system without `openat2`.
+    #[cfg(test)]
+    pub(crate) fn walked(dir: &cap_std::fs::Dir) -> io::Result<Self> {
+        let handle = OwnedFd::from(dir.try_clone()?.into_std_file());
+        Ok(Self::with_resolver(handle, Resolver::Walk))
+    }
+
     pub(in crate::sandbox::guard) fn with_resolver(handle: OwnedFd, resolver: Resolver) -> Self {
         Self { root: Arc::new(OpenDir::new(handle, String::new(), resolver)) }
     }

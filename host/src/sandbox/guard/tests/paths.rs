@@ -89,7 +89,9 @@ fn a_trailing_slash_means_a_directory() {
         assert_eq!(call.unlink("file.txt/"), Err(ErrorCode::NotDirectory));
         assert_eq!(call.rename("file.txt/", "x"), Err(ErrorCode::NotDirectory));
         assert_eq!(call.rename("file.txt", "x/"), Err(ErrorCode::NotDirectory));
-        assert_eq!(call.hard_link("file.txt", "x/"), Err(ErrorCode::NotDirectory));
+        assert_eq!(call.hard_link("file.txt/", "x"), Err(ErrorCode::NotDirectory));
+        assert_eq!(call.hard_link("file.txt", "x/"), Err(ErrorCode::NoEntry));
+        assert_eq!(call.hard_link("file.txt", "dir/deep.txt/"), Err(ErrorCode::NotDirectory));
         assert_eq!(call.stat("dir//", FOLLOW).unwrap().type_, DescriptorType::Directory);
         assert_eq!(call.mkdir("made/"), Ok(()));
         assert_eq!(call.rename("made/", "moved/"), Ok(()));

@@ -99,9 +99,26 @@ fn a_file_is_read_only_if_opened_for_reading_and_written_only_if_opened_for_writ
         let writer = call.open("file.txt", FOLLOW, OpenFlags::empty(), WRITE).unwrap().rep();
         let written = now(call.view().write(Resource::new_borrow(reader), b"x".to_vec(), 0));
         assert_eq!(code(written).map(drop), Err(ErrorCode::BadDescriptor));
-        assert_eq!(code(now(call.view().set_size(Resource::new_borrow(reader), 0))), Err(ErrorCode::BadDescriptor));
+        assert_eq!(code(now(call.view().set_size(Resource::new_borrow(reader), 0))), Err(ErrorCode::Invalid));
         let read = now(call.view().read(Resource::new_borrow(writer), 1, 0));
         assert_eq!(code(read).map(drop), Err(ErrorCode::BadDescriptor));
         assert!(!call.guard.refused());
+    });
+}
+
+#[test]
+fn nothing_is_written_only_where_something_could_be() {
+    everywhere(|call| {
+        for (flags, outcome) in [(READ, Err(ErrorCode::BadDescriptor)), (WRITE, Ok(()))] {
+            for append in [false, true] {
+                let file = call.open("file.txt", FOLLOW, OpenFlags::empty(), flags).unwrap();
+                let mut view = call.view();
+                let stream = if append { view.append_via_stream(file) } else { view.write_via_stream(file, 0) };
+                let stream = code(stream).unwrap();
+                assert_eq!(write_some(call.table.get_mut(&stream).unwrap(), ""), outcome);
+            }
+        }
+        assert_eq!(fs::read_to_string(call.host("file.txt")).unwrap(), "inside");
+        assert!(!call.guard.refused() && call.guard.modified().is_empty());
     });
 }

@@ -1,0 +1,212 @@
+//! One program, taken over the border as a plugin is, and run as a call is run: the same engine, linker, store, limits and file system.
+
+mod reactor;
+
+use super::lists::Run;
+use crate::sandbox::compile;
+use crate::sandbox::ended::Ended;
+use crate::sandbox::engine::Runtime;
+use crate::sandbox::guard::{Access, Guard, Mount, PluginFiles, Quotas};
+use crate::sandbox::limiter::Limiter;
+use crate::sandbox::prepare::{PluginRefused, brief};
+use crate::sandbox::run::{Stop, bounded, store};
+use crate::sandbox::state::State;
+use crate::sandbox::talk::Talk;
+use crate::sandbox::{Limits, border, imports, limits};
+use crate::workspace::Workspace;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use wasmtime::Store;
+use wasmtime_wasi::p2::bindings::CommandPre;
+use wasmtime_wasi::{HostMonotonicClock, HostWallClock, I32Exit, WasiCtx, WasiCtxBuilder};
+
+/// A program, or why there is no running it.
+pub(super) struct Program {
+    name: String,
+    linked: Result<CommandPre<State>, String>,
+}
+
+/// How paths are resolved: programs must not see a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paths {
+    /// As well as this system can.
+    Best,
+    /// Step by step, as where there is no `openat2`.
+    Walked,
+}
+
+/// What came of a run.
+pub(super) struct Outcome {
+    /// Why it failed, with whatever the host knows.
+    pub(super) result: Result<(), String>,
+    /// What it printed.
+    pub(super) stdout: Vec<u8>,
+    workspace: TempDir,
+}
+
+impl Outcome {
+    /// Of a run that did nothing else.
+    pub(super) fn bare(result: Result<(), String>) -> Self {
+        Self { result, stdout: Vec::new(), workspace: TempDir::new().unwrap() }
+    }
+
+    /// A file of the workspace as it is now.
+    pub(super) fn file(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.workspace.path().join(name)).ok()
+    }
+}
+
+impl Program {
+    pub(super) fn new(name: &str, bytes: &[u8]) -> Self {
+        let runtime = Runtime::shared().unwrap();
+        Self { name: name.to_owned(), linked: linked(&runtime, bytes) }
+    }
+
+    /// Runs it in a workspace of its own.
+    pub(super) fn run(&self, run: &Run, paths: Paths) -> Outcome {
+        let workspace = TempDir::new().unwrap();
+        furnish(workspace.path(), run);
+        let (result, stdout) = match &self.linked {
+            Ok(linked) => self.call(linked, run, guard(workspace.path(), run, paths)),
+            Err(why) => (Err(why.clone()), Vec::new()),
+        };
+        Outcome { result, stdout, workspace }
+    }
+
+    fn call(&self, linked: &CommandPre<State>, run: &Run, guard: Guard) -> (Result<(), String>, Vec<u8>) {
+        let runtime = Runtime::shared().unwrap();
+        let deadline = Instant::now() + run.seconds.map_or(limits::TIMEOUT, Duration::from_secs);
+        let limiter = Limiter::of_call(&Limits::default(), runtime.allocation);
+        let state = State::new(self.surroundings(run), guard, limiter, Talk::silent(), deadline);
+        let mut store = store(&runtime, state);
+        run.fuel.into_iter().for_each(|fuel| store.set_hostcall_fuel(fuel));
+        let _running = runtime.running();
+        let (nobody_cancels, polled) = (CancellationToken::new(), false.into());
+        let work = async {
+            if run.reactor {
+                return reactor::call(linked.instance_pre().instantiate_async(&mut store).await?, &mut store).await;
+            }
+            let command = linked.instantiate_async(&mut store).await?;
+            command.wasi_cli_run().call_run(&mut store).await
+        };
+        let ended = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(bounded(
+            work,
+            deadline,
+            &nobody_cancels,
+            &polled,
+        ));
+        let (stdout, _) = store.data().stdout.take();
+        (judged(ended, &store), stdout)
+    }
+
+    /// What a program of a command line expects to find, and a plugin does not have.
+    fn surroundings(&self, run: &Run) -> WasiCtxBuilder {
+        let mut wasi = WasiCtx::builder();
+        wasi.arg(&self.name);
+        match &run.args {
+            Some(args) => wasi.args(args),
+            None => wasi.arg("/"),
+        };
+        match &run.env {
+            Some(env) => wasi.envs(&env.iter().collect::<Vec<_>>()),
+            None => wasi.env("ERRNO_MODE_UNIX", "1"),
+        };
+        for number in 0..run.more_env {
+            wasi.env(format!("KEY{number}"), "x".repeat(1 << 10));
+        }
+        if run.set_clocks {
+            wasi.wall_clock(SetWall).monotonic_clock(SetMonotonic::default());
+        }
+        wasi
+    }
+}
+
+/// As far as a plugin gets before it is asked for its tools.
+fn linked(runtime: &Runtime, bytes: &[u8]) -> Result<CommandPre<State>, String> {
+    let refused = |refused: PluginRefused| refused.to_string();
+    border::check(bytes).map_err(|border| refused(border.into()))?;
+    let component = compile::in_process(runtime, bytes).map_err(|error| refused(error.into()))?.component;
+    imports::check(imports::of(&runtime.engine, &component)).map_err(refused)?;
+    let pre = runtime.linker.instantiate_pre(&component).and_then(CommandPre::new);
+    pre.map_err(|error| brief(&error))
+}
+
+fn furnish(workspace: &Path, run: &Run) {
+    for (name, text) in &run.files {
+        let path = workspace.join(name);
+        if name.ends_with('/') { fs::create_dir_all(path).unwrap() } else { fs::write(path, text).unwrap() }
+    }
+    for (name, size) in &run.zeroes {
+        fs::write(workspace.join(name), vec![0; *size]).unwrap();
+    }
+    for (name, seconds) in &run.changed {
+        let file = fs::File::options().write(true).open(workspace.join(name)).unwrap();
+        let away = Duration::from_secs(seconds.unsigned_abs());
+        let time = if *seconds < 0 { SystemTime::UNIX_EPOCH - away } else { SystemTime::UNIX_EPOCH + away };
+        // Some file systems refuse such a time, and some keep the nearest that they know: there is a file to look at in any case.
+        let _ = file.set_modified(time);
+    }
+}
+
+fn guard(workspace: &Path, run: &Run, paths: Paths) -> Guard {
+    let workspace = Workspace::open(workspace).unwrap();
+    let mount = workspace.mount(if paths == Paths::Best { Mount::new } else { Mount::walked }).unwrap();
+    let access = if run.read_only { Access::ReadOnly } else { Access::ReadWrite };
+    let guard = Guard::new((&*mount, access, workspace.rules()), Quotas::default(), &PluginFiles::default());
+    run.preopen.clone().into_iter().fold(guard, Guard::named)
+}
+
+/// How it ended, as the host would say it, and what the file system has refused on the way.
+fn judged(ended: Result<Result<(), ()>, Stop>, store: &Store<State>) -> Result<(), String> {
+    let what = match ended {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(())) => format!("it reports failure; its last words: {}", last_words(store)),
+        // A program may leave in place of returning; a plugin may not.
+        Err(Stop::Error(error)) if error.downcast_ref::<I32Exit>().is_some_and(|exit| exit.0 == 0) => return Ok(()),
+        Err(stop) => match stop.into_ended(store) {
+            Ended::Deadline | Ended::Cancelled => "its time is up".to_owned(),
+            Ended::Limit(limit, value) => format!("it reached the limit `{limit}` of {value}"),
+            Ended::Trap(message) => message.replace('\n', " "),
+        },
+    };
+    match store.data().guard.refusal() {
+        Some(refusal) => Err(format!("{what}; refused: {refusal}")),
+        None => Err(what),
+    }
+}
+
+fn last_words(store: &Store<State>) -> String {
+    let (stderr, _) = store.data().stderr.take();
+    String::from_utf8_lossy(&stderr).trim().replace('\n', " ")
+}
+
+/// The moment that `p2_api_time` expects.
+struct SetWall;
+
+impl HostWallClock for SetWall {
+    fn resolution(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    fn now(&self) -> Duration {
+        Duration::new(1_431_648_000, 100)
+    }
+}
+
+/// A clock that is 42 seconds on whenever it is read.
+#[derive(Default)]
+struct SetMonotonic(AtomicU64);
+
+impl HostMonotonicClock for SetMonotonic {
+    fn resolution(&self) -> u64 {
+        1_000_000_000
+    }
+
+    fn now(&self) -> u64 {
+        self.0.fetch_add(42_000_000_000, Ordering::Relaxed)
+    }
+}
