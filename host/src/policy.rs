@@ -202,9 +202,7 @@ impl Rule {
             Self::Allowed => "allow",
         }
     }
-}
 
-impl Rule {
     /// The setting that this rule reads for a tool.
     #[must_use]
     pub fn key(self, definition: &Definition) -> String {

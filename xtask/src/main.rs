@@ -12,6 +12,7 @@ mod fuzz;
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "build scripts, whose words nobody reads here")]
 #[path = "../../plugins/build/guests.rs"]
 mod guests;
+mod instructions;
 mod interpreters;
 mod packages;
 mod place;
@@ -27,6 +28,8 @@ cargo xtask readme [--debug]
                        run the commands of the documents and compare what they print, with the release build or with what the tests have built
 cargo xtask package    package the published crates and build each from its package
 cargo xtask providers  hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip)
+cargo xtask instructions [--keep]
+                       count the instructions of a call, and hold them against those that are kept, or keep them (needs valgrind)
 cargo xtask interpreters
                        build the benchmark's guests in Python and in JavaScript, and load them (needs python3 and pip, node and npm)
 cargo xtask soak [--minutes N] [RUN…]
@@ -60,6 +63,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "readme" => documents::check(&place, tried())?,
         "package" => packages::package(&place)?,
         "providers" => providers::check(&place)?,
+        "instructions" => instructions::run(&place)?,
         "interpreters" => interpreters::run(&place)?,
         "fuzz" => fuzz::run(&place)?,
         "soak" => soak::run(&place)?,

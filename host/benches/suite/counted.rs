@@ -1,0 +1,38 @@
+//! Calls to be counted, not timed: `cargo xtask instructions` runs this program under callgrind with few calls and with many, and takes the difference.
+
+use crate::floor::Floor;
+use crate::road::Road;
+use crate::world::World;
+use palisade::json;
+
+/// What this program is told in order to be such a process; then the host, the tool, and how many calls.
+pub(crate) const INSIDE: &str = "counted";
+
+/// Such a process.
+pub(crate) fn inside(order: &[&str]) {
+    let [host, tool, count] = order else { panic!("which host, which tool and how many calls is not said") };
+    let count = count.parse().expect("a number");
+    let input = match *tool {
+        "echo" => json!({"text": "hello"}),
+        "read" | "read_file" => json!({"path": "small.txt"}),
+        other => panic!("there is no input for `{other}`"),
+    };
+    let (world, input) = (World::new(), input.to_string());
+    crate::on_one_thread().block_on(async {
+        match *host {
+            "floor" => {
+                let bytes = std::fs::read(palisade_tests::guest::BENCH_CALLS.file()).expect("the benchmark's guest");
+                let floor = Floor::new(&world).with(&["echo", "read"], &bytes).with_shipped("files", &["read_file"]);
+                for _ in 0..count {
+                    floor.call(tool, &input).await;
+                }
+            }
+            _ => {
+                let road = Road::new(&world);
+                for _ in 0..count {
+                    road.call(tool, &input).await;
+                }
+            }
+        }
+    });
+}

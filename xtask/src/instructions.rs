@@ -1,0 +1,128 @@
+//! How many instructions a call takes, counted by callgrind: unlike times, they do not depend on what else the machine does.
+//!
+//! The benchmark's program is run with few calls and with many, and the difference is taken, on the thread that calls: starting, loading and the clock's own thread
+//! fall out. What is counted is the release build, on whatever allocator finds room under valgrind.
+
+use crate::place::Place;
+use anyhow::{Context as _, bail, ensure};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where the counts are kept.
+const KEPT: &str = "host/benches/instructions.toml";
+/// By how much a count may differ from the one that is kept, in percent.
+const TOLERANCE: f64 = 3.0;
+/// Few calls and many.
+const CALLS: [u64; 2] = [100, 300];
+/// What is counted: the host, and the tool that it calls.
+const CASES: [(&str, &str); 6] = [
+    ("floor", "echo"),
+    ("palisade", "echo"),
+    ("floor", "read"),
+    ("palisade", "read"),
+    ("floor", "read_file"),
+    ("palisade", "read_file"),
+];
+
+/// Counts each case and holds it against the count that is kept, or keeps it.
+pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
+    if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
+        println!("skipped: there is no valgrind to count with");
+        return Ok(());
+    }
+    let program = built(place)?;
+    let counts = CASES.map(|(host, tool)| Ok((format!("{host} {tool}"), each(place, &program, host, tool)?)));
+    let counts: BTreeMap<String, u64> = counts.into_iter().collect::<anyhow::Result<_>>()?;
+    if std::env::args().nth(2).as_deref() == Some("--keep") {
+        return keep(place, &counts);
+    }
+    compare(&kept(place)?, &counts)
+}
+
+/// The benchmark, built but not run.
+fn built(place: &Place) -> anyhow::Result<PathBuf> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["bench", "--package", "palisade", "--bench", "suite", "--no-run", "--message-format", "json"]);
+    let output = cargo.current_dir(&place.root).stderr(Stdio::inherit()).output().context("running cargo bench")?;
+    ensure!(output.status.success(), "the benchmark does not build");
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    let paths = lines.lines().filter_map(|line| {
+        serde_json::from_str::<serde_json::Value>(line).ok()?["executable"].as_str().map(PathBuf::from)
+    });
+    paths.last().context("cargo names no program")
+}
+
+/// The instructions of one call.
+fn each(place: &Place, program: &Path, host: &str, tool: &str) -> anyhow::Result<u64> {
+    // The first run may have to compile its plugins, since the processor that valgrind plays is another one.
+    counted(place, program, host, tool, 1)?;
+    let [few, many] = CALLS.map(|calls| counted(place, program, host, tool, calls));
+    Ok(many?.saturating_sub(few?) / (CALLS[1] - CALLS[0]))
+}
+
+/// The instructions of a process that makes so many calls, on its first thread.
+fn counted(place: &Place, program: &Path, host: &str, tool: &str, calls: u64) -> anyhow::Result<u64> {
+    let out = place.target.join("callgrind.out");
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--quiet", "--tool=callgrind", "--separate-threads=yes"]);
+    valgrind.arg(format!("--callgrind-out-file={}", out.display())).arg(program).args([
+        "counted",
+        host,
+        tool,
+        &calls.to_string(),
+    ]);
+    let output = valgrind.output().context("running valgrind")?;
+    ensure!(output.status.success(), "{host} {tool}: {}", String::from_utf8_lossy(&output.stderr));
+    let first = place.target.join("callgrind.out-01");
+    let text = fs::read_to_string(&first).with_context(|| format!("reading {}", first.display()))?;
+    let total = text.lines().find_map(|line| line.strip_prefix("totals: ")).context("callgrind counts nothing")?;
+    total.trim().parse().context("callgrind counts no number")
+}
+
+fn kept(place: &Place) -> anyhow::Result<BTreeMap<String, u64>> {
+    let path = place.root.join(KEPT);
+    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let line = |line: &str| -> Option<(String, u64)> {
+        let (name, count) = line.split_once(" = ")?;
+        Some((name.trim_matches('"').to_owned(), count.replace('_', "").parse().ok()?))
+    };
+    Ok(text.lines().filter_map(line).collect())
+}
+
+fn keep(place: &Place, counts: &BTreeMap<String, u64>) -> anyhow::Result<()> {
+    let head = "# Instructions of one call, by host and tool, in the release build: counted and compared by `cargo xtask instructions`.\n\n";
+    let lines: String = counts.iter().map(|(name, count)| format!("\"{name}\" = {count}\n")).collect();
+    fs::write(place.root.join(KEPT), format!("{head}{lines}")).with_context(|| format!("writing {KEPT}"))
+}
+
+fn compare(kept: &BTreeMap<String, u64>, counts: &BTreeMap<String, u64>) -> anyhow::Result<()> {
+    let mut beyond = 0;
+    for (name, count) in counts {
+        let Some(before) = kept.get(name) else {
+            bail!("{KEPT} has no count for {name}; `cargo xtask instructions --keep` writes it")
+        };
+        let change = (*count as f64 / *before as f64 - 1.0) * 100.0;
+        println!("{name:<20} {before:>9} kept, {count:>9} counted, {change:+.1} %");
+        beyond += usize::from(change.abs() > TOLERANCE);
+    }
+    ensure!(
+        beyond == 0,
+        "{beyond} counts differ by more than {TOLERANCE} %; where that is meant, `cargo xtask instructions --keep` keeps them"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_may_differ_by_three_percent_and_no_more() {
+        let counts = |count: u64| BTreeMap::from([("palisade echo".to_owned(), count)]);
+        assert!(compare(&counts(1000), &counts(1030)).is_ok() && compare(&counts(1000), &counts(970)).is_ok());
+        assert!(compare(&counts(1000), &counts(1031)).is_err() && compare(&counts(1000), &counts(969)).is_err());
+        assert!(compare(&BTreeMap::new(), &counts(1)).is_err(), "a case that nothing is kept of");
+    }
+}
