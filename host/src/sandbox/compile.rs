@@ -15,7 +15,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
 
-/// Who compiles the plugins that come from files. Those that come with the host are always compiled in place: they are part of it.
+/// Who compiles the plugins that come from files. Those that come with the host are part of it: they are compiled in place, unless the
+/// address space is short.
 #[derive(Debug, Clone, Default)]
 pub enum Compiler {
     /// This process does.

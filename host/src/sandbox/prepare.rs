@@ -5,6 +5,7 @@ use super::bindings::PluginPre;
 use super::border::{self, BorderRefused};
 use super::cache::About;
 use super::compile::{self, CompileError, Compiled, Compiler};
+use super::engine::Allocation;
 use super::guard::PluginFiles;
 use super::imports::{self, Import};
 use super::recall::Code;
@@ -171,8 +172,11 @@ impl Sandbox {
         if let Some(component) = self.cache.code(engine, digest) {
             return Ok((component, Freshness::Cached));
         }
-        let Compiled { component, code } = match (&self.compiler, trust) {
-            (Compiler::Child(child), Trust::Nobody) => compile::in_child(&self.runtime, child, bytes, given_up)?,
+        let Compiled { component, code } = match (&self.compiler, trust, self.runtime.allocation) {
+            // Where the address space is short, a compiler that finds none ends its process: better that of a child.
+            (Compiler::Child(child), Trust::Nobody, _) | (Compiler::Child(child), _, Allocation::OnDemand) => {
+                compile::in_child(&self.runtime, child, bytes, given_up)?
+            }
             _ => compile::in_process(&self.runtime, bytes)?,
         };
         self.cache.keep_code(engine, digest, &code);

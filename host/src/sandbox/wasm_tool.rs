@@ -120,9 +120,9 @@ impl WasmTool {
         let loading = async {
             let turn = plugin.code.turn().await;
             if plugin.code.get().is_some() {
-                return Ok(Ok(()));
+                return Ok(());
             }
-            tokio::task::spawn_blocking(move || plugin.code.load(plugin.digest, turn, &given_up)).await
+            away(move || plugin.code.load(plugin.digest, turn, &given_up)).await
         };
         let loaded = tokio::select! {
             biased;
@@ -130,9 +130,8 @@ impl WasmTool {
             loaded = tokio::time::timeout(context.times().queue, loading) => loaded,
         };
         let lost = match loaded {
-            Ok(Ok(Ok(()))) => return Ok(self.plugin.code.get().ok_or_else(|| not_loaded(CodeLost::Gone))),
-            Ok(Ok(Err(lost))) => lost,
-            Ok(Err(panicked)) => CodeLost::Panicked(panicked),
+            Ok(Ok(())) => return Ok(self.plugin.code.get().ok_or_else(|| not_loaded(CodeLost::Gone))),
+            Ok(Err(lost)) => lost,
             Err(_) => {
                 wanted.leave_to_later();
                 CodeLost::Slow
@@ -179,6 +178,15 @@ impl WasmTool {
         })?;
         Ok(Guard::new((&*mount, access, context.workspace().rules()), Quotas::default(), &self.plugin.files))
     }
+}
+
+/// Does this on a thread of its own. A runtime's own threads for blocking work are not used: where the system gives none, those panic.
+async fn away(work: impl FnOnce() -> Result<(), CodeLost> + Send + 'static) -> Result<(), CodeLost> {
+    let (done, result) = tokio::sync::oneshot::channel();
+    // Whoever waited may be gone.
+    let work = move || drop(done.send(work()));
+    std::thread::Builder::new().name("palisade-load".to_owned()).spawn(work).map_err(CodeLost::NoThread)?;
+    result.await.unwrap_or(Err(CodeLost::Panicked))
 }
 
 /// The message is for whoever can do something about it: it names no plugin's word.

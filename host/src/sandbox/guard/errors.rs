@@ -25,6 +25,11 @@ pub(crate) enum Refusal {
     /// Neither a regular file nor a directory: opening it could block or have effects.
     #[error("the path names a pipe, socket or device; only regular files and directories are accepted")]
     SpecialFile,
+    /// It lies on a file system of the kernel, whose files are the machine's.
+    #[error(
+        "the path leads into a file system of the kernel, such as /proc; only files and directories of ordinary ones are accepted"
+    )]
+    Kernel,
     /// The guest wanted to create a symbolic link, which programs outside the sandbox would follow.
     #[error("symbolic links cannot be created from the sandbox; a copy of the file is accepted")]
     Symlink,

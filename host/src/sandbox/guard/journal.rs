@@ -1,6 +1,6 @@
 //! Which paths a call has changed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// How many paths are listed at most: more than a person reads, and enough for a tool that renames across a project.
 pub(crate) const MAX_PATHS: usize = 4_096;
@@ -13,6 +13,8 @@ const MAX_BYTES: usize = 512 << 10;
 #[derive(Default)]
 pub(super) struct Journal {
     changes: HashMap<String, Change>,
+    /// The names that something was moved away from.
+    left: HashSet<String>,
     bytes: usize,
     count: u64,
     unlisted: u64,
@@ -40,6 +42,7 @@ impl Journal {
         if self.changes.contains_key(&path) {
             return;
         }
+        let origin = if self.lies_in_left(&path) { Origin::Before } else { origin };
         let bytes = self.bytes.saturating_add(path.len());
         if self.changes.len() >= MAX_PATHS || bytes > MAX_BYTES {
             self.unlisted = self.unlisted.saturating_add(1);
@@ -61,6 +64,9 @@ impl Journal {
     /// Notes that what one path stood for is found under another now, and so is everything below it. `origin` is that of the new path.
     pub(super) fn note_moved(&mut self, old: String, new: String, origin: Origin) {
         let below = format!("{old}/");
+        if self.left.len() < MAX_PATHS {
+            self.left.insert(old.clone());
+        }
         let moved: Vec<String> = self.changes.keys().filter(|path| path.starts_with(&below)).cloned().collect();
         self.note_gone(old);
         for path in moved {
@@ -90,6 +96,13 @@ impl Journal {
     /// How many changes found no place in the list. A path that is changed twice counts twice here, since it is not remembered.
     pub(super) fn unlisted(&self) -> u64 {
         self.unlisted
+    }
+
+    /// Whether a directory on the way to this was moved away. Whoever holds it open changes it by the names that it had, so that such a name may stand for two
+    /// things: that one of them is made and removed again does not take back what was done to the other.
+    fn lies_in_left(&self, path: &str) -> bool {
+        let mut above = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+        self.left.len() >= MAX_PATHS || (!self.left.is_empty() && above.any(|above| self.left.contains(above)))
     }
 
     fn forget(&mut self, path: &str) {

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use super::kernel::Device;
 use super::locate;
 use crate::sandbox::guard::held::Held;
 
@@ -33,7 +34,8 @@ impl Mount {
     }
 
     pub(in crate::sandbox::guard) fn with_resolver(handle: OwnedFd, resolver: Resolver) -> Self {
-        Self { root: Arc::new(OpenDir::new(handle, String::new(), resolver)) }
+        let device = Device::of(&handle);
+        Self { root: Arc::new(OpenDir { handle, name: String::new(), resolver, device, _held: None }) }
     }
 
     pub(in crate::sandbox::guard) fn root(&self) -> Root {
@@ -59,17 +61,14 @@ pub(in crate::sandbox::guard) struct OpenDir {
     handle: OwnedFd,
     name: String,
     resolver: Resolver,
+    device: Device,
     _held: Option<Held>,
 }
 
 impl OpenDir {
-    pub(super) fn new(handle: OwnedFd, name: String, resolver: Resolver) -> Self {
-        Self { handle, name, resolver, _held: None }
-    }
-
-    /// The same, as one that a guest has opened.
-    pub(super) fn counted(self, held: Held) -> Self {
-        Self { _held: Some(held), ..self }
+    /// One that a guest has opened from this.
+    pub(super) fn below(&self, handle: OwnedFd, name: String, held: Held) -> Self {
+        Self { handle, name, resolver: self.resolver, device: self.device, _held: Some(held) }
     }
 
     pub(super) fn handle(&self) -> BorrowedFd<'_> {
@@ -79,6 +78,11 @@ impl OpenDir {
     /// The real name, relative to the mount; empty for the mount itself.
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The device of the mount.
+    pub(super) fn device(&self) -> Device {
+        self.device
     }
 
     pub(super) fn resolver(&self) -> Resolver {

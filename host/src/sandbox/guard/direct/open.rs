@@ -12,6 +12,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode,
 
 use super::attributes::number;
 use super::entries::to_change;
+use super::kernel::Device;
 use super::locate::{Follow, Located, look};
 #[cfg(target_os = "linux")]
 use super::locate::{Stopped, open_beneath};
@@ -86,10 +87,10 @@ pub(super) fn open(dir: &OpenDir, path: &str, wish: Wish, access: Access, ledger
     }
     let path = GuestPath::parse(path)?;
     let (handle, name) = open_to_read(dir, &path, wish, ledger)?;
-    let stat = check_type(&handle)?;
+    let stat = check_type(&handle, dir.device())?;
     let name = || name.unwrap_or_else(|| path::join(dir.name(), path.whole));
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-        return Ok(Node::Dir(Arc::new(OpenDir::new(handle, name(), dir.resolver()).counted(held))));
+        return Ok(Node::Dir(Arc::new(dir.below(handle, name(), held))));
     }
     // Nothing can change through the handle where the mount is read-only, so nobody will ask for the name.
     let name = (access == Access::ReadWrite).then(name);
@@ -178,7 +179,7 @@ fn open_to_change(dir: &OpenDir, path: &GuestPath<'_>, wish: Wish, ledger: &Ledg
         let opened = match found {
             Some(stat) => {
                 check_changeable(&stat, wish)?;
-                open_existing(&place, wish, ledger)
+                open_existing(&place, wish, dir.device(), ledger)
             }
             None => create_new(&place, wish, ledger),
         };
@@ -208,9 +209,9 @@ fn check_changeable(stat: &Stat, wish: Wish) -> Result<(), Fault> {
     }
 }
 
-fn open_existing(place: &Located<'_>, wish: Wish, ledger: &Ledger) -> Result<OpenFile, Fault> {
+fn open_existing(place: &Located<'_>, wish: Wish, device: Device, ledger: &Ledger) -> Result<OpenFile, Fault> {
     let handle = open_at(place, access_flags(wish.mode))?;
-    let stat = check_type(&handle)?;
+    let stat = check_type(&handle, device)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(ErrorCode::IsDirectory.into());
     }
@@ -261,10 +262,10 @@ fn unopened(errno: Errno) -> Fault {
 }
 
 /// The check that counts: of what was opened, not of what was there before.
-fn check_type(handle: &OwnedFd) -> Result<Stat, Fault> {
+fn check_type(handle: &OwnedFd, device: Device) -> Result<Stat, Fault> {
     let stat = fstat(handle)?;
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile | FileType::Directory => Ok(stat),
+        FileType::RegularFile | FileType::Directory => device.check(handle, &stat).map(|()| stat),
         _ => Err(Refusal::SpecialFile.into()),
     }
 }

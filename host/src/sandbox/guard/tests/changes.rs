@@ -55,6 +55,31 @@ fn what_was_made_in_a_directory_is_noted_where_the_directory_went() {
 }
 
 #[test]
+fn what_is_changed_through_a_directory_that_was_moved_stays_noted() {
+    everywhere(|call| {
+        let dir = call.open("dir", FOLLOW, OpenFlags::DIRECTORY, READ).unwrap().rep();
+        call.rename("dir", "elsewhere").unwrap();
+        call.mkdir("dir").unwrap();
+        for name in ["deep.txt", "new.txt"] {
+            call.write(&format!("dir/{name}"), "of the same name").unwrap();
+            let borrowed = Resource::new_borrow(dir);
+            let flags = OpenFlags::CREATE | OpenFlags::TRUNCATE;
+            let file = code(now(call.view().open_at(borrowed, FOLLOW, name.to_owned(), flags, WRITE))).unwrap();
+            assert_eq!(code(now(call.view().write(file, b"changed".to_vec(), 0))), Ok(7));
+            call.unlink(&format!("dir/{name}")).unwrap();
+        }
+        call.rmdir("dir").unwrap();
+        call.rename("elsewhere", "dir").unwrap();
+        assert_eq!(fs::read_to_string(call.host("dir/deep.txt")).unwrap(), "changed");
+        let modified = call.guard.modified();
+        assert!(
+            ["dir/deep.txt", "dir/new.txt"].iter().all(|path| modified.iter().any(|noted| noted == path)),
+            "{modified:?}"
+        );
+    });
+}
+
+#[test]
 fn what_fails_or_changes_nothing_is_not_noted() {
     everywhere(|call| {
         call.open_to_write("file.txt").unwrap();

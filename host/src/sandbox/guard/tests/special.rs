@@ -74,18 +74,40 @@ fn a_socket_is_refused_at_once() {
 fn a_device_is_refused_at_once() {
     // Making a device node takes privileges; the directory of devices has some already.
     for resolver in super::resolvers() {
-        let call = Call::new(resolver, super::Access::ReadWrite, super::Quotas::default());
-        let mount = super::Mount::with_resolver(std::fs::File::open("/dev").unwrap().into(), resolver);
-        let rules = super::Workspace::open("/dev".as_ref()).unwrap().rules();
-        let guard = super::Guard::new(
-            (&mount, super::Access::ReadWrite, rules),
-            super::Quotas::default(),
-            &crate::sandbox::guard::PluginFiles::default(),
-        );
-        let mut call = Call { guard, ..call };
+        let mut call = of_the_machine("/dev", resolver, super::Access::ReadWrite);
         every_open(&mut call, "null");
         every_open(&mut call, "zero");
         assert!(call.guard.refused());
+    }
+}
+
+/// A call in a directory of the machine.
+fn of_the_machine(directory: &str, resolver: super::Resolver, access: super::Access) -> Call {
+    let call = Call::new(resolver, access, super::Quotas::default());
+    let mount = super::Mount::with_resolver(std::fs::File::open(directory).unwrap().into(), resolver);
+    let rules = super::Workspace::open(directory.as_ref()).unwrap().rules();
+    let guard = super::Guard::new((&mount, access, rules), super::Quotas::default(), &super::PluginFiles::default());
+    Call { guard, ..call }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_of_the_kernel_are_refused_wherever_their_file_system_is_mounted() {
+    for resolver in super::resolvers() {
+        for (root, paths) in
+            [("/", ["proc/version", "proc/self/environ", "proc"]), ("/proc", ["version", "sys/kernel/ostype", "sys"])]
+        {
+            for path in paths {
+                let mut call = of_the_machine(root, resolver, super::Access::ReadOnly);
+                assert!(call.open_to_read(path).is_err(), "{root} {path}");
+                let refusal = call.guard.refusal().map(ToString::to_string).unwrap_or_default();
+                // What leads through a link of the kernel's is refused as that.
+                assert!(refusal.contains("file system of the kernel"), "{root} {path}: {refusal}");
+            }
+        }
+        let mut call = of_the_machine("/", resolver, super::Access::ReadOnly);
+        assert!(call.open_to_read("etc").is_ok() && call.open_to_read("etc/passwd").is_ok());
+        assert!(!call.guard.refused());
     }
 }
 
