@@ -61,7 +61,8 @@ pub struct Foreseen {
     pub tool: Arc<Registered>,
     /// What the policy says, and by which rule.
     pub decision: Decision,
-    /// The paths that it would change, relative to the workspace, as far as its input says; or the refusal of its input, which comes before the policy is asked.
+    /// The paths that it would change, relative to the workspace, as far as its input says; or the refusal of its input, which comes before the policy is asked,
+    /// or of a place that is protected by its name, which the tool would meet.
     pub changes: Result<Vec<String>, ErrorKind>,
 }
 
@@ -93,7 +94,7 @@ impl Dispatcher {
         let tool = self.registry.get(&call.tool).map_err(|missing| ErrorKind::from(&missing))?;
         let decision = session.policy().explain(tool.definition());
         let input = run::caught_here(|| self.check_here(&tool, session, call));
-        let changes = input.map(|input| question::projected(tool.definition(), &input));
+        let changes = input.and_then(|input| question::foreseen(tool.definition(), &input, session.workspace()));
         Ok(Foreseen { tool, decision, changes })
     }
 

@@ -172,7 +172,9 @@ impl FileConfig {
     pub fn read(path: &Path, links: LastLink) -> Result<Option<Self>, ConfigError> {
         let text = match read_text(path, links) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
             Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }),
         };
         Self::parse(&text).map(Some).map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })

@@ -9,6 +9,7 @@ use crate::policy::Rule;
 use crate::registry::Registered;
 use crate::session::Allowance;
 use crate::tool::{Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects};
+use crate::workspace::{Forbidden, Workspace};
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
@@ -124,6 +125,28 @@ pub(super) fn projected(definition: &Definition, input: &ValidInput) -> Vec<Stri
         }
         SideEffects::None | SideEffects::Read | SideEffects::Network => Vec::new(),
     }
+}
+
+/// The same, where none of them is in a place that is protected whatever lies there. Commands are held back by other means.
+pub(super) fn foreseen(
+    definition: &Definition,
+    input: &ValidInput,
+    workspace: &Workspace,
+) -> Result<Vec<String>, ErrorKind> {
+    let paths = projected(definition, input);
+    if definition.side_effects() == SideEffects::Write {
+        paths.iter().try_for_each(|path| workspace.rules().check_names(path)).map_err(protected)?;
+    }
+    Ok(paths)
+}
+
+fn protected(forbidden: Forbidden) -> ErrorKind {
+    let message = format!("{forbidden}, and nothing is changed there; leave that to the program that it belongs to");
+    let tree = match forbidden {
+        Forbidden::Protected(tree) | Forbidden::Hidden(tree) => Some(tree),
+        Forbidden::Outside | Forbidden::Unknown(_) => None,
+    };
+    ErrorKind::PermissionDenied { reason: PermissionReason::Protected, message, advice: None, tree }
 }
 
 fn nobody(tool: &Registered, rule: Rule) -> ErrorKind {

@@ -38,14 +38,11 @@ use watch::Patience;
 #[cfg(unix)]
 pub fn landlock(workspace: &Arc<Workspace>) -> Result<u32, ErrorKind> {
     let workspace = workspace.clone();
+    // Removed here: whoever is confined may remove what lies in its own directory, and not the directory.
+    let home = surroundings::home(workspace.root())?;
+    let path = home.path().to_owned();
     // A thread of its own, since what is put on it never comes off.
-    let probe = move || {
-        let home = surroundings::home(workspace.root())?;
-        let confined = confine::this_thread(&workspace, home.path(), confine::Kernel::Running);
-        // Whoever is confined may still remove what lies in its own directory.
-        drop(home);
-        confined
-    };
+    let probe = move || confine::this_thread(&workspace, &path, confine::Kernel::Running);
     let probe = std::thread::Builder::new().name("palisade-probe".to_owned()).spawn(probe);
     let probe = probe.map_err(|error| ErrorKind::internal(format!("no thread to look for Landlock: {error}")))?;
     let confined = probe.join().map_err(|_| ErrorKind::internal("the thread that looked for Landlock ended"))??;

@@ -2,6 +2,7 @@
 
 use super::candidate::Candidate;
 use super::{Shipped, Sources};
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,12 @@ pub(super) fn candidates(sources: &Sources) -> Result<Vec<Candidate>, DirectoryE
         Shipped::Included => palisade_plugins::all().iter().map(Candidate::Shipped).collect(),
         Shipped::LeftOut => Vec::new(),
     };
+    let mut seen = HashSet::new();
     for directory in &sources.directories {
+        // One that is named twice, by a setting and by a flag, is one.
+        if !seen.insert(directory.canonicalize().unwrap_or_else(|_| directory.clone())) {
+            continue;
+        }
         let files = files(directory).map_err(|source| DirectoryError { path: directory.clone(), source })?;
         found.extend(files.into_iter().map(Candidate::File));
     }

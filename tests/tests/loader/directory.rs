@@ -105,3 +105,18 @@ fn what_is_refused_is_told_on_standard_error_and_the_list_is_whole() {
     ran.complains(&["rejected", "a-bad.wasm", "it is not WebAssembly"]);
     assert!(ran.stdout.contains("better"), "{}", ran.stdout);
 }
+
+#[test]
+fn a_directory_that_is_named_twice_is_one() {
+    let (world, other) = (with_good(), World::new());
+    symlink(world.plugins(), other.outer().join("link")).unwrap();
+    let host = Host::builder()
+        .workspace(other.root())
+        .shipped(Shipped::LeftOut)
+        .cache(CacheMode::Directory(cache()))
+        .plugins(world.plugins())
+        .plugins(other.outer().join("link"))
+        .build()
+        .unwrap();
+    assert_eq!((host.plugins().len(), host.rejected().len()), (1, 0), "{:?}", host.rejected());
+}

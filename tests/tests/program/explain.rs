@@ -128,3 +128,18 @@ fn what_a_model_wrote_cannot_draw_on_the_terminal() {
     let ran = program(&World::new(), &["policy", "explain", "x\u{1b}[2J", "{}"]).run().left_with(3);
     assert!(!ran.stdout.contains('\u{1b}'), "{:?}", ran.stdout);
 }
+
+#[test]
+fn a_place_that_is_protected_by_its_name_is_told_before_anything_runs() {
+    let world = World::new();
+    let input = r#"{"path": ".git/config", "content": "x"}"#;
+    for verb in [&["policy", "explain"][..], &["call"]] {
+        let words = [verb, &["write_file", input, "--allow", "write"]].concat();
+        let ran = program(&world, &words).run().left_with(4);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains("`.git` is protected"), "{said}");
+    }
+    let input = r#"{"path": "notes.txt", "content": "x"}"#;
+    let explained = program(&world, &["policy", "explain", "write_file", input, "--allow", "write"]).run().left_with(0);
+    assert!(explained.stdout.contains("notes.txt"), "{explained:?}");
+}

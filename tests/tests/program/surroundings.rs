@@ -168,3 +168,23 @@ fn a_limit_on_the_size_of_files_ends_no_program_that_loads_plugins() {
     let ran = limited(&world, "-f 8", &world.home().join("cache"), &words).left_with(0);
     ran.complains(&["compiled code was not cached", "rejected", "File too large"]);
 }
+
+#[test]
+fn a_look_at_the_machine_leaves_nothing_in_the_temporary_directory() {
+    let world = World::new();
+    let scratch = world.outer().join("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    let _ = program(&world, &["doctor"]).env("TMPDIR", &scratch).run();
+    assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
+}
+
+#[test]
+fn a_workspace_that_is_a_file_is_told_as_that() {
+    let world = World::new();
+    world.file("a.txt", "x");
+    program(&world, &["list", "--workspace", "a.txt"]).run().left_with(2).complains(&[
+        "workspace",
+        "a.txt",
+        "not a directory",
+    ]);
+}
