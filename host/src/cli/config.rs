@@ -5,6 +5,7 @@ use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::{idle, open};
 use crate::config::{Settings, Value};
+use crate::plugins::Shipped;
 use serde_json::json;
 
 pub(super) fn run(common: &Common, args: &Config) -> Result<Exit, Failure> {
@@ -64,7 +65,7 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
     rows.push(row("plugins.directories", &settings.directories, |list| {
         list.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     }));
-    rows.push(row("plugins.builtin", &settings.builtin, ToString::to_string));
+    rows.push(row("plugins.builtin", &settings.builtin, |shipped| (*shipped == Shipped::Included).to_string()));
     rows
 }
 

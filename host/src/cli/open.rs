@@ -82,7 +82,7 @@ fn add_command_line(settings: &mut Settings, common: &Common) {
         .map(|list| std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect());
     add_directories(settings, named.unwrap_or_default(), Origin::Environment("PALISADE_PLUGINS"));
     add_directories(settings, common.plugins.clone(), Origin::Flag("--plugins"));
-    settings.builtin.set(common.no_builtin.then_some(false), || Origin::Flag("--no-builtin"));
+    settings.builtin.set(common.no_builtin.then_some(Shipped::LeftOut), || Origin::Flag("--no-builtin"));
 }
 
 /// What a workspace that does not answer is told as.
@@ -121,10 +121,9 @@ pub(super) fn shown(path: &Path) -> String {
 
 /// A host as the command line and the configuration want it, not yet built.
 pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
-    let shipped = if settings.builtin.value { Shipped::Included } else { Shipped::LeftOut };
     let base = Host::builder()
         .workspace(&common.workspace)
-        .shipped(shipped)
+        .shipped(settings.builtin.value)
         .limits(settings.limits())
         .policy(settings.policy(&common.workspace))
         .confirmation_timeout(settings.confirm_timeout.value)

@@ -20,7 +20,7 @@ pub struct DirectoryError {
 pub(super) fn candidates(sources: &Sources) -> Result<Vec<Candidate>, DirectoryError> {
     let mut found: Vec<Candidate> = match sources.shipped {
         Shipped::Included => palisade_plugins::all().iter().map(Candidate::Shipped).collect(),
-        Shipped::LeftOut => Vec::new(),
+        Shipped::LeftOut | Shipped::Reserved => Vec::new(),
     };
     for directory in &sources.directories {
         let files = files(directory).map_err(|source| DirectoryError { path: directory.clone(), source })?;
