@@ -12,20 +12,23 @@ const MAX_LABEL: usize = 160;
 /// Prints lines of text.
 pub(super) fn text(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    heard(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// Prints a tool's output as it is; on a terminal the next prompt still starts on a line of its own.
 pub(super) fn verbatim(output: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(output.as_bytes())?;
-    if io::stdout().is_terminal() && !output.ends_with('\n') && !output.is_empty() {
-        out.write_all(b"\n")?;
+    let needs_end = io::stdout().is_terminal() && !output.ends_with('\n') && !output.is_empty();
+    let end: &[u8] = if needs_end { b"\n" } else { b"" };
+    heard(out.write_all(output.as_bytes()).and_then(|()| out.write_all(end)).and_then(|()| out.flush()))
+}
+
+/// Whoever closed the pipe has read enough: `palisade list | head -1` is no failure, and a call that failed has failed all the same.
+pub(super) fn heard(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
     }
-    out.flush()?;
-    Ok(())
 }
 
 /// Prints one JSON value, indented, with nothing in it that could play tricks on a terminal.
