@@ -145,6 +145,20 @@ fn control_characters_of_a_guest_never_reach_standard_error() {
 }
 
 #[test]
+fn no_line_of_a_guest_begins_as_those_of_the_program_do() {
+    let world = World::new();
+    let input = serde_json::json!({"how": "fail", "text": "x\nerror: host broken\n\nwarn: y"}).to_string();
+    let call = serde_json::json!([{"id": "c", "function": {"name": "abuse", "arguments": input}}]).to_string();
+    let called = with_guest(&world, guest::HOSTILE_ABUSE, &["call", "abuse", &input]).run().left_with(5);
+    let dispatch = with_guest(&world, guest::HOSTILE_ABUSE, &["dispatch", "--from", "openai"]);
+    for ran in [called, dispatch.stdin(call).run().left_with(0)] {
+        let (first, more) = ran.stderr.split_once('\n').expect("several lines");
+        assert!(first.ends_with("execution_error: x"), "{ran:?}");
+        assert_eq!(more, "  error: host broken\n  \n  warn: y\n");
+    }
+}
+
+#[test]
 fn control_characters_of_a_file_name_never_reach_standard_error() {
     let world = World::new();
     std::fs::write(world.plugins().join("a\u{1b}[2J\u{202e}.wasm"), "nothing").expect("a file can be written");
