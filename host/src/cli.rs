@@ -22,6 +22,7 @@ mod output;
 mod policy;
 mod prompt;
 mod running;
+mod scratch;
 mod signals;
 mod style;
 
@@ -80,7 +81,7 @@ fn usage(error: &clap::Error) -> ExitCode {
             output::problem("error:", &failure.to_string());
             failure.exit().into()
         }
-        Ok(()) => Exit::Ok.into(),
+        Ok(_) => Exit::Ok.into(),
     }
 }
 

@@ -161,7 +161,8 @@ pub fn load(
         if matches!(candidate, Candidate::File(_)) {
             add_native(registry, native.take())?;
         }
-        let named = outcome.and_then(|prepared| reserved::check(sources.shipped, prepared.definitions()).map(|()| prepared));
+        let named =
+            outcome.and_then(|prepared| reserved::check(sources.shipped, prepared.definitions()).map(|()| prepared));
         match named.and_then(|prepared| register(candidate, prepared, sandbox, limits, registry)) {
             Ok(plugin) => loaded.plugins.push(plugin),
             Err(reason) => loaded.rejected.push(Rejected { file: candidate.file(), reason }),

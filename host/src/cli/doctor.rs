@@ -60,16 +60,16 @@ fn workspace(common: &Common, patience: &Patience) -> (Check, Option<Arc<Workspa
 /// The cache, and how plugins are to be loaded: without one that cannot be used, so that what else is wrong is found.
 fn cache(workspace: Option<&Arc<Workspace>>, patience: &Patience) -> (Check, CacheMode) {
     let mode = open::cache_mode();
-    let opened = |directory: PathBuf, otherwise| {
+    let look = |directory: PathBuf, otherwise| {
         let (shown, workspace) = (directory.display().to_string(), workspace.cloned());
         let opened = patience.within(move || opened(&directory, workspace.as_deref(), otherwise));
         opened.unwrap_or_else(|error| (State::Bad(Exit::Limit), format!("`{shown}` cannot be looked into: {error}")))
     };
     let (state, found) = match &mode {
         CacheMode::Off => (State::Fair, "off: every start compiles".to_owned()),
-        CacheMode::Directory(directory) => opened(directory.clone(), State::Bad(Exit::Usage)),
+        CacheMode::Directory(directory) => look(directory.clone(), State::Bad(Exit::Usage)),
         CacheMode::Default => match default_cache() {
-            Some(directory) => opened(directory, State::Fair),
+            Some(directory) => look(directory, State::Fair),
             None => (State::Fair, "no cache directory: every start compiles".to_owned()),
         },
     };
@@ -137,7 +137,7 @@ fn page_scan() -> Check {
 
 #[cfg(unix)]
 fn landlock(workspace: Option<Arc<Workspace>>, patience: &Patience) -> Check {
-    let probe = |workspace| crate::native::shell::landlock(&workspace).map_err(|error| reason(&error));
+    let probe = |workspace: Arc<Workspace>| crate::native::shell::landlock(&workspace).map_err(|error| reason(&error));
     let probed = match workspace {
         None => Err("not looked at: the workspace cannot be opened".to_owned()),
         Some(workspace) => {

@@ -12,14 +12,23 @@ const MAX_LABEL: usize = 160;
 /// What stands before lines that are not the program's own.
 pub(super) const INDENT: &str = "  ";
 
+/// Whoever reads standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// Has had all of it so far.
+    There,
+    /// Has closed it.
+    Gone,
+}
+
 /// Prints lines of text.
-pub(super) fn text(text: &str) -> Result<(), Failure> {
+pub(super) fn text(text: &str) -> Result<Reader, Failure> {
     let mut out = io::stdout().lock();
     heard(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// Prints a tool's output as it is; on a terminal the next prompt still starts on a line of its own.
-pub(super) fn verbatim(output: &str) -> Result<(), Failure> {
+pub(super) fn verbatim(output: &str) -> Result<Reader, Failure> {
     let mut out = io::stdout().lock();
     let needs_end = io::stdout().is_terminal() && !output.ends_with('\n') && !output.is_empty();
     let end: &[u8] = if needs_end { b"\n" } else { b"" };
@@ -27,15 +36,16 @@ pub(super) fn verbatim(output: &str) -> Result<(), Failure> {
 }
 
 /// Whoever closed the pipe has read enough: `palisade list | head -1` is no failure, and a call that failed has failed all the same.
-pub(super) fn heard(written: io::Result<()>) -> Result<(), Failure> {
+pub(super) fn heard(written: io::Result<()>) -> Result<Reader, Failure> {
     match written {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => Ok(written?),
+        Ok(()) => Ok(Reader::There),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Prints one JSON value, indented, with nothing in it that could play tricks on a terminal.
-pub(super) fn json(value: &Value) -> Result<(), Failure> {
+pub(super) fn json(value: &Value) -> Result<Reader, Failure> {
     text(&(visible_json(&format!("{value:#}")) + "\n"))
 }
 

@@ -128,8 +128,13 @@ fn a_project_that_switches_the_shipped_tools_off_gives_their_names_to_nobody() {
         user_file(&world, &format!("[confirm.tools]\n{name} = \"auto\"\n{user}"));
         world.file("palisade.toml", "[plugins]\nbuiltin = false");
         let ran = program(&world, &["call", name, "{}", "--plugins"]).args([world.plugins()]).run().left_with(3);
-        ran.complains(&["rejected ", &format!("the name `{name}` stays with the shipped tool"), "`plugins.builtin = false`"]);
-        let listed = program(&world, &["list", "--json", "--plugins"]).args([world.plugins()]).run().left_with(0).json();
+        ran.complains(&[
+            "rejected ",
+            &format!("the name `{name}` stays with the shipped tool"),
+            "`plugins.builtin = false`",
+        ]);
+        let listed =
+            program(&world, &["list", "--json", "--plugins"]).args([world.plugins()]).run().left_with(0).json();
         assert_eq!(listed["tools"], serde_json::json!([]));
     }
 }
