@@ -22,6 +22,7 @@ mod output;
 mod policy;
 mod prompt;
 mod running;
+mod scratch;
 mod signals;
 mod style;
 
@@ -41,8 +42,6 @@ pub fn main() -> ExitCode {
     start_log();
     match run(&args) {
         Ok(exit) => exit.into(),
-        // Whoever closed the pipe has read enough: `palisade list | head -1` is no failure.
-        Err(failure) if failure.is_closed_pipe() => Exit::Ok.into(),
         Err(failure) => {
             output::problem("error:", &failure.to_string());
             failure.exit().into()
@@ -75,14 +74,14 @@ fn watch() -> Result<Signals, Failure> {
 
 /// clap prints help to stdout and usage errors to stderr, with exit code 2.
 fn usage(error: &clap::Error) -> ExitCode {
-    match error.print().map_err(Failure::from) {
+    match output::heard(error.print()) {
         // A complaint that nobody can read is still a complaint.
         _ if error.use_stderr() => Exit::Usage.into(),
-        Err(failure) if !failure.is_closed_pipe() => {
+        Err(failure) => {
             output::problem("error:", &failure.to_string());
             failure.exit().into()
         }
-        _ => Exit::Ok.into(),
+        Ok(_) => Exit::Ok.into(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Plugins: found in directories, loaded in parallel, registered in a fixed order. One bad file never empties the list.
 
 mod candidate;
+mod reserved;
 mod scan;
 
 pub use scan::DirectoryError;
@@ -119,8 +120,10 @@ pub enum Shipped {
     /// They are.
     #[default]
     Included,
-    /// They are not.
+    /// They are not, and their names are free.
     LeftOut,
+    /// They are not, and their names stay theirs: a plugin from a file that would take one is rejected.
+    Reserved,
 }
 
 /// Why nothing could be loaded at all.
@@ -158,7 +161,9 @@ pub fn load(
         if matches!(candidate, Candidate::File(_)) {
             add_native(registry, native.take())?;
         }
-        match outcome.and_then(|prepared| register(candidate, prepared, sandbox, limits, registry)) {
+        let named =
+            outcome.and_then(|prepared| reserved::check(sources.shipped, prepared.definitions()).map(|()| prepared));
+        match named.and_then(|prepared| register(candidate, prepared, sandbox, limits, registry)) {
             Ok(plugin) => loaded.plugins.push(plugin),
             Err(reason) => loaded.rejected.push(Rejected { file: candidate.file(), reason }),
         }

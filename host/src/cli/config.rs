@@ -5,7 +5,14 @@ use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::{idle, open};
 use crate::config::{Settings, Value};
+use crate::plugins::Shipped;
 use serde_json::json;
+use std::collections::BTreeMap;
+
+/// The keys that hold for one tool each, or one workspace.
+const TABLES: [&str; 4] = ["confirm.tools.", "trusted ", "limits.tool_concurrency.", "limits.tool_timeout."];
+/// How many of each of them are shown of one file.
+const MAX_RULES: usize = 50;
 
 pub(super) fn run(common: &Common, args: &Config) -> Result<Exit, Failure> {
     let ConfigAction::Show { json } = args.action;
@@ -16,7 +23,7 @@ pub(super) fn run(common: &Common, args: &Config) -> Result<Exit, Failure> {
             rows.into_iter().map(|[key, value, origin]| (key, json!({"value": value, "origin": origin}))).collect();
         output::json(&serde_json::Value::Object(values))?;
     } else {
-        let table: Vec<Vec<Cell>> = rows
+        let table: Vec<Vec<Cell>> = shortened(rows)
             .into_iter()
             .map(|[key, value, origin]| [key, value, format!("# {origin}")].map(Cell::from).into())
             .collect();
@@ -64,8 +71,30 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
     rows.push(row("plugins.directories", &settings.directories, |list| {
         list.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     }));
-    rows.push(row("plugins.builtin", &settings.builtin, ToString::to_string));
+    rows.push(row("plugins.builtin", &settings.builtin, |shipped| (*shipped == Shipped::Included).to_string()));
     rows
+}
+
+/// A person reads the first rules of each table and file, and how many more there are; `--json` has them all.
+fn shortened(rows: Vec<[String; 3]>) -> Vec<[String; 3]> {
+    let (mut shown, mut counts) = (Vec::new(), BTreeMap::<(&str, String), usize>::new());
+    for row in rows {
+        let [key, _, origin] = &row;
+        let table = TABLES.into_iter().find(|table| key.starts_with(table));
+        let count = table.map_or(0, |table| {
+            let count = counts.entry((table, origin.clone())).or_default();
+            *count += 1;
+            *count
+        });
+        if count <= MAX_RULES {
+            shown.push(row);
+        }
+    }
+    let more = counts.into_iter().filter(|(_, count)| *count > MAX_RULES);
+    shown.extend(
+        more.map(|((table, origin), count)| [format!("{table}…"), format!("{} more", count - MAX_RULES), origin]),
+    );
+    shown
 }
 
 fn row<T>(key: &str, value: &Value<T>, show: impl Fn(&T) -> String) -> [String; 3] {

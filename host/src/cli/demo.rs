@@ -84,11 +84,11 @@ fn show(args: &Escape, seen: &[Seen], took: Duration) -> Result<(), Failure> {
     let held = seen.iter().filter(|seen| seen.is_held()).count();
     if args.json {
         let attempts: Vec<Value> = seen.iter().map(Seen::to_json).collect();
-        return output::json(&json!({"held": held == seen.len(), "attempts": attempts}));
+        return output::json(&json!({"held": held == seen.len(), "attempts": attempts})).map(drop);
     }
     let rows: Vec<Vec<Cell>> = seen.iter().map(Seen::row).collect();
     let heading = style::heading("A hostile plugin tries to get out.");
-    output::text(&format!("{heading}\n\n{}\n{}\n", output::table(&rows), conclusion(held, seen.len(), took)))
+    output::text(&format!("{heading}\n\n{}\n{}\n", output::table(&rows), conclusion(held, seen.len(), took))).map(drop)
 }
 
 fn conclusion(held: usize, all: usize, took: Duration) -> String {

@@ -1,90 +1,39 @@
 //! `palisade doctor`: whether this machine, the configuration and the plugins are as palisade needs them, and what to do where they are not.
 
+mod patience;
+mod report;
 mod settings;
 
 use super::args::{Common, Doctor};
 use super::exit::{Exit, Failure};
 use super::open;
-use super::output::{self, Cell};
 use super::signals::Signals;
 use crate::host::{BuildError, CacheMode, default_cache, is_unwritable, open_cache};
-use crate::sandbox::{Allocation, Cache, Sandbox, limits};
-use crate::workspace::Workspace;
-use serde_json::{Value, json};
-use std::path::Path;
+use crate::sandbox::{Allocation, Cache, Sandbox};
+use crate::workspace::{Workspace, WorkspaceError};
+use patience::Patience;
+use report::{Check, Form, Report, State};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-
-/// One thing that was looked at.
-struct Check {
-    name: &'static str,
-    state: State,
-    found: String,
-    advice: &'static str,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Good,
-    /// Works, with less than could be had.
-    Fair,
-    /// A call would fail, and leave with this.
-    Bad(Exit),
-}
-
-impl State {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Good => "ok",
-            Self::Fair => "note",
-            Self::Bad(_) => "bad",
-        }
-    }
-}
 
 pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     // Loading is to end in order at a signal. Where the machine allows that not even, the checks say why.
     let _signals = Signals::watch();
-    let (settings, configuration) = settings::configuration(common);
-    let (cache, compiled) = cache(common);
-    let machine =
-        [engine(), cache, path_resolution(), page_scan(), landlock(common), address_space(), toolchain(), target()];
-    let plugins = settings::plugins(common, &settings, compiled);
-    let checks: Vec<Check> =
-        [workspace(common)].into_iter().chain(configuration).chain(plugins).chain(machine).collect();
-    if args.json {
-        output::json(&json!({"checks": checks.iter().map(as_json).collect::<Vec<_>>()}))?;
-    } else {
-        let rows: Vec<Vec<Cell>> = checks.iter().map(row).collect();
-        output::text(&output::table(&rows))?;
-    }
-    Ok(exit(&checks))
-}
-
-/// As the first of these would leave a call: a machine that cannot run anything, then what is named wrongly, then a plugin.
-fn exit(checks: &[Check]) -> Exit {
-    let found: Vec<Exit> = checks.iter().filter_map(Check::exit).collect();
-    let ranked = [Exit::Internal, Exit::Usage, Exit::Limit, Exit::Invalid];
-    ranked.into_iter().find(|exit| found.contains(exit)).unwrap_or(Exit::Ok)
-}
-
-impl Check {
-    fn exit(&self) -> Option<Exit> {
-        match self.state {
-            State::Bad(exit) => Some(exit),
-            State::Good | State::Fair => None,
-        }
-    }
-}
-
-fn row(check: &Check) -> Vec<Cell> {
-    let advice = if check.state == State::Good { String::new() } else { format!("→ {}", check.advice) };
-    vec![check.state.as_str().into(), check.name.into(), format!("{} {advice}", check.found).into()]
-}
-
-fn as_json(check: &Check) -> Value {
-    let advice = (check.state != State::Good).then_some(check.advice);
-    json!({"name": check.name, "state": check.state.as_str(), "found": check.found, "advice": advice})
+    let (patience, mut report) = (Patience::default(), Report::new(if args.json { Form::Json } else { Form::Lines }));
+    // First what needs no file system but the system's own: the workspace may keep everybody waiting.
+    let machine: [fn() -> Check; 6] = [engine, path_resolution, page_scan, address_space, toolchain, target];
+    machine.into_iter().try_for_each(|look| report.add(look()))?;
+    let (found, workspace) = workspace(common, &patience);
+    report.add(found)?;
+    let (found, compiled) = cache(workspace.as_ref(), &patience);
+    report.add(found)?;
+    report.add(landlock(workspace, &patience))?;
+    let (settings, found) = settings::configuration(common, &patience);
+    found.into_iter().try_for_each(|check| report.add(check))?;
+    let found = settings::plugins(common, &settings, compiled, &patience);
+    found.into_iter().try_for_each(|check| report.add(check))?;
+    report.finish()
 }
 
 fn engine() -> Check {
@@ -96,14 +45,31 @@ fn engine() -> Check {
     Check { name: "engine", state, found, advice: "give the process more address space (`ulimit -v unlimited`)" }
 }
 
+/// The workspace, opened once for whatever needs it.
+fn workspace(common: &Common, patience: &Patience) -> (Check, Option<Arc<Workspace>>) {
+    let opened = Workspace::open_within(common.workspace.clone(), patience.left());
+    patience.note(opened.as_ref().is_err_and(WorkspaceError::is_unanswered));
+    let (state, found) = match &opened {
+        Ok(workspace) => (State::Good, workspace.root().display().to_string()),
+        Err(error) => (State::Bad(if error.is_unanswered() { Exit::Limit } else { Exit::Usage }), error.to_string()),
+    };
+    let check = Check { name: "workspace", state, found, advice: "give an existing directory with --workspace" };
+    (check, opened.ok().map(Arc::new))
+}
+
 /// The cache, and how plugins are to be loaded: without one that cannot be used, so that what else is wrong is found.
-fn cache(common: &Common) -> (Check, CacheMode) {
+fn cache(workspace: Option<&Arc<Workspace>>, patience: &Patience) -> (Check, CacheMode) {
     let mode = open::cache_mode();
+    let look = |directory: PathBuf, otherwise| {
+        let (shown, workspace) = (directory.display().to_string(), workspace.cloned());
+        let opened = patience.within(move || opened(&directory, workspace.as_deref(), otherwise));
+        opened.unwrap_or_else(|error| (State::Bad(Exit::Limit), format!("`{shown}` cannot be looked into: {error}")))
+    };
     let (state, found) = match &mode {
         CacheMode::Off => (State::Fair, "off: every start compiles".to_owned()),
-        CacheMode::Directory(directory) => opened(directory, common, State::Bad(Exit::Usage)),
+        CacheMode::Directory(directory) => look(directory.clone(), State::Bad(Exit::Usage)),
         CacheMode::Default => match default_cache() {
-            Some(directory) => opened(&directory, common, State::Fair),
+            Some(directory) => look(directory, State::Fair),
             None => (State::Fair, "no cache directory: every start compiles".to_owned()),
         },
     };
@@ -112,24 +78,16 @@ fn cache(common: &Common) -> (Check, CacheMode) {
 }
 
 /// One that somebody named is refused by every verb where it cannot be used; the default is done without.
-fn opened(directory: &Path, common: &Common, otherwise: State) -> (State, String) {
-    let opened = match Workspace::open(&common.workspace) {
-        Ok(workspace) => open_cache(directory, &workspace),
-        Err(_) => Cache::open(directory).map_err(BuildError::from),
+fn opened(directory: &Path, workspace: Option<&Workspace>, otherwise: State) -> (State, String) {
+    let opened = match workspace {
+        Some(workspace) => open_cache(directory, workspace),
+        None => Cache::open(directory).map_err(BuildError::from),
     };
     match opened {
         Ok(_) => (State::Good, directory.display().to_string()),
         Err(error) if is_unwritable(&error) => (State::Fair, format!("every start compiles: {error}")),
         Err(error) => (otherwise, error.to_string()),
     }
-}
-
-fn workspace(common: &Common) -> Check {
-    let (state, found) = match Workspace::open_within(common.workspace.clone(), limits::OPENING) {
-        Ok(workspace) => (State::Good, workspace.root().display().to_string()),
-        Err(error) => (State::Bad(if error.is_unanswered() { Exit::Limit } else { Exit::Usage }), error.to_string()),
-    };
-    Check { name: "workspace", state, found, advice: "give an existing directory with --workspace" }
 }
 
 #[cfg(target_os = "linux")]
@@ -178,10 +136,15 @@ fn page_scan() -> Check {
 }
 
 #[cfg(unix)]
-fn landlock(common: &Common) -> Check {
-    let probe = Workspace::open_within(common.workspace.clone(), limits::OPENING).map_err(|error| error.to_string());
-    let probe = probe.and_then(|ws| crate::native::shell::landlock(&Arc::new(ws)).map_err(|error| reason(&error)));
-    let (state, found) = match probe {
+fn landlock(workspace: Option<Arc<Workspace>>, patience: &Patience) -> Check {
+    let probe = |workspace: Arc<Workspace>| crate::native::shell::landlock(&workspace).map_err(|error| reason(&error));
+    let probed = match workspace {
+        None => Err("not looked at: the workspace cannot be opened".to_owned()),
+        Some(workspace) => {
+            patience.within(move || probe(workspace)).unwrap_or_else(|error| Err(format!("not looked at: {error}")))
+        }
+    };
+    let (state, found) = match probed {
         Ok(abi) => (State::Good, format!("version {abi}")),
         Err(reason) => (State::Fair, reason),
     };
@@ -195,7 +158,7 @@ fn reason(error: &dyn std::error::Error) -> String {
 }
 
 #[cfg(not(unix))]
-fn landlock(_: &Common) -> Check {
+fn landlock(_: Option<Arc<Workspace>>, _: &Patience) -> Check {
     Check { name: "landlock", state: State::Fair, found: "not on this system".to_owned(), advice: "`shell` is refused" }
 }
 

@@ -70,10 +70,6 @@ impl Failure {
     pub(super) fn exit(&self) -> Exit {
         self.exit
     }
-
-    pub(super) fn is_closed_pipe(&self) -> bool {
-        self.error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    }
 }
 
 impl fmt::Display for Failure {
@@ -100,13 +96,9 @@ impl From<ConfigError> for Failure {
     }
 }
 
-/// Output that cannot be written: a full disk, or a pipe that was closed.
+/// Output that cannot be written, as on a full disk.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        let context = "cannot write the output";
-        match error.kind() {
-            io::ErrorKind::BrokenPipe => Self { exit: Exit::Ok, error: error.into() },
-            _ => Self { exit: Exit::Internal, error: anyhow::Error::from(error).context(context) },
-        }
+        Self { exit: Exit::Internal, error: anyhow::Error::from(error).context("cannot write the output") }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::args::{Common, Export};
 use super::exit::{Exit, Failure};
-use super::{open, output};
+use super::open;
+use super::output::{self, Reader};
 use crate::tool::formats::Strictness;
 
 pub(super) fn run(common: &Common, args: &Export) -> Result<Exit, Failure> {
@@ -10,9 +11,9 @@ pub(super) fn run(common: &Common, args: &Export) -> Result<Exit, Failure> {
     open::show_rejected(host.rejected());
     let strictness = if args.strict { Strictness::Transform } else { Strictness::AsIs };
     let (exported, weakened) = host.export(host.session(), args.format, strictness);
-    output::json(&exported)?;
-    for change in weakened {
-        output::note(&change.to_string());
+    // Remarks on what nobody has read are of no use.
+    if output::json(&exported)? == Reader::There {
+        weakened.iter().for_each(|change| output::note(&change.to_string()));
     }
     Ok(Exit::Ok)
 }

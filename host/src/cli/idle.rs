@@ -6,6 +6,9 @@ use crate::config::Settings;
 use crate::registry::Registry;
 use crate::tool::nearest_names;
 
+/// How many of them are told one by one.
+const MAX_TOLD: usize = 20;
+
 /// Which of these rules are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
@@ -17,7 +20,7 @@ pub(super) enum Told {
 
 /// Says on standard error which rules hold for none of these tools.
 pub(super) fn show(settings: &Settings, registry: &Registry, told: Told) {
-    let tools = registry.tool_names();
+    let (tools, mut count) = (registry.tool_names(), 0);
     for (key, tool, origin) in settings.of_tools().filter(|(_, tool, _)| !registry.has(tool)) {
         let nearest = nearest_names(tool, tools.iter().map(String::as_str)).into_iter().next();
         let hint = match nearest {
@@ -25,7 +28,13 @@ pub(super) fn show(settings: &Settings, registry: &Registry, told: Told) {
             None if told == Told::Slips => continue,
             None => "`palisade list` shows the tools there are".to_owned(),
         };
-        output::note(&format!("`{key}` ({origin}) holds for no tool that is loaded; {hint}"));
+        count += 1;
+        if count <= MAX_TOLD {
+            output::note(&format!("`{key}` ({origin}) holds for no tool that is loaded; {hint}"));
+        }
+    }
+    if count > MAX_TOLD {
+        output::note(&format!("{} more rules hold for no tool that is loaded", count - MAX_TOLD));
     }
 }
 

@@ -1,5 +1,6 @@
 //! What moves on a terminal while one waits: plugins that compile, and a tool's own progress.
 
+use super::output::{self, INDENT};
 use crate::events::{Envelope, Event, Subscriber};
 use crate::execution::Severity;
 use crate::plugins::{LoadObserver, LoadStep};
@@ -90,8 +91,8 @@ impl Watching {
 
     fn show(&self, line: Line) {
         match line {
-            Line::Output(text) => self.bar.println(text),
-            Line::Log(text) => self.bar.suspend(|| super::output::note(&text)),
+            Line::Output(text) => self.bar.println(format!("{INDENT}{text}")),
+            Line::Log(text) => self.bar.suspend(|| output::quote(&text)),
         }
     }
 

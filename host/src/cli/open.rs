@@ -4,7 +4,7 @@ use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::live::Loading;
 use super::output;
-use crate::config::{FileConfig, Origin, Settings};
+use crate::config::{Origin, Settings};
 use crate::dispatch::CallMode;
 use crate::host::{CacheMode, Host, HostBuilder};
 use crate::native::Confinement;
@@ -12,7 +12,7 @@ use crate::plugins::{Rejected, Shipped};
 use crate::policy::Policy;
 use crate::sandbox::{ChildCompiler, Compiler, limits};
 use crate::tool::{Places, SideEffects};
-use crate::workspace::{LastLink, within};
+use crate::workspace::within;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,21 +27,31 @@ pub(super) fn settings(common: &Common) -> Result<Settings, Failure> {
 
 /// The same for a workspace that is to answer within this time: its file is the first that is looked for in it.
 pub(super) fn settings_within(common: &Common, time: Duration) -> Result<Settings, Failure> {
-    let user = user_file(common);
-    if let Some(given) = &common.config
-        && !given.exists()
-    {
-        return Err(Failure::usage(format!(
-            "the configuration `{}` does not exist; give an existing file with --config or PALISADE_CONFIG, or leave it out",
-            given.display()
-        )));
-    }
-    let project = common.workspace.join(PROJECT_FILE);
-    let mut settings = within(time, move || Settings::from_files(&user, &project))
-        .map_err(|error| unanswered(&common.workspace, &error))??;
-    settings.apply_environment(|name| std::env::var(name).ok()).map_err(Failure::usage)?;
+    let ([user, project], given) = (files(common), common.config.clone());
+    let read = move || {
+        given.map_or(Ok(()), |given| check_existing(&given))?;
+        Settings::from_files(&user, &project).map_err(Failure::from)
+    };
+    let mut settings = within(time, read).map_err(|error| unanswered(&common.workspace, &error))??;
+    environment(&mut settings)?;
     add_command_line(&mut settings, common);
     Ok(settings)
+}
+
+/// A file that somebody named is there: without it another policy would hold.
+fn check_existing(given: &Path) -> Result<(), Failure> {
+    if given.exists() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "the configuration `{}` does not exist; give an existing file with --config or PALISADE_CONFIG, or leave it out",
+        given.display()
+    )))
+}
+
+/// Adds what the environment says.
+pub(super) fn environment(settings: &mut Settings) -> Result<(), Failure> {
+    settings.apply_environment(|name| std::env::var(name).ok()).map_err(Failure::usage)
 }
 
 /// Settings without any file, for looking further where the files are wrong.
@@ -49,27 +59,6 @@ pub(super) fn of_command_line(common: &Common) -> Settings {
     let mut settings = Settings::default();
     add_command_line(&mut settings, common);
     settings
-}
-
-/// Everything that is wrong with the configuration, where [`settings`] stops at the first.
-pub(super) fn problems(common: &Common) -> Vec<Failure> {
-    let read =
-        |(file, links): (PathBuf, LastLink)| match within(limits::OPENING, move || FileConfig::read(&file, links)) {
-            Ok(read) => read.err().map(Failure::from),
-            Err(error) => Some(unanswered(&common.workspace, &error)),
-        };
-    let [user, project] = files(common);
-    let files = [(user, LastLink::Follow), (project, LastLink::Keep)].into_iter().filter_map(read);
-    let environment = Settings::default().apply_environment(|name| std::env::var(name).ok()).map_err(Failure::usage);
-    // What only shows when all of it is put together.
-    let together = settings(common).map(drop);
-    let mut problems: Vec<Failure> = Vec::new();
-    for problem in files.chain(environment.err()).chain(together.err()) {
-        if !problems.iter().any(|known| known.to_string() == problem.to_string()) {
-            problems.push(problem);
-        }
-    }
-    problems
 }
 
 /// Where the user's own file and the project's would be.
@@ -82,7 +71,7 @@ fn add_command_line(settings: &mut Settings, common: &Common) {
         .map(|list| std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect());
     add_directories(settings, named.unwrap_or_default(), Origin::Environment("PALISADE_PLUGINS"));
     add_directories(settings, common.plugins.clone(), Origin::Flag("--plugins"));
-    settings.builtin.set(common.no_builtin.then_some(false), || Origin::Flag("--no-builtin"));
+    settings.builtin.set(common.no_builtin.then_some(Shipped::LeftOut), || Origin::Flag("--no-builtin"));
 }
 
 /// What a workspace that does not answer is told as.
@@ -121,10 +110,9 @@ pub(super) fn shown(path: &Path) -> String {
 
 /// A host as the command line and the configuration want it, not yet built.
 pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
-    let shipped = if settings.builtin.value { Shipped::Included } else { Shipped::LeftOut };
     let base = Host::builder()
         .workspace(&common.workspace)
-        .shipped(shipped)
+        .shipped(settings.builtin.value)
         .limits(settings.limits())
         .policy(settings.policy(&common.workspace))
         .confirmation_timeout(settings.confirm_timeout.value)

@@ -9,39 +9,65 @@ use std::io::{self, IsTerminal as _, Write as _};
 /// How much of a label is shown, in characters: it may hold a name that a model made up.
 const MAX_LABEL: usize = 160;
 
+/// What stands before lines that are not the program's own.
+pub(super) const INDENT: &str = "  ";
+
+/// Whoever reads standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// Has had all of it so far.
+    There,
+    /// Has closed it.
+    Gone,
+}
+
 /// Prints lines of text.
-pub(super) fn text(text: &str) -> Result<(), Failure> {
+pub(super) fn text(text: &str) -> Result<Reader, Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    heard(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// Prints a tool's output as it is; on a terminal the next prompt still starts on a line of its own.
-pub(super) fn verbatim(output: &str) -> Result<(), Failure> {
+pub(super) fn verbatim(output: &str) -> Result<Reader, Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(output.as_bytes())?;
-    if io::stdout().is_terminal() && !output.ends_with('\n') && !output.is_empty() {
-        out.write_all(b"\n")?;
+    let needs_end = io::stdout().is_terminal() && !output.ends_with('\n') && !output.is_empty();
+    let end: &[u8] = if needs_end { b"\n" } else { b"" };
+    heard(out.write_all(output.as_bytes()).and_then(|()| out.write_all(end)).and_then(|()| out.flush()))
+}
+
+/// Whoever closed the pipe has read enough: `palisade list | head -1` is no failure, and a call that failed has failed all the same.
+pub(super) fn heard(written: io::Result<()>) -> Result<Reader, Failure> {
+    match written {
+        Ok(()) => Ok(Reader::There),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(error.into()),
     }
-    out.flush()?;
-    Ok(())
 }
 
 /// Prints one JSON value, indented, with nothing in it that could play tricks on a terminal.
-pub(super) fn json(value: &Value) -> Result<(), Failure> {
+pub(super) fn json(value: &Value) -> Result<Reader, Failure> {
     text(&(visible_json(&format!("{value:#}")) + "\n"))
 }
 
 /// Says a line on standard error, with nothing in it that could play tricks on a terminal. If nobody can be told, there is nobody to tell about that.
 pub(super) fn note(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", visible(line));
+    let _ = writeln!(io::stderr().lock(), "{}", indented(line));
+}
+
+/// As [`note`], for a line of a tool's own: it never begins where those of the program do.
+pub(super) fn quote(line: &str) {
+    note(&format!("{INDENT}{line}"));
 }
 
 /// As [`note`], behind a label that stands out.
 pub(super) fn problem(label: &str, line: &str) {
     let label = style::error(&elided(label, MAX_LABEL));
-    let _ = writeln!(io::stderr().lock(), "{label} {}", visible(line));
+    let _ = writeln!(io::stderr().lock(), "{label} {}", indented(line));
+}
+
+/// Text that may hold a plugin's words: its further lines stand further in, so that none of them passes for a line of the program.
+fn indented(text: &str) -> String {
+    visible(text.trim_end()).replace('\n', &format!("\n{INDENT}"))
 }
 
 /// A cell of a table: text that may come from anywhere, and how it looks on a terminal. Only [`table`] shows it, and there it is escaped.
@@ -93,6 +119,11 @@ fn line(row: &[(String, Style)], widths: &[usize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn further_lines_of_a_text_stand_further_in() {
+        assert_eq!(indented("x\nerror: host broken\n\tz\n"), "x\n  error: host broken\n  \tz");
+    }
 
     #[test]
     fn a_cell_stays_one_line_and_draws_nothing_whatever_it_holds() {

@@ -135,7 +135,8 @@ struct Explained<'a> {
 
 impl Explained<'_> {
     fn show(&self, args: &Explain) -> Result<(), Failure> {
-        if args.json { output::json(&self.to_json()) } else { output::text(&self.to_text()) }
+        let told = if args.json { output::json(&self.to_json()) } else { output::text(&self.to_text()) };
+        told.map(drop)
     }
 
     fn exit(&self) -> Exit {

@@ -4,6 +4,7 @@ use super::file::{ConfigError, FileConfig, Trusted};
 use super::size;
 use super::time::call_time;
 use crate::dispatch::CONFIRMATION_TIMEOUT;
+use crate::plugins::Shipped;
 use crate::policy::{Mode, Policy};
 use crate::sandbox::{CompileLimits, Limits, limits};
 use crate::session::CONCURRENCY;
@@ -79,8 +80,8 @@ pub struct Settings {
     pub compile_memory: Value<u64>,
     /// Directories of plugins.
     pub directories: Value<Vec<PathBuf>>,
-    /// Whether the shipped plugins are loaded.
-    pub builtin: Value<bool>,
+    /// Whether the shipped plugins are loaded, and where they are not, whose their names are.
+    pub builtin: Value<Shipped>,
     /// How long a question stands.
     pub confirm_timeout: Value<Duration>,
     /// Calls of a session that run at once.
@@ -111,7 +112,7 @@ impl Default for Settings {
             compile_time: Value::default(CompileLimits::TIME),
             compile_memory: Value::default(CompileLimits::MEMORY),
             directories: Value::default(Vec::new()),
-            builtin: Value::default(true),
+            builtin: Value::default(Shipped::Included),
             confirm_timeout: Value::default(CONFIRMATION_TIMEOUT),
             concurrency: Value::default(CONCURRENCY),
             tool_concurrency: BTreeMap::new(),
@@ -134,6 +135,7 @@ impl Settings {
     pub fn from_files(user_file: &Path, project_file: &Path) -> Result<Self, ConfigError> {
         let mut settings = Self::default();
         if let Some(user) = FileConfig::read(user_file, LastLink::Follow)? {
+            settings.builtin.set(user.builtin.map(chosen), || Origin::File(user_file.to_owned()));
             settings.apply(user, user_file);
         }
         if let Some(project) = FileConfig::read(project_file, LastLink::Keep)? {
@@ -142,6 +144,8 @@ impl Settings {
                 key,
                 user_file: user_file.to_owned(),
             })?;
+            let switched_off = settings.switched_off(&project);
+            settings.builtin.set(switched_off, || Origin::File(project_file.to_owned()));
             settings.apply(project, project_file);
         }
         Ok(settings)
@@ -222,7 +226,6 @@ impl Settings {
         self.may_hang.set(config.may_hang, origin);
         self.hard_links.set(config.hard_links, origin);
         self.directories.set(Some(config.directories).filter(|list| !list.is_empty()), origin);
-        self.builtin.set(config.builtin, origin);
     }
 
     /// The first key by which a project's file would loosen what holds so far.
@@ -285,10 +288,16 @@ impl Settings {
         if !project.directories.is_empty() {
             return loosens("plugins.directories".to_owned());
         }
-        if project.builtin == Some(true) && !self.builtin.value {
+        if project.builtin == Some(true) && self.builtin.value != Shipped::Included {
             return loosens("plugins.builtin".to_owned());
         }
         Ok(())
+    }
+
+    /// What becomes of the shipped plugins where a project switches them off: the user's rules for their tools must not come to hold for others. Whoever has
+    /// switched them off already has given their names away.
+    fn switched_off(&self, project: &FileConfig) -> Option<Shipped> {
+        (project.builtin == Some(false) && self.builtin.value == Shipped::Included).then_some(Shipped::Reserved)
     }
 
     fn concurrency_of(&self, tool: &str) -> u32 {
@@ -307,6 +316,10 @@ impl Settings {
         let strictest = classes.chain(overrides).fold(Mode::Auto, stricter);
         self.tools.get(tool).map_or(strictest, |mode| mode.value)
     }
+}
+
+fn chosen(builtin: bool) -> Shipped {
+    if builtin { Shipped::Included } else { Shipped::LeftOut }
 }
 
 fn stricter(one: Mode, other: Mode) -> Mode {

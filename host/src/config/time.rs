@@ -4,6 +4,9 @@ use crate::sandbox::{CompileLimits, limits};
 use serde::de::{Deserialize, Deserializer, Error};
 use std::time::Duration;
 
+/// The shortest time that anything gets: what is shorter has ended before it begins.
+const LEAST: Duration = Duration::from_millis(1);
+
 /// The text of a time in a file, not yet parsed. A bare number is refused here, where its place in the file is known.
 pub(super) struct Written(pub(super) String);
 
@@ -23,7 +26,7 @@ impl<'de> Deserialize<'de> for Written {
 pub(crate) fn duration(key: &str, text: &str) -> Result<Duration, String> {
     let parsed = humantime::parse_duration(text)
         .map_err(|error| format!("`{key}` is not a duration: {error}; write it like 30s, 5m or 500ms"))?;
-    if parsed.is_zero() { Err(format!("`{key}` is zero; give at least 1ms")) } else { Ok(parsed) }
+    if parsed < LEAST { Err(format!("`{key}` is {text}; give at least 1ms")) } else { Ok(parsed) }
 }
 
 /// Parses the time of a call, which has a maximum.

@@ -3,7 +3,7 @@
 use super::{Envelope, Event, VERSION};
 use crate::tool::SideEffects;
 use crate::tool::result::millis;
-use crate::tool::text::{is_deceptive, visible_json};
+use crate::tool::text::{first_deceptive, visible_json};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// One object: `v`, `seq`, `time`, `event`, `session_id`, `turn_id`, `tool_use_id`, `tool_name`, `side_effects`, and then what this event has to say.
@@ -32,7 +32,7 @@ impl Envelope {
     pub fn to_line(&self) -> String {
         // Only maps with keys that are no strings fail to serialise, and there are none.
         let json = serde_json::to_string(self).unwrap_or_default();
-        if json.contains(is_deceptive) { visible_json(&json) + "\n" } else { json + "\n" }
+        if first_deceptive(&json).is_some() { visible_json(&json) + "\n" } else { json + "\n" }
     }
 }
 

@@ -21,7 +21,7 @@ pub struct DirectoryError {
 pub(super) fn candidates(sources: &Sources) -> Result<Vec<Candidate>, DirectoryError> {
     let mut found: Vec<Candidate> = match sources.shipped {
         Shipped::Included => palisade_plugins::all().iter().map(Candidate::Shipped).collect(),
-        Shipped::LeftOut => Vec::new(),
+        Shipped::LeftOut | Shipped::Reserved => Vec::new(),
     };
     let mut seen = HashSet::new();
     for directory in &sources.directories {

@@ -1,13 +1,19 @@
 //! The calls in a provider's reply, and their results as the messages which that provider takes next.
 //!
 //! Reading is tolerant of shape and strict about size: a whole body, its message, a list of messages, items, blocks or calls, or one call alone.
-//! What is wrong with one call (a name that no tool has, arguments that are not JSON) is left to the dispatcher, so that the others still run.
+//! What is wrong with one call (a name that no tool has, arguments that are not JSON, a number out of range) is left to the dispatcher, so that the others still
+//! run. Where arguments are an object of the reply, and no string, what breaks the JSON there (a key twice, nesting beyond the bound) breaks the reply.
+//!
+//! An object that says its type is read by the documented fields of that type, and no others: who looks at a call in between sees what will run. One that does
+//! not say it may be in any form, and the documented fields of the provider that was named come first.
 
 mod answer;
 mod anthropic;
 mod error;
+mod fields;
 mod found;
 mod gemini;
+mod numbers;
 mod openai;
 mod provider;
 mod responses;
@@ -15,7 +21,7 @@ mod responses;
 #[cfg(test)]
 mod tests;
 
-use super::json::{JsonBounds, parse_bounded};
+use super::json::JsonBounds;
 use super::text::{cut, elided};
 use super::{Call, CallId, CallInput, ToolResult};
 use answer::Answer;
@@ -122,15 +128,18 @@ pub fn read_calls(provider: Provider, text: &str) -> Result<Vec<ToolUse>, ReplyE
     if is_stream(text) {
         return Err(ReplyError::Stream);
     }
-    let reply = parse_bounded(text, REPLY)?;
-    if let Some(message) = error::of_provider(&reply) {
+    let parsed = numbers::parse(text)?;
+    let reply = &parsed.value;
+    if let Some(message) = error::of_provider(reply) {
         return Err(ReplyError::Provider { message });
     }
-    let found = found_in(provider, &reply)?;
+    let found = found_in(provider, reply)?;
     if found.is_empty() && !found.has_answered() {
-        no_call(provider, &reply, &found)?;
+        no_call(provider, reply, &found)?;
     }
-    Ok(found.into_uses())
+    let mut uses = found.into_uses();
+    parsed.put_back(&mut uses);
+    Ok(uses)
 }
 
 /// Writes results as the array of messages that the provider takes next: one message a call for OpenAI, one item a call for its Responses, one user message
@@ -155,7 +164,7 @@ pub fn write_results(provider: Provider, answered: &[(ToolUse, ToolResult)]) -> 
 }
 
 fn found_in(provider: Provider, reply: &Value) -> Result<Found, ReplyError> {
-    let mut found = Found::default();
+    let mut found = Found::new(provider);
     match provider {
         Provider::OpenAi => openai::read(reply, &mut found)?,
         Provider::OpenAiResponses => responses::read(reply, &mut found)?,

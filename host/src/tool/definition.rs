@@ -2,7 +2,7 @@
 
 use super::formats::ToolView;
 use super::schema::{Schema, SchemaError, Violations};
-use super::text::is_deceptive;
+use super::text::first_deceptive;
 use super::{InvalidName, SideEffects, ToolName};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -277,7 +277,7 @@ fn check_text(part: &'static str, text: &str, max: usize) -> Result<(), Definiti
         "is blank; say in a sentence what the tool does".to_owned()
     } else if text.len() > max {
         format!("is {} bytes long; at most {max} are accepted", text.len())
-    } else if let Some(c) = text.chars().find(|c| is_deceptive(*c)) {
+    } else if let Some(c) = first_deceptive(text) {
         format!(
             "holds the hidden character U+{:04X}; only visible characters, tab and newline are accepted",
             u32::from(c)

@@ -1,17 +1,60 @@
 //! Text that others wrote, made fit to be shown or checked for what hides in it.
 
-/// Whether a character could hide or reorder text for a reader: controls other than tab and newline, marks that turn the direction, separators of lines,
-/// annotations, and whatever shows as nothing.
+/// The first character that could hide or reorder text for a reader: controls other than tab and newline, marks that turn the direction, separators of lines,
+/// annotations, and whatever shows as nothing where it stands.
 #[must_use]
-pub fn is_deceptive(c: char) -> bool {
+pub fn first_deceptive(text: &str) -> Option<char> {
+    deceptive(text).next()
+}
+
+/// Every such character of a text.
+pub fn deceptive(text: &str) -> impl Iterator<Item = char> {
+    judged(text).filter_map(|(c, deceives)| deceives.then_some(c))
+}
+
+/// Each character, and whether it deceives where it stands.
+fn judged(text: &str) -> impl Iterator<Item = (char, bool)> {
+    let (mut chars, mut before) = (text.chars().peekable(), None);
+    std::iter::from_fn(move || {
+        let c = chars.next()?;
+        let deceives = is_deceptive(c) || (is_selector(c) && !selects(before, chars.peek()));
+        before = Some(c);
+        Some((c, deceives))
+    })
+}
+
+/// The two that say whether a symbol is drawn as text or as a picture. Many emoji carry one; anywhere else they show as nothing.
+fn is_selector(c: char) -> bool {
+    matches!(c, '\u{fe0e}' | '\u{fe0f}')
+}
+
+/// Whether a selector has something to select for: it stands directly behind a symbol, or makes a key of a digit with the mark that follows.
+fn selects(before: Option<char>, after: Option<&char>) -> bool {
+    match before {
+        Some('0'..='9' | '#' | '*') => after == Some(&'\u{20e3}'),
+        Some(c) => is_symbol(c),
+        None => false,
+    }
+}
+
+/// The blocks in which all symbols lie that Unicode gives a choice of, and nothing that is written in running text: `©`, `®`, arrows, signs, emoji.
+fn is_symbol(c: char) -> bool {
+    matches!(c,
+        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{23ff}'
+        | '\u{24c2}' | '\u{25a0}'..='\u{27bf}' | '\u{2934}'..='\u{2935}' | '\u{2b00}'..='\u{2bff}' | '\u{3030}' | '\u{303d}'
+        | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Whether a character deceives wherever it stands.
+fn is_deceptive(c: char) -> bool {
     (c.is_control() && c != '\t' && c != '\n')
         || is_invisible(c)
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}')
 }
 
 /// Unicode's `Default_Ignorable_Code_Point`, which fonts show as nothing (direction marks, joiners, tags, variation selectors, Hangul fillers), and the one
-/// letter that is blank by itself: the Braille pattern without dots. Not the two selectors that say whether a symbol is drawn as text or as a picture: many emoji
-/// carry one.
+/// letter that is blank by itself: the Braille pattern without dots. Not the two of [`is_selector`],
+/// for which it matters where they stand.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -20,14 +63,14 @@ fn is_invisible(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Escapes what [`is_deceptive`], so that the text shows on a terminal as what it is.
+/// Escapes what is [`deceptive`], so that the text shows on a terminal as what it is.
 #[must_use]
 pub fn visible(text: &str) -> String {
-    if !text.contains(is_deceptive) {
+    if first_deceptive(text).is_none() {
         return text.to_owned();
     }
-    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
-        if is_deceptive(c) {
+    judged(text).fold(String::with_capacity(text.len()), |mut out, (c, deceives)| {
+        if deceives {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
@@ -41,8 +84,8 @@ pub fn visible(text: &str) -> String {
 #[must_use]
 pub fn visible_json(json: &str) -> String {
     let mut units = [0; 2];
-    json.chars().fold(String::with_capacity(json.len()), |mut out, c| {
-        if is_deceptive(c) {
+    judged(json).fold(String::with_capacity(json.len()), |mut out, (c, deceives)| {
+        if deceives {
             c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
         } else {
             out.push(c);
@@ -89,6 +132,30 @@ mod tests {
         for c in blank.concat().chars() {
             assert_eq!(visible(&format!("a{c}b")), format!("a{}b", c.escape_unicode()));
         }
+    }
+
+    #[test]
+    fn a_selector_counts_only_where_it_has_a_symbol_to_select_for() {
+        for seen in
+            ["⚠\u{fe0f}", "☎\u{fe0e}!", "a ©\u{fe0f}❤\u{fe0f}", "🅰\u{fe0e}", "1\u{fe0f}\u{20e3}", "#\u{fe0f}\u{20e3}"]
+        {
+            assert_eq!(first_deceptive(seen), None, "{seen:?}");
+        }
+        let hidden = [
+            "\u{fe0f}",
+            "a\u{fe0f}",
+            "1\u{fe0e}",
+            " \u{fe0f}",
+            "漢\u{fe0f}",
+            "é\u{fe0e}",
+            "\n\u{fe0f}",
+            "\u{200b}\u{fe0f}",
+        ];
+        for hidden in hidden.into_iter().chain(["⚠\u{fe0f}\u{fe0e}", "⚠\u{fe0f}\u{fe0f}", "1\u{fe0f}x\u{20e3}"]) {
+            assert!(first_deceptive(hidden).is_some(), "{hidden:?}");
+        }
+        assert_eq!(visible("⚠\u{fe0f}\u{fe0e}a\u{fe0f}"), "⚠\u{fe0f}\\u{fe0e}a\\u{fe0f}");
+        assert_eq!(visible_json("\"\u{fe0f}⚠\u{fe0f}\""), "\"\\ufe0f⚠\u{fe0f}\"");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The program on a workspace that hangs: it says what holds it, leaves with the right code, and never later than two seconds after it should.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use palisade_tests::Program;
@@ -103,5 +104,54 @@ fn what_would_happen_to_a_call_is_not_waited_for_either() {
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
         let _ = finish(child);
         assert!(start.elapsed() < AT_MOST, "{:?}", start.elapsed());
+    });
+}
+
+/// What doctor takes where nothing answers: one wait of 10 s, and some of a moment.
+const DOCTOR: Duration = Duration::from_secs(12);
+
+#[test]
+fn doctor_waits_once_for_a_workspace_that_hangs_and_says_the_rest() {
+    Scene::play(|scene| {
+        scene.frozen.stop();
+        let start = Instant::now();
+        let ran = Program::new(&scene.world).args(["doctor"]).env("PALISADE_CACHE", "off").run().left_with(7);
+        assert!(start.elapsed() < DOCTOR + ITSELF, "it took {:?}: {ran:?}", start.elapsed());
+        assert_eq!(ran.stdout.matches("has not answered for 10s").count(), 1, "{}", ran.stdout);
+        for part in ["engine", "bad   workspace", "cache", "landlock", "is not looked at", "plugins"] {
+            assert!(ran.stdout.contains(part), "{part:?}: {}", ran.stdout);
+        }
+    });
+}
+
+#[test]
+fn doctor_says_what_it_knows_before_a_workspace_that_hangs_is_given_up() {
+    Scene::play(|scene| {
+        scene.frozen.stop();
+        let mut child = Program::new(&scene.world).args(["doctor"]).stdout(Stdio::piped()).start();
+        let (start, mut first) = (Instant::now(), String::new());
+        let mut told = BufReader::new(child.stdout.take().unwrap());
+        told.read_line(&mut first).unwrap();
+        assert!(start.elapsed() < AT_MOST * 2 && first.contains("engine"), "{:?}: {first:?}", start.elapsed());
+        drop(told);
+        let _ = child.kill();
+        let _ = child.wait();
+    });
+}
+
+#[test]
+fn doctor_names_a_configuration_and_a_cache_that_hang() {
+    Scene::play(|scene| {
+        scene.frozen.stop();
+        let at = |name: &str| scene.world.root().join(name);
+        let start = Instant::now();
+        let program = Program::new(&scene.world).args(["doctor", "--json", "--config"]).args([at("mine.toml")]);
+        let ran = program.env("PALISADE_CACHE", at("cache")).run().left_with(7);
+        assert!(start.elapsed() < DOCTOR + ITSELF, "it took {:?}: {ran:?}", start.elapsed());
+        let checks = ran.json();
+        let is_bad = |name: &str| {
+            checks["checks"].as_array().unwrap().iter().any(|check| check["name"] == name && check["state"] == "bad")
+        };
+        assert!(["workspace", "cache", "configuration"].into_iter().all(is_bad), "{checks:#}");
     });
 }

@@ -62,6 +62,23 @@ fn a_description_that_hides_something_is_refused() {
 }
 
 #[test]
+fn selectors_that_select_nothing_hide_something_and_are_refused() {
+    for text in ["Reads.\u{fe0f}\u{fe0e}", "Reads ⚠\u{fe0f}\u{fe0e}."] {
+        says(
+            &refused_for(Told { description: text.to_owned(), ..Told::new("raw") }),
+            &["`raw`", "description", "U+FE0"],
+        );
+        says(&refused_for(described(text)), &["/properties/path/description", "U+FE0"]);
+        let metadata = serde_json::json!({"notes": [text]}).to_string();
+        says(&refused_for(Told { metadata, ..Told::new("raw") }), &["metadata", "U+FE0", "/notes/0"]);
+    }
+    let drawn =
+        Told { description: "Reads ⚠\u{fe0f}, ☎\u{fe0e} and 1\u{fe0f}\u{20e3}.".to_owned(), ..Told::new("raw") };
+    let loaded = super::load(&super::with_file(&Wat::new(drawn).build()));
+    assert_eq!(loaded.tools, ["raw", "good", "better"]);
+}
+
+#[test]
 fn a_description_that_is_too_long_is_refused() {
     let long = Told { description: "x".repeat((16 << 10) + 1), ..Told::new("raw") };
     says(&refused_for(long), &["`raw`", "description"]);

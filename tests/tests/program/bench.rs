@@ -1,5 +1,6 @@
 //! `bench`: what calls of a tool cost, told in figures that fit each other; no question, no failure among them.
 
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::interrupt::interrupt;
@@ -108,6 +109,37 @@ fn numbers_that_make_no_benchmark_are_refused() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn nobody_else_can_reach_what_it_loads_again() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::new();
+    std::fs::write(world.plugins().join("slow.wasm"), seconds_to_compile("slow")).unwrap();
+    let scratch = world.outer().join("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    let words = ["bench", "slow", "--calls", "1", "--no-builtin", "--plugins"];
+    let program = program(&world, &words).args([world.plugins()]).env("TMPDIR", &scratch);
+    let child = program.through("sh", ["-c", "umask 0; exec \"$@\"", "sh"]).start();
+    let made = loading(&scratch);
+    let mode = std::fs::metadata(made).unwrap().permissions().mode();
+    interrupt(&child);
+    let _ = finish(child).left_with(130);
+    assert_eq!(mode & 0o777, 0o700, "{mode:o}");
+}
+
+/// The directory in which `bench` loads a plugin again, once it does.
+fn loading(scratch: &Path) -> PathBuf {
+    let begun = Instant::now();
+    loop {
+        let made = std::fs::read_dir(scratch).unwrap().flatten().next().map(|made| made.path());
+        match made.filter(|made| made.join("cache").exists()) {
+            Some(made) => return made,
+            None => std::thread::yield_now(),
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "it never loads the plugin again");
+    }
+}
+
 #[test]
 fn interrupted_while_it_loads_the_plugin_again_it_leaves_nothing() {
     let world = World::new();
@@ -116,13 +148,8 @@ fn interrupted_while_it_loads_the_plugin_again_it_leaves_nothing() {
     std::fs::create_dir(&scratch).unwrap();
     let words = ["bench", "slow", "--calls", "1", "--no-builtin", "--plugins"];
     let child = program(&world, &words).args([world.plugins()]).env("TMPDIR", &scratch).start();
-    let made = || std::fs::read_dir(&scratch).unwrap().flatten().next();
-    let begun = Instant::now();
-    while !made().is_some_and(|made| made.path().join("cache").exists()) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it never loads the plugin again");
-        std::thread::yield_now();
-    }
+    loading(&scratch);
     interrupt(&child);
     finish(child).left_with(130).complains(&["interrupted"]);
-    assert!(made().is_none(), "something is left");
+    assert!(std::fs::read_dir(&scratch).unwrap().next().is_none(), "something is left");
 }

@@ -194,3 +194,31 @@ fn a_file_that_cannot_be_read_is_an_error_and_never_an_empty_policy() {
     world.file("palisade.toml", "#".repeat((1 << 20) + 1));
     program(&world, &["list"]).run().left_with(2).complains(&["palisade.toml", "1 MiB"]);
 }
+
+#[test]
+fn of_more_rules_than_a_person_reads_the_first_are_shown_and_the_others_counted() {
+    let world = World::new();
+    let rules = |count: usize| (0..count).map(|n| format!("t{n:05} = \"deny\"\n")).collect::<String>();
+    user_file(&world, "[confirm.tools]\nzzz_mine = \"deny\"");
+    world.file("palisade.toml", format!("[confirm.tools]\n{}", rules(20_000)));
+    let ran = program(&world, &["config", "show"]).run().left_with(0);
+    assert!(ran.stdout.lines().count() < 100 && ran.stderr.lines().count() < 30, "{ran:?}");
+    let line = |part: &str| ran.stdout.lines().find(|line| line.contains(part)).unwrap_or_default().to_owned();
+    assert!(
+        line("19950 more").starts_with("confirm.tools.… ") && line("19950 more").contains("workspace/palisade.toml")
+    );
+    assert!(!line("confirm.tools.zzz_mine").is_empty(), "a project does not push the user's own rules out of sight");
+    ran.complains(&["19981 more rules hold for no tool"]);
+    let all = program(&world, &["config", "show", "--json"]).run().left_with(0).json();
+    assert!(all.get("confirm.tools.t19999").is_some(), "a program reads all of them");
+    world.file("palisade.toml", format!("[confirm.tools]\n{}", rules(20)));
+    let ran = program(&world, &["config", "show"]).run().left_with(0);
+    assert!(!ran.stdout.contains(" more") && ran.stdout.contains("confirm.tools.t00019"), "{ran:?}");
+}
+
+#[test]
+fn a_time_of_a_project_that_nothing_can_keep_is_refused_with_the_file() {
+    let world = World::new();
+    world.file("palisade.toml", "[limits]\ntimeout = \"1ns\"");
+    program(&world, &["call", "list_dir"]).run().left_with(2).complains(&["workspace/palisade.toml", "at least 1ms"]);
+}

@@ -21,13 +21,14 @@ fn emitted_text_and_progress_are_shown_on_a_terminal() {
     for part in ["first", "second", "2 of 4 half"] {
         assert!(shown.contains(part), "{part}: {shown:?}");
     }
+    assert!(shown.contains("  first"), "a tool's lines begin further in than the program's: {shown:?}");
     assert_eq!(stdout, "cancelled: false");
 }
 
 #[test]
 fn of_the_log_a_terminal_shows_warnings_and_with_verbose_everything() {
     let (shown, _) = watched(&["call", "speak"]);
-    assert!(shown.contains("warn: four") && shown.contains("error: five") && !shown.contains("three"), "{shown:?}");
+    assert!(shown.contains("  warn: four") && shown.contains("  error: five") && !shown.contains("three"), "{shown:?}");
     let (shown, _) = watched(&["call", "speak", "--verbose"]);
     assert!(["one", "two", "three", "four", "five"].iter().all(|word| shown.contains(word)), "{shown:?}");
 }

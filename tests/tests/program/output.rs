@@ -86,6 +86,31 @@ fn a_reader_who_has_gone_is_no_failure() {
 }
 
 #[test]
+fn a_reader_who_has_gone_does_not_make_a_success_of_a_failure() {
+    let world = World::new();
+    world.file("palisade.toml", "[confirm]\nwrite = \"deny\"");
+    let write = r#"{"path": "x", "content": "x"}"#;
+    let deaf = |words: &[&str]| {
+        let (reader, writer) = std::io::pipe().expect("there are pipes");
+        drop(reader);
+        program(&world, words).stdout(writer).run_into()
+    };
+    for (words, code) in [
+        (&["call", "write_file", write, "--json"][..], 4),
+        (&["call", "read_file", r#"{"path": "nowhere"}"#, "--json"], 5),
+        (&["call", "read_file", "{}", "--json"], 6),
+        (&["call", "nothing", "--json"], 3),
+        (&["policy", "explain", "write_file", write], 4),
+        (&["doctor", "--plugins", "/nowhere"], 2),
+        (&["doctor", "--json", "--plugins", "/nowhere"], 2),
+        (&["call", "list_dir", "--json"], 0),
+    ] {
+        let ran = deaf(words);
+        assert_eq!((ran.code, ran.stderr.as_str()), (code, ""), "{words:?}");
+    }
+}
+
+#[test]
 fn complaints_that_nobody_can_read_do_not_change_the_exit_code() {
     let world = World::new();
     for (words, code) in
@@ -117,6 +142,20 @@ fn control_characters_of_a_guest_never_reach_standard_error() {
         assert!(!ran.stderr.contains(hidden), "{ran:?}");
     }
     ran.complains(&["execution_error: a", "[2Jb", "c\n"]);
+}
+
+#[test]
+fn no_line_of_a_guest_begins_as_those_of_the_program_do() {
+    let world = World::new();
+    let input = serde_json::json!({"how": "fail", "text": "x\nerror: host broken\n\nwarn: y"}).to_string();
+    let call = serde_json::json!([{"id": "c", "function": {"name": "abuse", "arguments": input}}]).to_string();
+    let called = with_guest(&world, guest::HOSTILE_ABUSE, &["call", "abuse", &input]).run().left_with(5);
+    let dispatch = with_guest(&world, guest::HOSTILE_ABUSE, &["dispatch", "--from", "openai"]);
+    for ran in [called, dispatch.stdin(call).run().left_with(0)] {
+        let (first, more) = ran.stderr.split_once('\n').expect("several lines");
+        assert!(first.ends_with("execution_error: x"), "{ran:?}");
+        assert_eq!(more, "  error: host broken\n  \n  warn: y\n");
+    }
 }
 
 #[test]

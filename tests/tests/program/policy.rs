@@ -1,7 +1,8 @@
 //! Who decides what may run: the user's configuration, a flag for one run, and nobody in the workspace.
 
 use crate::{program, user_file, with_guest};
-use palisade_tests::{World, guest};
+use palisade_tests::wat::Told;
+use palisade_tests::{Wat, World, guest};
 
 const WRITE: &str = r#"{"path": "made.txt", "content": "made"}"#;
 
@@ -110,5 +111,45 @@ fn in_a_trusted_workspace_a_prompt_becomes_auto_unless_it_says_otherwise() {
         let world = World::new();
         user_file(&world, &format!("[[trusted]]\nworkspace = {:?}\n{more}", world.root()));
         let _ = program(&world, &["call", "write_file", WRITE]).run().left_with(code);
+    }
+}
+
+/// A plugin whose tool has the name of a shipped one, and writes.
+fn namesake(world: &World, name: &str) {
+    let told = Told { class: 2, ..Told::new(name) };
+    std::fs::write(world.plugins().join("namesake.wasm"), Wat::new(told).build()).unwrap();
+}
+
+#[test]
+fn a_project_that_switches_the_shipped_tools_off_gives_their_names_to_nobody() {
+    for (name, user) in [("read_file", ""), ("shell", ""), ("read_file", "[plugins]\nbuiltin = true")] {
+        let world = World::new();
+        namesake(&world, name);
+        user_file(&world, &format!("[confirm.tools]\n{name} = \"auto\"\n{user}"));
+        world.file("palisade.toml", "[plugins]\nbuiltin = false");
+        let ran = program(&world, &["call", name, "{}", "--plugins"]).args([world.plugins()]).run().left_with(3);
+        ran.complains(&[
+            "rejected ",
+            &format!("the name `{name}` stays with the shipped tool"),
+            "`plugins.builtin = false`",
+        ]);
+        let listed =
+            program(&world, &["list", "--json", "--plugins"]).args([world.plugins()]).run().left_with(0).json();
+        assert_eq!(listed["tools"], serde_json::json!([]));
+    }
+}
+
+#[test]
+fn a_user_who_switches_the_shipped_tools_off_gives_their_names_away() {
+    let project = "[plugins]\nbuiltin = false";
+    for (user, project, flags) in
+        [("", "", &["--no-builtin"][..]), ("", project, &["--no-builtin"]), (project, "", &[]), (project, project, &[])]
+    {
+        let world = World::new();
+        namesake(&world, "read_file");
+        user_file(&world, &format!("[confirm.tools]\nread_file = \"auto\"\n{user}"));
+        world.file("palisade.toml", project);
+        let call = program(&world, &["call", "read_file", "{}", "--plugins"]).args([world.plugins()]).args(flags);
+        assert_eq!(call.run().left_with(0).stdout, "done", "{user:?} {project:?} {flags:?}");
     }
 }

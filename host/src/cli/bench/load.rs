@@ -3,7 +3,7 @@
 use crate::cli::args::Common;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::live::Loading;
-use crate::cli::open;
+use crate::cli::{open, scratch};
 use crate::config::Settings;
 use crate::host::{CacheMode, Host};
 use crate::plugins::{Plugin, Shipped};
@@ -34,7 +34,7 @@ pub(super) fn of(
     let Ok(tool) = host.registry().get(tool) else { return Ok(None) };
     let is_its = |plugin: &&Plugin| Some(plugin.digest()) == tool.origin().digest();
     let Some(plugin) = host.plugins().iter().find(is_its) else { return Ok(None) };
-    let scratch = tempfile::tempdir().map_err(|error| failure(plugin, &error))?;
+    let scratch = scratch::directory().map_err(|error| failure(plugin, &error))?;
     let file = file(plugin, scratch.path()).map_err(|error| failure(plugin, &error))?;
     let bytes = std::fs::metadata(&file).map_err(|error| failure(plugin, &error))?.len();
     let cache = scratch.path().join("cache");

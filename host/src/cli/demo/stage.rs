@@ -2,7 +2,7 @@
 
 use super::attempts::{Attempt, Calls};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::open;
+use crate::cli::{open, scratch};
 use crate::host::Host;
 use crate::policy::Policy;
 use crate::tool::{Call, SideEffects, ToolResult};
@@ -24,7 +24,7 @@ pub(super) struct Stage {
 impl Stage {
     /// None where it is told to end meanwhile: the plugins may have to be compiled.
     pub(super) async fn new(told: &CancellationToken) -> Result<Option<Self>, Failure> {
-        let directory = tempfile::tempdir()?;
+        let directory = scratch::directory()?;
         let workspace = directory.path().join("workspace");
         prepare(directory.path(), &workspace)?;
         let plugin = palisade_plugins::hostile();

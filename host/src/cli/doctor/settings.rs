@@ -1,48 +1,88 @@
 //! What doctor says of the configuration, and of the plugins that it names: every problem, where other verbs stop at the first.
 
-use super::{Check, State};
+use super::patience::Patience;
+use super::report::{Check, State};
 use crate::cli::args::Common;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::idle::{self, Told};
 use crate::cli::open;
-use crate::config::Settings;
+use crate::config::{FileConfig, Settings};
+use crate::dispatch::CallMode;
 use crate::host::{BuildError, CacheMode, Host};
 use crate::plugins::Rejected;
-use std::path::Path;
+use crate::workspace::LastLink;
+use std::path::{Path, PathBuf};
+
+/// What to do about a workspace that does not answer.
+const UNANSWERED: &str = "see whether the file system of the workspace is there, and run this again";
 
 /// The settings that hold, or where there are none what the command line says, and what is wrong with them.
-pub(super) fn configuration(common: &Common) -> (Settings, Vec<Check>) {
-    let problems = open::problems(common);
-    let settings = match open::settings(common) {
-        Ok(settings) if problems.is_empty() => return (settings, vec![good(common)]),
-        Ok(settings) => settings,
-        Err(_) => open::of_command_line(common),
+pub(super) fn configuration(common: &Common, patience: &Patience) -> (Settings, Vec<Check>) {
+    let [user, project] = open::files(common);
+    let mut problems: Vec<Failure> = wrong_with(user, LastLink::Follow, patience).into_iter().collect();
+    let mut unseen = None;
+    if patience.has_run_out() {
+        let found = format!("`{}` is not looked at, as its file system does not answer", project.display());
+        unseen = Some(Check { name: "configuration", state: State::Fair, found, advice: UNANSWERED });
+    } else {
+        problems.extend(wrong_with(project, LastLink::Keep, patience));
+    }
+    problems.extend(open::environment(&mut Settings::default()).err());
+    // What only shows when all of it is put together.
+    let together = (!patience.has_run_out()).then(|| open::settings_within(common, patience.left()));
+    let settings = match together {
+        Some(Ok(settings)) => settings,
+        Some(Err(problem)) => {
+            if !problems.iter().any(|known| known.to_string() == problem.to_string()) {
+                problems.push(problem);
+            }
+            open::of_command_line(common)
+        }
+        None => open::of_command_line(common),
     };
-    let bad = |problem: Failure| Check {
+    let good = (problems.is_empty() && unseen.is_none()).then(|| good(common, patience));
+    (settings, problems.into_iter().map(wrong).chain(unseen).chain(good).collect())
+}
+
+/// What is wrong with one file.
+fn wrong_with(file: PathBuf, links: LastLink, patience: &Patience) -> Option<Failure> {
+    let shown = file.display().to_string();
+    match patience.within(move || FileConfig::read(&file, links)) {
+        Ok(read) => read.err().map(Failure::from),
+        Err(error) => Some(Failure::new(Exit::Limit, format!("`{shown}` cannot be looked into: {error}"))),
+    }
+}
+
+fn wrong(problem: Failure) -> Check {
+    Check {
         name: "configuration",
         state: State::Bad(problem.exit()),
         found: problem.to_string(),
         advice: "every other verb refuses to run until this is right; docs/settings.md has every key and variable",
-    };
-    (settings, problems.into_iter().map(bad).collect())
+    }
 }
 
-fn good(common: &Common) -> Check {
-    let files: Vec<String> =
-        open::files(common).iter().filter(|file| file.exists()).map(|file| open::shown(file)).collect();
-    let found = if files.is_empty() { "no file: the defaults hold".to_owned() } else { files.join(", ") };
+fn good(common: &Common, patience: &Patience) -> Check {
+    let files = open::files(common);
+    let there = patience.within(move || files.into_iter().filter(|file| file.exists()).collect::<Vec<_>>());
+    let shown: Vec<String> = there.unwrap_or_default().iter().map(|file| open::shown(file)).collect();
+    let found = if shown.is_empty() { "no file: the defaults hold".to_owned() } else { shown.join(", ") };
     Check { name: "configuration", state: State::Good, found, advice: "" }
 }
 
 /// Loads every plugin as a call would.
-pub(super) fn plugins(common: &Common, settings: &Settings, cache: CacheMode) -> Vec<Check> {
+pub(super) fn plugins(common: &Common, settings: &Settings, cache: CacheMode, patience: &Patience) -> Vec<Check> {
     if crate::sandbox::check_machine().is_err() {
         return vec![unseen("this process may use too little of the machine")];
+    }
+    if patience.has_run_out() {
+        return vec![unseen("a file system does not answer")];
     }
     let mut settings = settings.clone();
     let mut checks: Vec<Check> = settings.directories.value.iter().filter_map(|dir| missing(dir)).collect();
     settings.directories.value.retain(|directory| std::fs::read_dir(directory).is_ok());
-    match open::builder(common, &settings).cache(cache).build() {
+    // Opening the workspace is to end even where its calls would run in place.
+    match open::builder(common, &settings).cache(cache).call_mode(CallMode::OWN_THREADS).build() {
         Ok(host) => {
             idle::show(&settings, host.registry(), Told::All);
             checks.extend(loaded(&host));

@@ -1,19 +1,11 @@
 //! The calls found so far, and what one call looks like in any of its forms.
 
-use super::{MAX_CALLS, ReplyError, ToolUse};
+use super::fields::{Fields, IDS, WRAPPERS, wrapped};
+use super::{MAX_CALLS, Provider, ReplyError, ToolUse};
 use crate::tool::text::cut;
 use crate::tool::{CallId, CallInput};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
-
-/// Where an id stands. An item of the Responses has two: `call_id`, which is the call's, and `id`, which is the item's.
-const IDS: [&str; 4] = ["call_id", "tool_call_id", "tool_use_id", "id"];
-
-/// Where an input stands.
-const INPUTS: [&str; 3] = ["arguments", "input", "args"];
-
-/// What a call's name and input may be wrapped in.
-const WRAPPERS: [&str; 4] = ["function", "custom", "functionCall", "function_call"];
 
 /// How a call was asked for, where the answer depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +19,9 @@ pub(super) enum Form {
 }
 
 /// What a reader has found.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Found {
+    provider: Provider,
     calls: Vec<Asked>,
     answered: bool,
     understood: bool,
@@ -47,6 +40,11 @@ struct Asked {
 }
 
 impl Found {
+    /// Nothing yet of a reply of this provider.
+    pub(super) fn new(provider: Provider) -> Self {
+        Self { provider, calls: Vec::new(), answered: false, understood: false }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
@@ -83,12 +81,12 @@ impl Found {
     /// Takes an object for a call.
     pub(super) fn call(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
         let custom = matches!(kind(object), Some("custom" | "custom_tool_call"));
-        self.push(asked(object, if custom { Form::Custom } else { Form::Function }))
+        self.push(self.asked(object, if custom { Form::Custom } else { Form::Function }))
     }
 
     /// Takes an object for OpenAI's older form of a call.
     pub(super) fn legacy_call(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
-        self.push(Asked { id: None, ..asked(object, Form::Legacy) })
+        self.push(Asked { id: None, ..self.asked(object, Form::Legacy) })
     }
 
     /// Takes an object for whatever it is: a call, the answer to one, or something else that a list may hold.
@@ -107,7 +105,7 @@ impl Found {
     /// Forgets the call that an object answers, by its id or else by its name: what was done once is not to be done again.
     pub(super) fn answered(&mut self, answer: &Map<String, Value>) {
         self.understood = true;
-        let (id, name) = (id(answer), name(answer));
+        let (id, name) = (id(answer, &IDS), name(answer));
         let is_answered = |call: &Asked| match (&call.id, &id) {
             (Some(asked), Some(answered)) => asked == answered,
             _ => name.as_ref() == Some(&call.name),
@@ -133,6 +131,19 @@ impl Found {
             uses.push(ToolUse { id: call.id, call_id, name: call.name, input, form: call.form });
         }
         uses
+    }
+
+    fn asked(&self, object: &Map<String, Value>, form: Form) -> Asked {
+        let fields = Fields::of(object, self.provider);
+        let inner = fields.inner(object);
+        let place = |key: &&str| inner.get(*key).or_else(|| fields.elsewhere(object)?.get(*key));
+        let given = fields.inputs.iter().filter_map(place).find(|value| !value.is_null());
+        Asked {
+            id: id(object, fields.ids).or_else(|| id(fields.elsewhere(inner)?, fields.ids)),
+            name: name(inner).or_else(|| name(fields.elsewhere(object)?)).unwrap_or_default(),
+            input: given.map_or_else(|| "{}".to_owned(), input),
+            form,
+        }
     }
 
     fn push(&mut self, call: Asked) -> Result<(), ReplyError> {
@@ -169,24 +180,12 @@ fn numbered(id: &CallId, taken: &HashSet<CallId>, given: &HashSet<CallId>) -> Ca
 }
 
 fn is_lone_call(object: &Map<String, Value>) -> bool {
-    let wrapped = || WRAPPERS.iter().any(|key| object.get(*key).is_some_and(Value::is_object));
-    !object.contains_key("role") && (object.get("name").is_some_and(Value::is_string) || wrapped())
+    let is_wrapped = || wrapped(object, &WRAPPERS).is_some();
+    !object.contains_key("role") && (object.get("name").is_some_and(Value::is_string) || is_wrapped())
 }
 
-fn asked(outer: &Map<String, Value>, form: Form) -> Asked {
-    let inner = WRAPPERS.iter().find_map(|key| outer.get(*key)?.as_object()).unwrap_or(outer);
-    let place =
-        INPUTS.iter().find_map(|key| inner.get(*key).or_else(|| outer.get(*key)).filter(|value| !value.is_null()));
-    Asked {
-        id: id(outer).or_else(|| id(inner)),
-        name: name(inner).or_else(|| name(outer)).unwrap_or_default(),
-        input: place.map_or_else(|| "{}".to_owned(), input),
-        form,
-    }
-}
-
-fn id(object: &Map<String, Value>) -> Option<String> {
-    let mut known = IDS.iter().filter_map(|key| object.get(*key)?.as_str());
+fn id(object: &Map<String, Value>, keys: &[&str]) -> Option<String> {
+    let mut known = keys.iter().filter_map(|key| object.get(*key)?.as_str());
     known.find(|id| !id.is_empty()).map(str::to_owned)
 }
 

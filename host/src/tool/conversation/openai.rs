@@ -2,7 +2,7 @@
 
 use super::ReplyError;
 use super::answer::Answer;
-use super::found::{Form, Found, first_of, is_models};
+use super::found::{Form, Found, first_of, is_models, kind};
 use serde_json::{Map, Value, json};
 
 #[cfg(test)]
@@ -42,7 +42,9 @@ fn calls(message: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyErr
     if !listed.is_empty() {
         return listed.iter().filter_map(Value::as_object).try_for_each(|call| found.call(call));
     }
-    match message.get("function_call").and_then(Value::as_object) {
+    // A call alone is no message, whatever else it holds.
+    let is_call = matches!(kind(message), Some("function" | "custom"));
+    match message.get("function_call").filter(|_| !is_call).and_then(Value::as_object) {
         Some(call) => found.legacy_call(call),
         None if message.contains_key("tool_calls") => {
             found.understand();

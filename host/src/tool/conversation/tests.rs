@@ -145,6 +145,34 @@ fn a_bad_input_stays_with_its_call_and_the_others_are_read() {
 }
 
 #[test]
+fn a_number_that_nobody_can_hold_stays_with_its_call_and_the_others_are_read() {
+    for provider in Provider::ALL {
+        let bad = one_call(provider, "bad").to_string().replacen("{}", r#"{"n": [1e400, "1e400"]}"#, 1);
+        let bad = bad.replace(r#""{"n": [1e400, "1e400"]}""#, r#""{\"n\":[1e400,\"1e400\"]}""#);
+        let reply = format!("[{bad},{}]", one_call(provider, "good"));
+        let uses = read_calls(provider, &reply).unwrap();
+        assert_eq!(uses.iter().map(text).collect::<Vec<_>>(), [r#"{"n":[1e400,"1e400"]}"#, "{}"], "{provider}");
+    }
+    assert!(matches!(refusal(Provider::Anthropic, "[1e400, }"), ReplyError::Json(_)));
+}
+
+#[test]
+fn a_call_that_says_its_type_is_read_by_the_documented_fields_of_that_type() {
+    let other = json!({"name": "other", "arguments": {"o": 1}, "input": {"o": 1}, "args": {"o": 1}, "id": "o"});
+    for provider in Provider::ALL {
+        let mut call = one_call(provider, "a");
+        let inner = if provider == Provider::Gemini { &mut call["functionCall"] } else { &mut call };
+        for key in ["function", "custom", "functionCall", "function_call", "arguments", "input", "args", "tool_use_id"]
+        {
+            if inner.get(key).is_none() {
+                inner[key] = if key == "tool_use_id" { json!("o") } else { other.clone() };
+            }
+        }
+        assert_eq!(read(provider, &json!([call])), [row("a", "echo", "{}")], "{provider}: {call}");
+    }
+}
+
+#[test]
 fn a_call_without_a_name_is_still_a_call_that_wants_an_answer() {
     assert_eq!(read(Provider::OpenAi, &json!({"tool_calls": [{"id": "a"}]})), [row("a", "", "{}")]);
     assert_eq!(read(Provider::Anthropic, &json!({"type": "tool_use", "id": "a", "name": 5})), [row("a", "", "{}")]);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::error::SchemaError;
 use super::outline::join;
-use crate::tool::text::is_deceptive;
+use crate::tool::text::{deceptive, first_deceptive};
 
 /// The keywords whose text is there to be read.
 const PROSE: &[&str] = &["title", "description", "$comment"];
@@ -22,7 +22,7 @@ pub(super) fn refuse(schema: &Value) -> Result<(), SchemaError> {
 
 fn in_value(value: &Value) -> Option<Found> {
     match value {
-        Value::String(text) => in_text(text, hides_in_json),
+        Value::String(text) => found(hides_in_json(text)),
         Value::Array(values) => {
             values.iter().enumerate().find_map(|(index, value)| below(&index.to_string(), in_value(value)))
         }
@@ -35,10 +35,10 @@ fn in_value(value: &Value) -> Option<Found> {
 pub(crate) fn in_object(members: &Map<String, Value>) -> Option<Found> {
     members.iter().find_map(|(key, value)| {
         let inside = match value {
-            Value::String(text) if PROSE.contains(&key.as_str()) => in_text(text, is_deceptive),
+            Value::String(text) if PROSE.contains(&key.as_str()) => found(first_deceptive(text)),
             value => in_value(value),
         };
-        below(key, in_text(key, hides_in_json).or(inside))
+        below(key, found(hides_in_json(key)).or(inside))
     })
 }
 
@@ -46,11 +46,11 @@ fn below(key: &str, found: Option<Found>) -> Option<Found> {
     found.map(|(pointer, character)| (join("", key) + &pointer, character))
 }
 
-fn in_text(text: &str, hides: fn(char) -> bool) -> Option<Found> {
-    text.chars().find(|c| hides(*c)).map(|c| (String::new(), c))
+fn found(hidden: Option<char>) -> Option<Found> {
+    hidden.map(|c| (String::new(), c))
 }
 
 /// What hides although JSON writes control characters as escapes: in a constant or a default, a line ending or an escape may be meant.
-fn hides_in_json(c: char) -> bool {
-    is_deceptive(c) && c >= ' '
+fn hides_in_json(text: &str) -> Option<char> {
+    deceptive(text).find(|c| *c >= ' ')
 }

@@ -8,7 +8,7 @@ use super::error::SchemaError;
 use super::keyword::{Dialect, Reach, Shape, holds};
 use super::{MAX_NAME, MAX_SUBSCHEMAS, WORKSPACE_PATH};
 use crate::tool::json::type_name;
-use crate::tool::text::{elided, is_deceptive};
+use crate::tool::text::{elided, first_deceptive};
 
 /// How one subschema leads to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -317,7 +317,7 @@ fn is_header_name(value: &Value) -> bool {
 fn refuse_name(name: &str, keyword: &str, place: &str) -> Result<(), SchemaError> {
     // A pattern is no name that anybody reads as one, and has a bound of its own.
     let is_pattern = keyword == "patternProperties";
-    let why = if name.contains(|c: char| is_deceptive(c) || c == '\n' || c == '\t') {
+    let why = if first_deceptive(name).is_some() || name.contains(['\n', '\t']) {
         "it holds control, zero-width or bidirectional characters"
     } else if name.len() > MAX_NAME && !is_pattern {
         "it is longer than 256 bytes"

@@ -1,0 +1,104 @@
+//! What doctor says of each thing, as soon as it is known.
+
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::output::{self, Cell};
+use serde_json::{Value, json};
+
+/// The longest state and the longest name of a check, in characters: a line is said before those that follow are known.
+const WIDTHS: [usize; 2] = [4, 15];
+
+/// One thing that was looked at.
+pub(super) struct Check {
+    pub(super) name: &'static str,
+    pub(super) state: State,
+    pub(super) found: String,
+    pub(super) advice: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Good,
+    /// Works, with less than could be had.
+    Fair,
+    /// A call would fail, and leave with this.
+    Bad(Exit),
+}
+
+impl State {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Good => "ok",
+            Self::Fair => "note",
+            Self::Bad(_) => "bad",
+        }
+    }
+}
+
+/// In which form it is said.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A line for each check, at once.
+    Lines,
+    /// One JSON value, at the end.
+    Json,
+}
+
+/// The checks so far.
+pub(super) struct Report {
+    form: Form,
+    checks: Vec<Check>,
+}
+
+impl Report {
+    pub(super) fn new(form: Form) -> Self {
+        Self { form, checks: Vec::new() }
+    }
+
+    /// Adds a check, and says it where lines are wanted.
+    pub(super) fn add(&mut self, check: Check) -> Result<(), Failure> {
+        if self.form == Form::Lines {
+            output::text(&output::table(&[row(&check)]))?;
+        }
+        self.checks.push(check);
+        Ok(())
+    }
+
+    /// The code to leave with, after what is still to be said.
+    pub(super) fn finish(self) -> Result<Exit, Failure> {
+        if self.form == Form::Json {
+            output::json(&json!({"checks": self.checks.iter().map(as_json).collect::<Vec<_>>()}))?;
+        }
+        Ok(exit(&self.checks))
+    }
+}
+
+/// As the first of these would leave a call: a machine that cannot run anything, then what is named wrongly, then a plugin.
+fn exit(checks: &[Check]) -> Exit {
+    let found: Vec<Exit> = checks.iter().filter_map(Check::exit).collect();
+    let ranked = [Exit::Internal, Exit::Usage, Exit::Limit, Exit::Invalid];
+    ranked.into_iter().find(|exit| found.contains(exit)).unwrap_or(Exit::Ok)
+}
+
+impl Check {
+    fn exit(&self) -> Option<Exit> {
+        match self.state {
+            State::Bad(exit) => Some(exit),
+            State::Good | State::Fair => None,
+        }
+    }
+}
+
+fn row(check: &Check) -> Vec<Cell> {
+    let advice = if check.state == State::Good { String::new() } else { format!("→ {}", check.advice) };
+    let [state, name] = WIDTHS;
+    vec![
+        format!("{:state$}", check.state.as_str()).into(),
+        format!("{:name$}", check.name).into(),
+        format!("{} {advice}", check.found).into(),
+    ]
+}
+
+fn as_json(check: &Check) -> Value {
+    let advice = (check.state != State::Good).then_some(check.advice);
+    json!({"name": check.name, "state": check.state.as_str(), "found": check.found, "advice": advice})
+}

@@ -1,0 +1,118 @@
+//! Numbers that no reader here can hold, such as `1e400`: set aside while the reply is read, so that only the call in whose input one stands is refused.
+
+use super::{REPLY, ReplyError, ToolUse};
+use crate::tool::CallInput;
+use crate::tool::json::{JsonBounds, JsonError, parse_bounded};
+use serde::de::IgnoredAny;
+use serde_json::{Number, Value};
+
+/// What begins a text that stands for a number: a code point that no text has a use for. A model that writes it spoils its own call only.
+const ASIDE: &str = "\"\u{fdd0}";
+
+/// A reply, and whether numbers of it are set aside.
+pub(super) struct Parsed {
+    pub(super) value: Value,
+    has_aside: bool,
+}
+
+/// Reads a reply, beyond whose bounds or which is no JSON is refused; a number out of range is neither.
+pub(super) fn parse(text: &str) -> Result<Parsed, ReplyError> {
+    let refused = match parse_bounded(text, REPLY) {
+        Ok(value) => return Ok(Parsed { value, has_aside: false }),
+        Err(error) => error,
+    };
+    if !matches!(&refused, JsonError::Syntax { reason, .. } if reason.contains("out of range")) {
+        return Err(refused.into());
+    }
+    // Its length has been checked, and grows by a few bytes a number.
+    match parse_bounded(&without_numbers(text), JsonBounds { bytes: usize::MAX, ..REPLY }) {
+        Ok(value) => Ok(Parsed { value, has_aside: true }),
+        // The places of the other text are none of this one: what it says first is told.
+        Err(JsonError::Syntax { .. }) => Err(refused.into()),
+        Err(other) => Err(other.into()),
+    }
+}
+
+impl Parsed {
+    /// Puts the numbers back, as they were written: the dispatcher reads each input by itself, and says what is wrong with it.
+    pub(super) fn put_back(&self, uses: &mut [ToolUse]) {
+        for one in uses.iter_mut().filter(|_| self.has_aside) {
+            if let CallInput::Text(text) = &mut one.input {
+                *text = with_numbers(text);
+            }
+        }
+    }
+}
+
+/// The text with each number that is out of range as a text, and nothing else changed.
+fn without_numbers(text: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
+        let (before, token) = rest.split_at(at);
+        let length = if token.starts_with('"') { string_length(token) } else { number_length(token) };
+        let (token, after) = token.split_at(length);
+        out.push_str(before);
+        if is_out_of_range(token) {
+            out.extend([ASIDE, token, "\""]);
+        } else {
+            out.push_str(token);
+        }
+        rest = after;
+    }
+    out + rest
+}
+
+fn with_numbers(input: &str) -> String {
+    let mut parts = input.split(ASIDE);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (number, after) = part.split_once('"').unwrap_or((part, ""));
+        out.extend([number, after]);
+    }
+    out
+}
+
+/// A string with its quotes; all of the text where it does not end.
+fn string_length(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.bytes().enumerate().skip(1).find(|(_, byte)| {
+        let ends = *byte == b'"' && !is_escaped;
+        is_escaped = *byte == b'\\' && !is_escaped;
+        ends
+    });
+    end.map_or(text.len(), |(at, _)| at + 1)
+}
+
+fn number_length(text: &str) -> usize {
+    text.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(text.len())
+}
+
+/// Whether this is a number as JSON writes it, and none that the parser can hold.
+fn is_out_of_range(token: &str) -> bool {
+    !token.starts_with('"')
+        && serde_json::from_str::<IgnoredAny>(token).is_ok()
+        && serde_json::from_str::<Number>(token).is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_out_of_range_are_set_aside_and_put_back_as_they_were_written() {
+        let text = r#"{"a":[1e400,-2,"1e400","\"1e999"],"b":-1E+999,"c":1.5e3}"#;
+        let aside = without_numbers(text);
+        assert!(serde_json::from_str::<Value>(&aside).is_ok(), "{aside}");
+        assert_eq!(aside.matches(ASIDE).count(), 2, "{aside}");
+        assert_eq!(with_numbers(&aside), text);
+    }
+
+    #[test]
+    fn what_is_no_number_of_json_is_left_as_it_is() {
+        for text in ["01e400", "1e400-5", "1.e400", "-", "1e", "\"1e400", "1e5", "[1e400x"] {
+            let is_changed = without_numbers(text) != text;
+            assert_eq!(is_changed, text == "[1e400x", "{text}");
+        }
+        assert!(parse("[1e400x]").is_err());
+    }
+}
