@@ -1,7 +1,6 @@
 //! A tree that is protected: a directory with all that lies in it, or one file.
 
 use crate::tool::text::elided;
-use cap_std::fs::Dir;
 #[cfg(unix)]
 use std::ffi::OsString;
 use std::io;
@@ -12,10 +11,8 @@ use std::sync::Arc;
 
 #[cfg(unix)]
 use super::ascent::{Identity, PIN};
-
-/// The most of a `.git` file that is looked at, in bytes. It holds one path.
 #[cfg(unix)]
-const MAX_GIT_FILE: u64 = 4_096;
+use super::names::git_tree;
 
 /// Whether what lies in a protected tree may be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,10 +88,10 @@ impl Tree {
         Ok(Self { path: whole, reading, object: None, entry: Some(entry) })
     }
 
-    /// A directory that is open already, and stays protected wherever it is moved to.
-    fn opened(path: &Path, dir: Dir) -> io::Result<Self> {
-        let object = Object::new(dir.into_std_file().into())?;
-        Ok(Self { path: path.to_owned(), reading: Reading::Allowed, object: Some(object), entry: None })
+    /// Without the names that are kept in every directory.
+    pub(super) fn without_git_names(mut self) -> Self {
+        self.entry = self.entry.filter(|entry| git_tree(&entry.name.to_string_lossy()).is_none());
+        self
     }
 }
 
@@ -142,31 +139,4 @@ impl Tree {
     pub(crate) fn open(path: &Path, reading: Reading) -> io::Result<Self> {
         Ok(Self { path: std::path::absolute(path)?, reading })
     }
-}
-
-/// The workspace's own repository, where it is another directory than its name says: behind a link, or elsewhere and named by a file, as worktrees and
-/// submodules have it. The directory itself counts as well, so that it stays protected under another name.
-#[cfg(unix)]
-pub(super) fn repository(dir: &Dir) -> Option<(Arc<str>, Tree)> {
-    let meta = dir.metadata(".git").ok()?;
-    let path = if meta.is_file() { named_by_file(dir)? } else { PathBuf::from(".git") };
-    let opened = dir.open_dir(&path).ok()?;
-    Some((elided(&path.to_string_lossy(), 256).into(), Tree::opened(&path, opened).ok()?))
-}
-
-#[cfg(unix)]
-fn named_by_file(dir: &Dir) -> Option<PathBuf> {
-    use cap_std::fs::OpenOptionsExt as _;
-    use rustix::fs::OFlags;
-    use std::io::Read as _;
-    let mut options = cap_std::fs::OpenOptions::new();
-    options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
-    let mut text = String::new();
-    dir.open_with(".git", options.read(true)).ok()?.take(MAX_GIT_FILE).read_to_string(&mut text).ok()?;
-    text.strip_prefix("gitdir:").map(|path| PathBuf::from(path.trim()))
-}
-
-#[cfg(not(unix))]
-pub(super) fn repository(_: &Dir) -> Option<(Arc<str>, Tree)> {
-    None
 }

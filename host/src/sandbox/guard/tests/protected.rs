@@ -1,5 +1,7 @@
 //! Trees in which nothing is changed, by any operation and under any name, judged by where things really are.
 
+mod ways;
+
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::sync::Arc;
