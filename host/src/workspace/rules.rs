@@ -12,6 +12,8 @@ mod place;
 mod repository;
 #[cfg(all(test, unix))]
 mod tests;
+#[cfg(unix)]
+mod trail;
 mod tree;
 
 pub(crate) use tree::{Reading, Tree};

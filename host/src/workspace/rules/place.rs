@@ -1,7 +1,8 @@
 //! The rules for a name in a directory that is held open, judged by what these really are and where they really lie.
 
 use super::ascent::{Identity, ascend};
-use super::tree::{Entry, Object};
+use super::trail::Entry;
+use super::tree::Object;
 use super::{Forbidden, Reading, Rules, Tree, names};
 use rustix::fs::{AtFlags, FileType, statat};
 use std::ffi::OsStr;
@@ -32,7 +33,7 @@ impl Rules {
         if Identity::at(dir, GIT) == Some(found) { Err(Forbidden::Protected(GIT.into())) } else { Ok(()) }
     }
 
-    /// Refuses to move or remove a directory that has a protected tree below it: it would come to lie under a name where nobody looks for it, and another
+    /// Refuses to move or remove a directory that has a protected tree below it, or a link to one: it would come to lie under a name where nobody looks for it, and another
     /// could be put into its place. A `.git` of that directory's own goes with it, and stays protected by its name.
     pub(crate) fn check_moved(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
         if self.trees.is_empty() {
@@ -43,18 +44,14 @@ impl Rules {
             return Ok(());
         }
         let moved = Identity::from_stat(&stat);
-        for (label, tree) in &self.trees {
-            let Some(start) = tree.start() else { continue };
-            let met =
-                ascend(
-                    start,
-                    self.root,
-                    |here, _| {
-                        if here == moved { Err(Forbidden::Protected(label.clone())) } else { Ok(()) }
-                    },
-                );
-            // A tree that has been moved out of the workspace since has nothing above it here.
-            met.or_else(|met| if matches!(met, Forbidden::Outside) { Ok(()) } else { Err(met) })?;
+        let starts = self.trees.iter().flat_map(|(label, tree)| tree.starts().map(move |start| (label, start)));
+        for (label, start) in starts {
+            let stays = |here| if here == moved { Err(Forbidden::Protected(label.clone())) } else { Ok(()) };
+            match ascend(start, self.root, |here, _| stays(here)) {
+                // It lies elsewhere, or has been moved out of the workspace since.
+                Ok(()) | Err(Forbidden::Outside) => {}
+                met => return met,
+            }
         }
         Ok(())
     }
@@ -75,9 +72,9 @@ impl Rules {
         met.map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
     }
 
-    /// Whether a tree lies in this workspace, or is the workspace.
+    /// Whether a tree lies in this workspace, or a link to it, or is the workspace.
     pub(super) fn holds(&self, tree: &Tree) -> bool {
-        tree.start().is_some_and(|start| ascend(start, self.root, |_, _| Ok(())).is_ok())
+        tree.starts().any(|start| ascend(start, self.root, |_, _| Ok(())).is_ok())
     }
 
     fn check_hidden(&self, identity: Identity) -> Result<(), Forbidden> {
@@ -86,15 +83,20 @@ impl Rules {
         met.map_or(Ok(()), |(label, _)| Err(Forbidden::Hidden(label.clone())))
     }
 
-    /// A name that is kept for a tree, in any letter case, whatever stands there now.
+    /// A name that is kept for a tree, or for a link to it, in any letter case, whatever stands there now.
     fn check_reserved(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
-        if self.trees.iter().all(|(_, tree)| tree.entry.is_none()) {
+        if self.trees.iter().all(|(_, tree)| tree.entries.is_empty()) {
             return Ok(());
         }
         let dir = Identity::of(dir)?;
-        let is_kept = |entry: &Entry| entry.identity == dir && names::is_same(&entry.name, name);
-        let met = self.trees.iter().find(|(_, tree)| tree.entry.as_ref().is_some_and(is_kept));
+        let met = self.trees.iter().find(|(_, tree)| tree.entries.iter().any(|entry| entry.is(dir, name)));
         met.map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
+    }
+}
+
+impl Entry {
+    fn is(&self, dir: Identity, name: &OsStr) -> bool {
+        self.identity == dir && names::is_same(&self.name, name)
     }
 }
 
@@ -103,9 +105,9 @@ impl Tree {
         self.object.as_ref().is_some_and(|object| object.identity == identity)
     }
 
-    /// Where the way up from the tree begins.
-    fn start(&self) -> Option<BorrowedFd<'_>> {
-        let own = self.object.as_ref().filter(|object| object.is_dir).map(|Object { handle, .. }| handle.as_fd());
-        own.or_else(|| self.entry.as_ref().map(|entry| entry.dir.as_fd()))
+    /// Where the ways up from the tree begin, and from each link to it.
+    fn starts(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let own = self.object.iter().filter(|object| object.is_dir).map(|Object { handle, .. }| handle.as_fd());
+        own.chain(self.entries.iter().map(|entry| entry.dir.as_fd()))
     }
 }

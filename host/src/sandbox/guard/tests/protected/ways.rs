@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{REFUSED, nothing_changes};
-use crate::sandbox::guard::tests::{Access, Call, Quotas, everywhere, resolvers};
+use crate::sandbox::guard::tests::{Access, Call, FOLLOW, OpenFlags, Quotas, WRITE, everywhere, resolvers};
 use crate::workspace::{HardLinks, HostRules, Reading, Tree};
 
 /// Protects these, as a host does.
@@ -87,4 +87,108 @@ fn a_repository_elsewhere_protects_nothing_here() {
             call.rename("dir", "other").unwrap();
         });
     }
+}
+
+/// The links that a directory for settings has been brought with, and what it leads to.
+fn linked_settings(call: &mut Call, link: &str, target: PathBuf) {
+    put(call, "dotfiles/palisade/palisade.toml", "own");
+    put(call, "notes.toml", "[policy]");
+    fs::create_dir_all(call.host(link).parent().unwrap()).unwrap();
+    symlink(target, call.host(link)).unwrap();
+    protect(call, &[(".config/palisade/palisade.toml", Reading::Refused)]);
+}
+
+#[test]
+fn a_file_behind_a_link_is_not_replaced_by_replacing_the_link() {
+    for resolver in resolvers() {
+        for absolute in [false, true] {
+            let mut call = Call::new(resolver, Access::ReadWrite, Quotas::default());
+            let relative = PathBuf::from("../../dotfiles/palisade/palisade.toml");
+            let target = if absolute { call.host("dotfiles/palisade/palisade.toml") } else { relative };
+            linked_settings(&mut call, ".config/palisade/palisade.toml", target);
+            let link = ".config/palisade/palisade.toml";
+            assert_eq!(call.rename("notes.toml", link), REFUSED);
+            assert_eq!(call.rename("notes.toml", ".config/palisade/Palisade.toml"), REFUSED);
+            assert_eq!(call.rename(link, "away"), REFUSED);
+            assert_eq!(call.unlink(link), REFUSED);
+            assert_eq!(call.open(link, FOLLOW, OpenFlags::CREATE | OpenFlags::EXCLUSIVE, WRITE).map(drop), REFUSED);
+            for above in [".config", ".config/palisade", "dotfiles", "dotfiles/palisade"] {
+                assert_eq!(call.rename(above, "away"), REFUSED, "{above}");
+            }
+            nothing_changes(&mut call, "dotfiles/palisade/palisade.toml");
+            assert_eq!(call.open_to_read("dotfiles/palisade/palisade.toml").map(drop), REFUSED);
+            assert_eq!(fs::read_to_string(call.host(link)).unwrap(), "own");
+            call.write(".config/palisade/other", "x").unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_file_below_a_linked_directory_is_not_replaced_by_replacing_the_directory() {
+    for (link, target) in [(".config/palisade", "../dotfiles/palisade"), (".config", "dotfiles")] {
+        everywhere(|call| {
+            linked_settings(call, link, target.into());
+            assert_eq!(call.rename(link, "away"), REFUSED);
+            assert_eq!(call.unlink(link), REFUSED);
+            assert_eq!(call.mkdir(link), REFUSED);
+            assert_eq!(call.rename("dotfiles", "away"), REFUSED);
+            assert_eq!(call.rename("notes.toml", ".config/palisade/palisade.toml"), REFUSED);
+            assert_eq!(fs::read_to_string(call.host(".config/palisade/palisade.toml")).unwrap(), "own");
+            call.write("dotfiles/palisade/other", "x").unwrap();
+        });
+    }
+}
+
+#[test]
+fn each_link_of_a_chain_is_kept_and_so_is_one_that_leads_nowhere_yet() {
+    everywhere(|call| {
+        call.link("one", "dir/two");
+        call.link("dir/two", "../three");
+        call.link("three", "later/plugins");
+        protect(call, &[("one", Reading::Allowed)]);
+        for link in ["one", "dir/two", "three"] {
+            assert_eq!(call.rename(link, "away"), REFUSED, "{link}");
+            assert_eq!(call.unlink(link), REFUSED, "{link}");
+        }
+        assert_eq!(call.rename("dir", "away"), REFUSED);
+        assert_eq!(call.mkdir("later"), REFUSED);
+    });
+}
+
+#[test]
+fn links_in_a_circle_and_paths_through_files_are_kept_as_far_as_they_go() {
+    everywhere(|call| {
+        call.link("round", "about");
+        call.link("about", "round");
+        call.link("through", "file.txt/below");
+        protect(call, &[("round", Reading::Allowed), ("through", Reading::Refused)]);
+        for name in ["round", "about", "through", "file.txt"] {
+            assert_eq!(call.unlink(name), REFUSED, "{name}");
+        }
+    });
+}
+
+#[test]
+fn a_link_to_what_lies_elsewhere_is_kept() {
+    everywhere(|call| {
+        symlink(call.outer.path().join("outside"), call.host("plugs")).unwrap();
+        protect(call, &[("plugs", Reading::Allowed)]);
+        assert_eq!(call.unlink("plugs"), REFUSED);
+        assert_eq!(call.rename("dir", "plugs"), REFUSED);
+    });
+}
+
+#[test]
+fn a_linked_directory_of_plugins_is_not_made_anew() {
+    everywhere(|call| {
+        put(call, "real/a.wasm", "plugin");
+        call.link("plugs", "real");
+        protect(call, &[("plugs", Reading::Allowed)]);
+        for outcome in [call.rename("plugs", "away"), call.unlink("plugs"), call.mkdir("plugs")] {
+            assert_eq!(outcome, REFUSED);
+        }
+        nothing_changes(call, "plugs/a.wasm");
+        nothing_changes(call, "real/b.wasm");
+        assert_eq!(call.read("plugs/a.wasm").unwrap(), "plugin");
+    });
 }
