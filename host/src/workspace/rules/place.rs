@@ -1,12 +1,13 @@
 //! The rules for a name in a directory that is held open, judged by what these really are and where they really lie.
 
 use super::ascent::{Identity, ascend};
-use super::trail::Entry;
+use super::trail::{Entry, Role};
 use super::tree::Object;
 use super::{Forbidden, Reading, Rules, Tree, names};
 use rustix::fs::{AtFlags, FileType, statat};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 /// The name that a repository has.
 const GIT: &str = ".git";
@@ -56,14 +57,23 @@ impl Rules {
         Ok(())
     }
 
-    /// Refuses to read a name in a directory, where that is the host's own.
+    /// Refuses to read a name in a directory, where that is the host's own: the one that was there at first, or what stands in its place by now.
     pub(crate) fn check_readable(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
         if !self.hide_anything() {
             return Ok(());
         }
-        self.check_hidden(self.root)?;
-        ascend(dir, self.root, |here, _| self.check_hidden(here))?;
-        Identity::at(dir, name).map_or(Ok(()), |found| self.check_hidden(found))
+        let hidden: Vec<_> = self.hidden().map(|(label, tree)| (label, tree, tree.now())).collect();
+        let check = |here| {
+            let met = hidden.iter().find(|(_, tree, now)| tree.is(here) || *now == Some(here));
+            met.map_or(Ok(()), |(label, ..)| Err(Forbidden::Hidden(Arc::clone(label))))
+        };
+        check(self.root)?;
+        ascend(dir, self.root, |here, _| check(here))?;
+        let own = Identity::of(dir)?;
+        if let Some((label, ..)) = hidden.iter().find(|(_, tree, _)| tree.ends_at(own, name)) {
+            return Err(Forbidden::Hidden(Arc::clone(label)));
+        }
+        Identity::at(dir, name).map_or(Ok(()), check)
     }
 
     /// Refuses to change something that is open, where it is a protected tree by itself.
@@ -77,10 +87,8 @@ impl Rules {
         tree.starts().any(|start| ascend(start, self.root, |_, _| Ok(())).is_ok())
     }
 
-    fn check_hidden(&self, identity: Identity) -> Result<(), Forbidden> {
-        let mut hidden = self.trees.iter().filter(|(_, tree)| tree.reading() == Reading::Refused);
-        let met = hidden.find(|(_, tree)| tree.is(identity));
-        met.map_or(Ok(()), |(label, _)| Err(Forbidden::Hidden(label.clone())))
+    fn hidden(&self) -> impl Iterator<Item = &(Arc<str>, Arc<Tree>)> {
+        self.trees.iter().filter(|(_, tree)| tree.reading() == Reading::Refused)
     }
 
     /// A name that is kept for a tree, or for a link to it, in any letter case, whatever stands there now.
@@ -103,6 +111,11 @@ impl Entry {
 impl Tree {
     fn is(&self, identity: Identity) -> bool {
         self.object.as_ref().is_some_and(|object| object.identity == identity)
+    }
+
+    /// Whether this name is the tree's own, or a link's straight to it.
+    fn ends_at(&self, dir: Identity, name: &OsStr) -> bool {
+        self.entries.iter().any(|entry| entry.role == Role::End && entry.is(dir, name))
     }
 
     /// Where the ways up from the tree begin, and from each link to it.

@@ -18,6 +18,16 @@ pub(super) struct Entry {
     pub(super) dir: OwnedFd,
     pub(super) identity: Identity,
     pub(super) name: OsString,
+    pub(super) role: Role,
+}
+
+/// What a kept name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// What the path names.
+    End,
+    /// A directory on the way to it, which holds other things as well.
+    OnTheWay,
 }
 
 /// A path that has been followed.
@@ -101,7 +111,7 @@ impl Walk {
             Err(error) if error.kind() == ErrorKind::InvalidInput => self.here = whole,
             // What should hold the name is a file. It could become a directory.
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
-                self.keep_here()?;
+                self.keep_here(Role::OnTheWay)?;
                 return Ok(Way::Ends);
             }
             Err(_) => {
@@ -121,35 +131,38 @@ impl Walk {
     }
 
     fn keep(&mut self, name: OsString) -> io::Result<()> {
-        self.add(Entry::open(&self.here, name)?);
+        let role = if self.pending.is_empty() { Role::End } else { Role::OnTheWay };
+        self.add(Entry::open(&self.here, name, role)?);
         Ok(())
     }
 
     /// Keeps the name of what has been reached.
-    fn keep_here(&mut self) -> io::Result<()> {
+    fn keep_here(&mut self, role: Role) -> io::Result<()> {
         if let (Some(parent), Some(name)) = (self.here.parent(), self.here.file_name()) {
-            self.add(Entry::open(parent, name.to_owned())?);
+            self.add(Entry::open(parent, name.to_owned(), role)?);
         }
         Ok(())
     }
 
     /// A way may pass a link more than once.
     fn add(&mut self, entry: Entry) {
-        let is_it = |known: &Entry| known.identity == entry.identity && known.name == entry.name;
-        if !self.entries.iter().any(is_it) {
-            self.entries.push(entry);
+        let is_it = |known: &&mut Entry| known.identity == entry.identity && known.name == entry.name;
+        match self.entries.iter_mut().find(is_it) {
+            Some(known) if entry.role == Role::End => known.role = Role::End,
+            Some(_) => {}
+            None => self.entries.push(entry),
         }
     }
 
     fn end(mut self) -> io::Result<Trail> {
-        self.keep_here()?;
+        self.keep_here(Role::End)?;
         Ok(Trail { real: Some(self.here), entries: self.entries })
     }
 }
 
 impl Entry {
-    fn open(dir: &Path, name: OsString) -> io::Result<Self> {
+    fn open(dir: &Path, name: OsString, role: Role) -> io::Result<Self> {
         let dir = rustix::fs::open(dir, PIN, rustix::fs::Mode::empty())?;
-        Ok(Self { identity: Identity::of(&dir)?, dir, name })
+        Ok(Self { identity: Identity::of(&dir)?, dir, name, role })
     }
 }

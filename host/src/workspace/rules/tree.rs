@@ -91,6 +91,11 @@ impl Tree {
         self.entries.retain(|entry| git_tree(&entry.name.to_string_lossy()).is_none());
         self
     }
+
+    /// What the path leads to by now, whatever that was when it was protected.
+    pub(super) fn now(&self) -> Option<Identity> {
+        rustix::fs::stat(&self.path).ok().map(|stat| Identity::from_stat(&stat))
+    }
 }
 
 #[cfg(unix)]

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{REFUSED, nothing_changes};
-use crate::sandbox::guard::tests::{Access, Call, FOLLOW, OpenFlags, Quotas, WRITE, everywhere, resolvers};
+use crate::sandbox::guard::tests::{
+    Access, Call, FOLLOW, HostDescriptor, OpenFlags, PathFlags, Quotas, WRITE, code, everywhere, now, resolvers,
+};
 use crate::workspace::{HardLinks, HostRules, Reading, Tree};
 
 /// Protects these, as a host does.
@@ -190,5 +192,56 @@ fn a_linked_directory_of_plugins_is_not_made_anew() {
         nothing_changes(call, "plugs/a.wasm");
         nothing_changes(call, "real/b.wasm");
         assert_eq!(call.read("plugs/a.wasm").unwrap(), "plugin");
+    });
+}
+
+#[test]
+fn what_is_hidden_stays_hidden_when_it_is_replaced_or_made_later() {
+    for resolver in resolvers() {
+        for access in [Access::ReadOnly, Access::ReadWrite] {
+            let mut call = Call::new(resolver, access, Quotas::default());
+            put(&call, "own.toml", "own");
+            put(&call, "cache/key", "key");
+            put(&call, "dotfiles/linked.toml", "own");
+            call.link("linked.toml", "dotfiles/linked.toml");
+            let hidden = ["own.toml", "cache", "linked.toml", "later/own.toml"].map(|path| (path, Reading::Refused));
+            protect(&mut call, &hidden);
+            // As an editor does it.
+            for (new, name) in [("new", "own.toml"), ("newer", "linked.toml")] {
+                put(&call, new, "own");
+                fs::rename(call.host(new), call.host(name)).unwrap();
+            }
+            fs::rename(call.host("cache"), call.host("old")).unwrap();
+            put(&call, "cache/key", "key");
+            put(&call, "later/own.toml", "own");
+            put(&call, "later/other", "free");
+            call.link("innocent", "later/own.toml");
+            for path in [
+                "own.toml",
+                "cache",
+                "cache/key",
+                "old/key",
+                "linked.toml",
+                "dotfiles/linked.toml",
+                "later/own.toml",
+                "innocent",
+            ] {
+                assert_eq!(call.open_to_read(path).map(drop), REFUSED, "{path}");
+            }
+            assert_eq!(call.read("later/other").unwrap(), "free");
+            assert_eq!(call.read("file.txt").unwrap(), "inside");
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_holds_something_hidden_is_listed_with_what_stat_tells_of_it() {
+    everywhere(|call| {
+        put(call, "own.toml", "own");
+        protect(call, &[("own.toml", Reading::Refused)]);
+        let root = call.root();
+        let stat = now(call.view().stat_at(root, PathFlags::empty(), "own.toml".to_owned()));
+        assert_eq!(code(stat).map(|stat| stat.size), Ok(3));
+        assert!(!call.guard.refused());
     });
 }
