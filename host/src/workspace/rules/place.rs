@@ -91,7 +91,7 @@ impl Rules {
         self.trees.iter().filter(|(_, tree)| tree.reading() == Reading::Refused)
     }
 
-    /// A name that is kept for a tree, or for a link to it, in any letter case, whatever stands there now.
+    /// A name that is kept for a tree, or for a link to it, in any form that some file system takes for it, whatever stands there now.
     fn check_reserved(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
         if self.trees.iter().all(|(_, tree)| tree.entries.is_empty()) {
             return Ok(());

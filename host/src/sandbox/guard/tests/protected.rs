@@ -107,6 +107,7 @@ fn nothing_is_changed_in_a_repository_at_any_depth_and_in_any_case() {
             "dir/git~1",
             "dir/.git.",
             "dir/.g\u{200c}it",
+            "dir/.g\u{ad}it",
         ] {
             nothing_changes(call, path);
         }

@@ -235,6 +235,18 @@ fn what_is_hidden_stays_hidden_when_it_is_replaced_or_made_later() {
 }
 
 #[test]
+fn what_some_file_system_folds_to_a_kept_name_is_kept() {
+    everywhere(|call| {
+        protect(call, &[("palisade.toml", Reading::Allowed)]);
+        for name in ["Palisade.TOML", "palisade\u{200b}.toml", "pali\u{17f}ade.toml", "\u{ad}palisade.toml\u{fe0f}"] {
+            assert_eq!(call.rename("file.txt", name), REFUSED, "{name}");
+        }
+        call.write("palisades.toml", "x").unwrap();
+        call.write("palisäde.toml", "x").unwrap();
+    });
+}
+
+#[test]
 fn a_directory_that_holds_something_hidden_is_listed_with_what_stat_tells_of_it() {
     everywhere(|call| {
         put(call, "own.toml", "own");
