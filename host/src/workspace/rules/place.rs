@@ -15,8 +15,12 @@ const GIT: &str = ".git";
 impl Rules {
     /// Refuses to change the directory itself, or what lies in it.
     pub(crate) fn check_dir(&self, dir: BorrowedFd<'_>) -> Result<(), Forbidden> {
+        let replaced: Vec<_> = self.replaced().collect();
         ascend(dir, self.root, |here, above| {
             self.check_identity(here)?;
+            if let Some((label, _)) = replaced.iter().find(|(_, now)| *now == here) {
+                return Err(Forbidden::Protected(Arc::clone(label)));
+            }
             let git = Identity::at(above, GIT);
             if git == Some(here) { Err(Forbidden::Protected(GIT.into())) } else { Ok(()) }
         })?;
@@ -87,6 +91,12 @@ impl Rules {
         tree.starts().any(|start| ascend(start, self.root, |_, _| Ok(())).is_ok())
     }
 
+    /// What stands by now in the place of directories that somebody else has moved or removed. Costs nothing where no directory is protected by its name.
+    fn replaced(&self) -> impl Iterator<Item = (&Arc<str>, Identity)> {
+        let directories = self.trees.iter().filter(|(_, tree)| tree.is_named_directory());
+        directories.filter_map(|(label, tree)| Some((label, tree.now().filter(|now| !tree.is(*now))?)))
+    }
+
     fn hidden(&self) -> impl Iterator<Item = &(Arc<str>, Arc<Tree>)> {
         self.trees.iter().filter(|(_, tree)| tree.reading() == Reading::Refused)
     }
@@ -111,6 +121,10 @@ impl Entry {
 impl Tree {
     fn is(&self, identity: Identity) -> bool {
         self.object.as_ref().is_some_and(|object| object.identity == identity)
+    }
+
+    fn is_named_directory(&self) -> bool {
+        !self.entries.is_empty() && self.object.as_ref().is_some_and(|object| object.is_dir)
     }
 
     /// Whether this name is the tree's own, or a link's straight to it.

@@ -247,6 +247,23 @@ fn what_some_file_system_folds_to_a_kept_name_is_kept() {
 }
 
 #[test]
+fn a_directory_that_somebody_makes_anew_is_protected_as_the_old_one_was() {
+    everywhere(|call| {
+        put(call, "plugs/a.wasm", "plugin");
+        put(call, "real/a.wasm", "plugin");
+        call.link("linked", "real");
+        protect(call, &[("plugs", Reading::Allowed), ("linked", Reading::Allowed)]);
+        for name in ["plugs", "linked"] {
+            fs::rename(call.host(name), call.host(&format!("old {name}"))).unwrap();
+            put(call, &format!("{name}/a.wasm"), "plugin");
+            nothing_changes(call, &format!("{name}/a.wasm"));
+            nothing_changes(call, &format!("old {name}/b.wasm"));
+        }
+        call.write("dir/file", "x").unwrap();
+    });
+}
+
+#[test]
 fn a_directory_that_holds_something_hidden_is_listed_with_what_stat_tells_of_it() {
     everywhere(|call| {
         put(call, "own.toml", "own");
