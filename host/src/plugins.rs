@@ -114,6 +114,13 @@ pub struct Sources {
     pub files: Vec<PathBuf>,
 }
 
+impl Sources {
+    /// The files of its directories whose content stands elsewhere as well, so that protecting the directory is not enough.
+    pub(crate) fn elsewhere(&self) -> Vec<PathBuf> {
+        scan::elsewhere(self)
+    }
+}
+
 /// Whether the shipped plugins are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shipped {

@@ -54,7 +54,7 @@ impl Workspace {
         let fail = |source| WorkspaceError { path: path.to_owned(), source };
         let root = path.canonicalize().map_err(fail)?;
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(fail)?;
-        let rules = Rules::new(&dir).map_err(fail)?;
+        let rules = Rules::new(&dir, &root).map_err(fail)?;
         Ok(Self { root, dir, mount: OnceLock::new(), rules: ArcSwap::from_pointee(rules) })
     }
 

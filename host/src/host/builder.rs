@@ -288,7 +288,8 @@ fn rules(
     sources: &Sources,
     cache: &Cache,
 ) -> Result<HostRules, BuildError> {
-    let plugins = sources.directories.iter().chain(&sources.files).map(|path| (path.clone(), Reading::Allowed));
+    let plugins = sources.directories.iter().chain(&sources.files).cloned().chain(sources.elsewhere());
+    let plugins = plugins.map(|path| (path, Reading::Allowed));
     let cache = cache.dir().map(|dir| (dir.to_owned(), Reading::Refused));
     let open = |(path, reading): (PathBuf, Reading)| {
         Tree::open(&path, reading).map(Arc::new).map_err(|source| BuildError::Protected { path, source })

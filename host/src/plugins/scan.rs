@@ -36,6 +36,23 @@ pub(super) fn candidates(sources: &Sources) -> Result<Vec<Candidate>, DirectoryE
     Ok(found)
 }
 
+/// The files of plugin directories that are found elsewhere as well: behind a link, or under another name.
+pub(super) fn elsewhere(sources: &Sources) -> Vec<PathBuf> {
+    // A directory that cannot be read is told of by whoever loads from it.
+    let files = sources.directories.iter().filter_map(|directory| files(directory).ok()).flatten();
+    files.filter(|file| file.symlink_metadata().is_ok_and(|meta| meta.is_symlink() || has_names(&meta))).collect()
+}
+
+#[cfg(unix)]
+fn has_names(meta: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(meta) > 1
+}
+
+#[cfg(not(unix))]
+fn has_names(_: &fs::Metadata) -> bool {
+    false
+}
+
 fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {

@@ -52,13 +52,18 @@ fn is_deceptive(c: char) -> bool {
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// Unicode's `Default_Ignorable_Code_Point`, which fonts show as nothing (direction marks, joiners, tags, variation selectors, Hangul fillers), and the one
-/// letter that is blank by itself: the Braille pattern without dots. Not the two of [`is_selector`],
-/// for which it matters where they stand.
+/// What fonts show as nothing, and the one letter that is blank by itself: the Braille pattern without dots. Not the two of [`is_selector`], for which it matters
+/// where they stand.
 fn is_invisible(c: char) -> bool {
+    c == '\u{2800}' || (is_ignorable(c) && !matches!(c, '\u{fe0e}' | '\u{fe0f}'))
+}
+
+/// Unicode's `Default_Ignorable_Code_Point`: direction marks, joiners, tags, variation selectors, Hangul fillers. Fonts show them as nothing, and file systems that
+/// do not tell letter case apart leave them out when they compare names.
+pub(crate) fn is_ignorable(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
         | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
         | '\u{e0000}'..='\u{e0fff}')
 }

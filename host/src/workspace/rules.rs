@@ -8,8 +8,12 @@ mod ascent;
 mod names;
 #[cfg(unix)]
 mod place;
+#[cfg(unix)]
+mod repository;
 #[cfg(all(test, unix))]
 mod tests;
+#[cfg(unix)]
+mod trail;
 mod tree;
 
 pub(crate) use tree::{Reading, Tree};
@@ -104,14 +108,18 @@ pub(crate) enum Forbidden {
 
 impl Rules {
     /// The rules of a workspace that no host works in yet: its repository is protected.
-    pub(super) fn new(dir: &Dir) -> io::Result<Self> {
-        let trees = tree::repository(dir).into_iter().map(|(label, tree)| (label, Arc::new(tree))).collect();
-        Ok(Self {
-            #[cfg(unix)]
-            root: Identity::of(dir)?,
-            trees,
-            hosts: Vec::new(),
-        })
+    #[cfg(unix)]
+    pub(super) fn new(dir: &Dir, root: &Path) -> io::Result<Self> {
+        let bare = Self { root: Identity::of(dir)?, trees: Vec::new(), hosts: Vec::new() };
+        let repository = repository::trees(root)?.into_iter().filter(|tree| bare.holds(tree));
+        let trees = repository.map(|tree| (tree.label(root), Arc::new(tree))).collect();
+        Ok(Self { trees, ..bare })
+    }
+
+    /// The rules of a workspace that no host works in yet.
+    #[cfg(not(unix))]
+    pub(super) fn new(_: &Dir, _: &Path) -> io::Result<Self> {
+        Ok(Self { trees: Vec::new(), hosts: Vec::new() })
     }
 
     /// The same, and what this host adds.

@@ -111,6 +111,60 @@ fn a_tool_changes_no_plugin_that_lies_in_the_workspace() {
 }
 
 #[test]
+fn a_plugin_that_lies_elsewhere_in_the_workspace_is_as_protected_as_its_directory() {
+    let world = World::new();
+    world
+        .folder("real")
+        .folder("target")
+        .link("plugs", "real")
+        .link("real/containment_files.wasm", "../target/mine.wasm");
+    fs::copy(CONTAINMENT_FILES.file(), world.root().join("target/mine.wasm")).unwrap();
+    fs::write(world.root().join("target/second.wasm"), "no plugin").unwrap();
+    fs::hard_link(world.root().join("target/second.wasm"), world.root().join("real/second.wasm")).unwrap();
+    fs::write(world.home().join("own.toml"), "[workspace]\nhard_links = \"allow\"").unwrap();
+    let before = world.inside();
+    for (op, path, to) in [
+        ("rename", "plugs", "away"),
+        ("unlink", "plugs", ""),
+        ("append", "target/mine.wasm", ""),
+        ("append", "target/second.wasm", ""),
+        ("unlink", "target/mine.wasm", ""),
+        ("rename", "target", "away"),
+    ] {
+        let program = palisade_tests::Program::new(&world)
+            .args(["call", "in_write", "-", "--json", "--allow", "write", "--no-builtin", "--plugins"])
+            .args([world.root().join("plugs"), "--config".into(), world.home().join("own.toml")])
+            .stdin(json!({"op": op, "path": path, "to": to}).to_string());
+        let result = program.run().left_with(4).json();
+        assert_eq!(result["error"]["detail"]["reason"], "protected", "{op} {path}");
+    }
+    assert_eq!(world.inside(), before);
+}
+
+#[test]
+fn the_user_s_settings_behind_a_link_are_not_replaced() {
+    let world = World::new();
+    world.file("dotfiles/palisade.toml", "").file("notes.toml", "[limits]").folder("settings");
+    world.link("settings/palisade.toml", "../dotfiles/palisade.toml");
+    let before = world.inside();
+    for (op, path, to) in [
+        ("rename", "notes.toml", "settings/palisade.toml"),
+        ("rename", "settings", "away"),
+        ("unlink", "settings/palisade.toml", ""),
+        ("write", "dotfiles/palisade.toml", ""),
+    ] {
+        let program = palisade_tests::Program::new(&world)
+            .args(["call", "in_write", "-", "--json", "--allow", "write", "--no-builtin", "--plugins"])
+            .args([CONTAINMENT_FILES.directory(), "--config".into(), world.root().join("settings/palisade.toml")])
+            .stdin(json!({"op": op, "path": path, "to": to}).to_string());
+        let result = program.run().left_with(4).json();
+        let expected = json!({"reason": "protected", "tree": "dotfiles/palisade.toml"});
+        assert_eq!(result["error"]["detail"], expected, "{op} {path}");
+    }
+    assert_eq!(world.inside(), before);
+}
+
+#[test]
 fn what_is_the_program_s_own_is_neither_changed_nor_read() {
     let world = World::new();
     world.file("own.toml", "").file("palisade.toml", "[limits]\nmemory = \"64MiB\"");

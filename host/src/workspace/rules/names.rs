@@ -1,5 +1,7 @@
 //! Names that mean a git repository, in every form that some file system takes for `.git`.
 
+use crate::tool::text::is_ignorable;
+
 /// The path up to the first component that means a repository, if there is one.
 pub(super) fn git_tree(path: &str) -> Option<&str> {
     let mut end = 0;
@@ -17,14 +19,14 @@ fn is_separator(c: char) -> bool {
     c == '/' || (cfg!(windows) && c == '\\')
 }
 
-/// Whether some file system finds `.git` under this name. Folded are: letter case; characters that HFS+ ignores; dots and spaces at the end, the short name
+/// Whether some file system finds `.git` under this name. Folded are: letter case; characters that HFS+, ext4 and F2FS ignore; dots and spaces at the end, the short name
 /// `GIT~1`, and a stream behind a colon, as Windows does. On a file system that folds none of this, such a name is refused without need, and nobody misses it.
 fn means_git(name: &str) -> bool {
     // Most names are decided by their first byte.
     if !name.starts_with(['.', 'g', 'G']) && name.is_ascii() {
         return false;
     }
-    let shown: String = name.chars().filter(|c| !is_ignored(*c)).map(|c| c.to_ascii_lowercase()).collect();
+    let shown: String = name.chars().filter(|c| !is_ignorable(*c)).map(|c| c.to_ascii_lowercase()).collect();
     let stem = shown.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
     stem == ".git" || stem.strip_prefix("git~").is_some_and(is_number)
 }
@@ -32,16 +34,20 @@ fn means_git(name: &str) -> bool {
 /// Whether two names may be one, on a file system that does not tell letter case apart.
 #[cfg(unix)]
 pub(super) fn is_same(one: &std::ffi::OsStr, other: &std::ffi::OsStr) -> bool {
-    one.eq_ignore_ascii_case(other)
+    let folds = || !one.is_ascii() || !other.is_ascii();
+    one.eq_ignore_ascii_case(other) || (folds() && folded(one) == folded(other))
+}
+
+/// Through capitals, so that letters with two small forms come to one.
+#[cfg(unix)]
+fn folded(name: &std::ffi::OsStr) -> String {
+    let shown = name.to_string_lossy();
+    let capitals = shown.chars().filter(|c| !is_ignorable(*c)).flat_map(char::to_uppercase);
+    capitals.flat_map(char::to_lowercase).collect()
 }
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// What HFS+ leaves out when it compares names.
-fn is_ignored(c: char) -> bool {
-    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]
@@ -55,6 +61,11 @@ mod tests {
         {
             assert_eq!(git_tree(name), Some(name));
         }
+        for ignored in ['\u{ad}', '\u{34f}', '\u{180e}', '\u{200b}', '\u{fe0f}', '\u{3164}', '\u{e0041}'] {
+            for name in [format!("{ignored}.git"), format!(".G{ignored}it"), format!("git~1{ignored}")] {
+                assert_eq!(git_tree(&name), Some(&*name), "{ignored:?}");
+            }
+        }
         assert_eq!(git_tree(".git::$INDEX_ALLOCATION/config"), Some(".git::$INDEX_ALLOCATION"));
     }
 
@@ -66,9 +77,20 @@ mod tests {
 
     #[test]
     fn names_that_only_look_alike_are_free() {
-        for name in
-            [".gitignore", ".github/x", "git", "a.git", ".gi", "git~", "git~x", "x/.gitmodules", "digit~1", "", "."]
-        {
+        for name in [
+            ".gitignore",
+            ".gi\u{2800}t",
+            ".github/x",
+            "git",
+            "a.git",
+            ".gi",
+            "git~",
+            "git~x",
+            "x/.gitmodules",
+            "digit~1",
+            "",
+            ".",
+        ] {
             assert_eq!(git_tree(name), None, "{name}");
         }
     }

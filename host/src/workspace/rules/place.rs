@@ -1,11 +1,13 @@
 //! The rules for a name in a directory that is held open, judged by what these really are and where they really lie.
 
 use super::ascent::{Identity, ascend};
-use super::tree::{Entry, Object};
+use super::trail::{Entry, Role};
+use super::tree::Object;
 use super::{Forbidden, Reading, Rules, Tree, names};
 use rustix::fs::{AtFlags, FileType, statat};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 /// The name that a repository has.
 const GIT: &str = ".git";
@@ -13,8 +15,12 @@ const GIT: &str = ".git";
 impl Rules {
     /// Refuses to change the directory itself, or what lies in it.
     pub(crate) fn check_dir(&self, dir: BorrowedFd<'_>) -> Result<(), Forbidden> {
+        let replaced: Vec<_> = self.replaced().collect();
         ascend(dir, self.root, |here, above| {
             self.check_identity(here)?;
+            if let Some((label, _)) = replaced.iter().find(|(_, now)| *now == here) {
+                return Err(Forbidden::Protected(Arc::clone(label)));
+            }
             let git = Identity::at(above, GIT);
             if git == Some(here) { Err(Forbidden::Protected(GIT.into())) } else { Ok(()) }
         })?;
@@ -32,7 +38,7 @@ impl Rules {
         if Identity::at(dir, GIT) == Some(found) { Err(Forbidden::Protected(GIT.into())) } else { Ok(()) }
     }
 
-    /// Refuses to move or remove a directory that has a protected tree below it: it would come to lie under a name where nobody looks for it, and another
+    /// Refuses to move or remove a directory that has a protected tree below it, or a link to one: it would come to lie under a name where nobody looks for it, and another
     /// could be put into its place. A `.git` of that directory's own goes with it, and stays protected by its name.
     pub(crate) fn check_moved(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
         if self.trees.is_empty() {
@@ -43,30 +49,35 @@ impl Rules {
             return Ok(());
         }
         let moved = Identity::from_stat(&stat);
-        for (label, tree) in &self.trees {
-            let Some(start) = tree.start() else { continue };
-            let met =
-                ascend(
-                    start,
-                    self.root,
-                    |here, _| {
-                        if here == moved { Err(Forbidden::Protected(label.clone())) } else { Ok(()) }
-                    },
-                );
-            // A tree that has been moved out of the workspace since has nothing above it here.
-            met.or_else(|met| if matches!(met, Forbidden::Outside) { Ok(()) } else { Err(met) })?;
+        let starts = self.trees.iter().flat_map(|(label, tree)| tree.starts().map(move |start| (label, start)));
+        for (label, start) in starts {
+            let stays = |here| if here == moved { Err(Forbidden::Protected(label.clone())) } else { Ok(()) };
+            match ascend(start, self.root, |here, _| stays(here)) {
+                // It lies elsewhere, or has been moved out of the workspace since.
+                Ok(()) | Err(Forbidden::Outside) => {}
+                met => return met,
+            }
         }
         Ok(())
     }
 
-    /// Refuses to read a name in a directory, where that is the host's own.
+    /// Refuses to read a name in a directory, where that is the host's own: the one that was there at first, or what stands in its place by now.
     pub(crate) fn check_readable(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
         if !self.hide_anything() {
             return Ok(());
         }
-        self.check_hidden(self.root)?;
-        ascend(dir, self.root, |here, _| self.check_hidden(here))?;
-        Identity::at(dir, name).map_or(Ok(()), |found| self.check_hidden(found))
+        let hidden: Vec<_> = self.hidden().map(|(label, tree)| (label, tree, tree.now())).collect();
+        let check = |here| {
+            let met = hidden.iter().find(|(_, tree, now)| tree.is(here) || *now == Some(here));
+            met.map_or(Ok(()), |(label, ..)| Err(Forbidden::Hidden(Arc::clone(label))))
+        };
+        check(self.root)?;
+        ascend(dir, self.root, |here, _| check(here))?;
+        let own = Identity::of(dir)?;
+        if let Some((label, ..)) = hidden.iter().find(|(_, tree, _)| tree.ends_at(own, name)) {
+            return Err(Forbidden::Hidden(Arc::clone(label)));
+        }
+        Identity::at(dir, name).map_or(Ok(()), check)
     }
 
     /// Refuses to change something that is open, where it is a protected tree by itself.
@@ -75,26 +86,35 @@ impl Rules {
         met.map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
     }
 
-    /// Whether a tree lies in this workspace, or is the workspace.
+    /// Whether a tree lies in this workspace, or a link to it, or is the workspace.
     pub(super) fn holds(&self, tree: &Tree) -> bool {
-        tree.start().is_some_and(|start| ascend(start, self.root, |_, _| Ok(())).is_ok())
+        tree.starts().any(|start| ascend(start, self.root, |_, _| Ok(())).is_ok())
     }
 
-    fn check_hidden(&self, identity: Identity) -> Result<(), Forbidden> {
-        let mut hidden = self.trees.iter().filter(|(_, tree)| tree.reading() == Reading::Refused);
-        let met = hidden.find(|(_, tree)| tree.is(identity));
-        met.map_or(Ok(()), |(label, _)| Err(Forbidden::Hidden(label.clone())))
+    /// What stands by now in the place of directories that somebody else has moved or removed. Costs nothing where no directory is protected by its name.
+    fn replaced(&self) -> impl Iterator<Item = (&Arc<str>, Identity)> {
+        let directories = self.trees.iter().filter(|(_, tree)| tree.is_named_directory());
+        directories.filter_map(|(label, tree)| Some((label, tree.now().filter(|now| !tree.is(*now))?)))
     }
 
-    /// A name that is kept for a tree, in any letter case, whatever stands there now.
+    fn hidden(&self) -> impl Iterator<Item = &(Arc<str>, Arc<Tree>)> {
+        self.trees.iter().filter(|(_, tree)| tree.reading() == Reading::Refused)
+    }
+
+    /// A name that is kept for a tree, or for a link to it, in any form that some file system takes for it, whatever stands there now.
     fn check_reserved(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
-        if self.trees.iter().all(|(_, tree)| tree.entry.is_none()) {
+        if self.trees.iter().all(|(_, tree)| tree.entries.is_empty()) {
             return Ok(());
         }
         let dir = Identity::of(dir)?;
-        let is_kept = |entry: &Entry| entry.identity == dir && names::is_same(&entry.name, name);
-        let met = self.trees.iter().find(|(_, tree)| tree.entry.as_ref().is_some_and(is_kept));
+        let met = self.trees.iter().find(|(_, tree)| tree.entries.iter().any(|entry| entry.is(dir, name)));
         met.map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
+    }
+}
+
+impl Entry {
+    fn is(&self, dir: Identity, name: &OsStr) -> bool {
+        self.identity == dir && names::is_same(&self.name, name)
     }
 }
 
@@ -103,9 +123,18 @@ impl Tree {
         self.object.as_ref().is_some_and(|object| object.identity == identity)
     }
 
-    /// Where the way up from the tree begins.
-    fn start(&self) -> Option<BorrowedFd<'_>> {
-        let own = self.object.as_ref().filter(|object| object.is_dir).map(|Object { handle, .. }| handle.as_fd());
-        own.or_else(|| self.entry.as_ref().map(|entry| entry.dir.as_fd()))
+    fn is_named_directory(&self) -> bool {
+        !self.entries.is_empty() && self.object.as_ref().is_some_and(|object| object.is_dir)
+    }
+
+    /// Whether this name is the tree's own, or a link's straight to it.
+    fn ends_at(&self, dir: Identity, name: &OsStr) -> bool {
+        self.entries.iter().any(|entry| entry.role == Role::End && entry.is(dir, name))
+    }
+
+    /// Where the ways up from the tree begin, and from each link to it.
+    fn starts(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let own = self.object.iter().filter(|object| object.is_dir).map(|Object { handle, .. }| handle.as_fd());
+        own.chain(self.entries.iter().map(|entry| entry.dir.as_fd()))
     }
 }

@@ -89,3 +89,31 @@ fn what_lies_elsewhere_is_no_business_of_a_workspace() {
     assert!(!workspace.rules().hide_anything());
     workspace.files().write("plugins/x", "free").unwrap();
 }
+
+#[test]
+fn native_tools_do_not_read_what_has_been_replaced_either() {
+    let (outer, workspace) = world(HardLinks::Refuse);
+    let root = outer.path().join("ws");
+    fs::write(root.join("own"), "first").unwrap();
+    let tree = Arc::new(Tree::open(&root.join("own"), Reading::Refused).unwrap());
+    workspace.keep_rules_of(&Arc::new(HostRules { trees: vec![tree], ..HostRules::default() }));
+    for (new, name) in [("new", "own"), ("newer", "cache")] {
+        let _ = fs::rename(root.join(name), root.join(format!("old {name}")));
+        fs::create_dir(root.join(new)).unwrap();
+        fs::write(root.join(new).join("key"), "x").unwrap();
+        fs::rename(root.join(new), root.join(name)).unwrap();
+        assert!(matches!(workspace.files().read(&format!("{name}/key")), Err(FileError::Hidden { .. })), "{name}");
+        assert!(matches!(workspace.files().list(name), Err(FileError::Hidden { .. })), "{name}");
+    }
+}
+
+#[test]
+fn native_tools_do_not_replace_a_link_on_the_way_to_what_is_the_host_s() {
+    let (outer, workspace) = world(HardLinks::Refuse);
+    let root = outer.path().join("ws");
+    std::os::unix::fs::symlink("lib", root.join("way")).unwrap();
+    let tree = Arc::new(Tree::open(&root.join("way/plugins"), Reading::Allowed).unwrap());
+    workspace.keep_rules_of(&Arc::new(HostRules { trees: vec![tree], ..HostRules::default() }));
+    assert!(matches!(workspace.files().delete("way"), Err(FileError::Protected { .. })));
+    workspace.files().write("way/other", "free").unwrap();
+}

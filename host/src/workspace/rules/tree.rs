@@ -1,9 +1,6 @@
 //! A tree that is protected: a directory with all that lies in it, or one file.
 
 use crate::tool::text::elided;
-use cap_std::fs::Dir;
-#[cfg(unix)]
-use std::ffi::OsString;
 use std::io;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
@@ -11,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(unix)]
-use super::ascent::{Identity, PIN};
-
-/// The most of a `.git` file that is looked at, in bytes. It holds one path.
+use super::ascent::Identity;
 #[cfg(unix)]
-const MAX_GIT_FILE: u64 = 4_096;
+use super::names::git_tree;
+#[cfg(unix)]
+use super::trail::{Entry, Trail};
 
 /// Whether what lies in a protected tree may be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,16 +23,19 @@ pub(crate) enum Reading {
     Refused,
 }
 
-/// A protected tree. It is held open, so that it stays the one that was meant, whatever happens to its name; and its name is kept, so that nothing else is
-/// put there.
+/// A protected tree. It is held open, so that it stays the one that was meant, whatever happens to its name; and its name is kept with each link that leads to
+/// it, so that nothing else is put there.
 #[derive(Debug)]
 pub(crate) struct Tree {
+    /// As it was written.
     path: PathBuf,
     reading: Reading,
     #[cfg(unix)]
+    real: Option<PathBuf>,
+    #[cfg(unix)]
     pub(super) object: Option<Object>,
     #[cfg(unix)]
-    pub(super) entry: Option<Entry>,
+    pub(super) entries: Vec<Entry>,
 }
 
 /// What was there when the tree was protected.
@@ -47,15 +47,6 @@ pub(super) struct Object {
     pub(super) is_dir: bool,
 }
 
-/// The name under which it stood, or will: where nothing is there yet, this is the first of its path that is missing.
-#[cfg(unix)]
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) dir: OwnedFd,
-    pub(super) identity: Identity,
-    pub(super) name: OsString,
-}
-
 impl Tree {
     /// Whether it may be read.
     pub(crate) fn reading(&self) -> Reading {
@@ -64,9 +55,20 @@ impl Tree {
 
     /// What it is called in a workspace, for whoever is refused.
     pub(super) fn label(&self, root: &Path) -> Arc<str> {
-        let inside = self.path.strip_prefix(root).ok().filter(|path| !path.as_os_str().is_empty());
-        let name = inside.or_else(|| self.path.file_name().map(Path::new)).unwrap_or(Path::new("."));
+        let below = |path| Path::strip_prefix(path, root).ok().filter(|path| !path.as_os_str().is_empty());
+        let inside = self.paths().find_map(below);
+        let name = inside.or_else(|| self.paths().find_map(Path::file_name).map(Path::new)).unwrap_or(Path::new("."));
         elided(&name.to_string_lossy(), 256).into()
+    }
+
+    #[cfg(unix)]
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.real.iter().chain([&self.path]).map(PathBuf::as_path)
+    }
+
+    #[cfg(not(unix))]
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        [&*self.path].into_iter()
     }
 }
 
@@ -76,25 +78,23 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// Where no directory above it can be opened.
+    /// Where it, or a directory above it, cannot be held open.
     pub(crate) fn open(path: &Path, reading: Reading) -> io::Result<Self> {
-        let whole = std::path::absolute(path)?;
-        if let Ok(real) = whole.canonicalize() {
-            let object = Some(Object::open(&real)?);
-            let entry = match (real.parent(), real.file_name()) {
-                (Some(parent), Some(name)) => Some(Entry::open(parent, name.to_owned())?),
-                _ => None,
-            };
-            return Ok(Self { path: real, reading, object, entry });
-        }
-        let entry = Entry::first_missing(&whole)?;
-        Ok(Self { path: whole, reading, object: None, entry: Some(entry) })
+        let path = std::path::absolute(path)?;
+        let Trail { real, entries } = Trail::follow(&path)?;
+        let object = real.as_deref().map(Object::open).transpose()?;
+        Ok(Self { path, reading, real, object, entries })
     }
 
-    /// A directory that is open already, and stays protected wherever it is moved to.
-    fn opened(path: &Path, dir: Dir) -> io::Result<Self> {
-        let object = Object::new(dir.into_std_file().into())?;
-        Ok(Self { path: path.to_owned(), reading: Reading::Allowed, object: Some(object), entry: None })
+    /// Without the names that are kept in every directory.
+    pub(super) fn without_git_names(mut self) -> Self {
+        self.entries.retain(|entry| git_tree(&entry.name.to_string_lossy()).is_none());
+        self
+    }
+
+    /// What the path leads to by now, whatever that was when it was protected.
+    pub(super) fn now(&self) -> Option<Identity> {
+        rustix::fs::stat(&self.path).ok().map(|stat| Identity::from_stat(&stat))
     }
 }
 
@@ -117,56 +117,10 @@ impl Object {
     }
 }
 
-#[cfg(unix)]
-impl Entry {
-    fn open(dir: &Path, name: OsString) -> io::Result<Self> {
-        let dir = rustix::fs::open(dir, PIN, rustix::fs::Mode::empty())?;
-        Ok(Self { identity: Identity::of(&dir)?, dir, name })
-    }
-
-    fn first_missing(path: &Path) -> io::Result<Self> {
-        let mut name = path.file_name();
-        for above in path.ancestors().skip(1) {
-            if let (Ok(real), Some(name)) = (above.canonicalize(), name) {
-                return Self::open(&real, name.to_owned());
-            }
-            name = above.file_name();
-        }
-        Err(io::ErrorKind::NotFound.into())
-    }
-}
-
 #[cfg(not(unix))]
 impl Tree {
     /// Protects what stands at a path. Only names are looked at on this system.
     pub(crate) fn open(path: &Path, reading: Reading) -> io::Result<Self> {
         Ok(Self { path: std::path::absolute(path)?, reading })
     }
-}
-
-/// The workspace's own repository, where it is another directory than its name says: behind a link, or elsewhere and named by a file, as worktrees and
-/// submodules have it. The directory itself counts as well, so that it stays protected under another name.
-#[cfg(unix)]
-pub(super) fn repository(dir: &Dir) -> Option<(Arc<str>, Tree)> {
-    let meta = dir.metadata(".git").ok()?;
-    let path = if meta.is_file() { named_by_file(dir)? } else { PathBuf::from(".git") };
-    let opened = dir.open_dir(&path).ok()?;
-    Some((elided(&path.to_string_lossy(), 256).into(), Tree::opened(&path, opened).ok()?))
-}
-
-#[cfg(unix)]
-fn named_by_file(dir: &Dir) -> Option<PathBuf> {
-    use cap_std::fs::OpenOptionsExt as _;
-    use rustix::fs::OFlags;
-    use std::io::Read as _;
-    let mut options = cap_std::fs::OpenOptions::new();
-    options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
-    let mut text = String::new();
-    dir.open_with(".git", options.read(true)).ok()?.take(MAX_GIT_FILE).read_to_string(&mut text).ok()?;
-    text.strip_prefix("gitdir:").map(|path| PathBuf::from(path.trim()))
-}
-
-#[cfg(not(unix))]
-pub(super) fn repository(_: &Dir) -> Option<(Arc<str>, Tree)> {
-    None
 }

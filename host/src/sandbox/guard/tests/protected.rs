@@ -1,5 +1,7 @@
 //! Trees in which nothing is changed, by any operation and under any name, judged by where things really are.
 
+mod ways;
+
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::sync::Arc;
@@ -105,6 +107,7 @@ fn nothing_is_changed_in_a_repository_at_any_depth_and_in_any_case() {
             "dir/git~1",
             "dir/.git.",
             "dir/.g\u{200c}it",
+            "dir/.g\u{ad}it",
         ] {
             nothing_changes(call, path);
         }

@@ -1,0 +1,61 @@
+//! Where a workspace's own repository lies, as git finds it.
+
+use super::{Reading, Tree};
+use crate::workspace::{LastLink, open_regular};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// The most of a file that names a directory, in bytes. It holds one path, and no system takes a longer one.
+const MAX_POINTER: u64 = 4_200;
+
+/// The directories of the repository, wherever they lie: the one that `.git` is or names, by a link or in a file, and the one that it has in common with other
+/// worktrees. What is not there yet counts too, since whoever made it would make the repository.
+///
+/// # Errors
+///
+/// Where one cannot be held open, for another reason than that it may not be.
+pub(super) fn trees(root: &Path) -> io::Result<Vec<Tree>> {
+    let Some(own) = directory(root) else { return Ok(Vec::new()) };
+    let common = pointer(&own.join("commondir"), b"").map(|path| own.join(path));
+    let mut trees = Vec::new();
+    for path in [Some(own), common].into_iter().flatten() {
+        match Tree::open(&path, Reading::Allowed) {
+            Ok(tree) => trees.push(tree.without_git_names()),
+            Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(trees)
+}
+
+fn directory(root: &Path) -> Option<PathBuf> {
+    let git = root.join(".git");
+    git.symlink_metadata().ok()?;
+    if !git.is_file() {
+        return Some(git);
+    }
+    // Taken from where the name stands, not from where a link leads to, as git does.
+    pointer(&git, b"gitdir: ").map(|path| root.join(path))
+}
+
+/// The path in a file that holds nothing else behind this prefix.
+fn pointer(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
+    // Looked at before it is opened, so that opening wakes no device.
+    if !file.is_file() {
+        return None;
+    }
+    let bytes = read(open_regular(file, LastLink::Follow).ok()?).ok()?;
+    let path = bytes.strip_prefix(prefix)?;
+    let end = path.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r'))?;
+    let path = path.get(..=end).filter(|path| !path.contains(&0))?;
+    Some(OsStr::from_bytes(path).into())
+}
+
+fn read(file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MAX_POINTER).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
