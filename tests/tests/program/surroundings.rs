@@ -173,9 +173,9 @@ fn a_limit_on_the_size_of_files_ends_no_program_that_loads_plugins() {
 fn a_look_at_the_machine_leaves_nothing_in_the_temporary_directory() {
     let world = World::new();
     let scratch = world.outer().join("scratch");
-    std::fs::create_dir(&scratch).unwrap();
+    fs::create_dir(&scratch).unwrap();
     let _ = program(&world, &["doctor"]).env("TMPDIR", &scratch).run();
-    assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0);
 }
 
 #[test]
