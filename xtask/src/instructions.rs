@@ -83,7 +83,8 @@ fn counted(place: &Place, program: &Path, host: &str, tool: &str, calls: u64) ->
 
 fn kept(place: &Place) -> anyhow::Result<BTreeMap<String, u64>> {
     let path = place.root.join(KEPT);
-    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let text = fs::read_to_string(&path)
+        .with_context(|| format!("reading {}, which `cargo xtask instructions --keep` writes", path.display()))?;
     let line = |line: &str| -> Option<(String, u64)> {
         let (name, count) = line.split_once(" = ")?;
         Some((name.trim_matches('"').to_owned(), count.replace('_', "").parse().ok()?))

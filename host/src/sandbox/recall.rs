@@ -66,7 +66,7 @@ pub(super) enum CodeLost {
     Gone,
     /// A dependency failed on it.
     #[error("loading it failed inside the host; the log has the details")]
-    Panicked,
+    Panicked(#[source] tokio::task::JoinError),
     /// The system gives no thread to load it on.
     #[error(
         "the system gives no thread to load it on: {0}; let the process have more (`ulimit -u`), or try again later"

@@ -180,13 +180,11 @@ impl WasmTool {
     }
 }
 
-/// Does this on a thread of its own. A runtime's own threads for blocking work are not used: where the system gives none, those panic.
+/// Does this on a thread of the runtime's for work that blocks. Where the system gives none, that would panic: so one is asked for first.
 async fn away(work: impl FnOnce() -> Result<(), CodeLost> + Send + 'static) -> Result<(), CodeLost> {
-    let (done, result) = tokio::sync::oneshot::channel();
-    // Whoever waited may be gone.
-    let work = move || drop(done.send(work()));
-    std::thread::Builder::new().name("palisade-load".to_owned()).spawn(work).map_err(CodeLost::NoThread)?;
-    result.await.unwrap_or(Err(CodeLost::Panicked))
+    let asked = std::thread::Builder::new().name("palisade-load".to_owned()).spawn(|| {});
+    asked.map(std::thread::JoinHandle::join).map_err(CodeLost::NoThread)?.map_err(|_| CodeLost::Gone)?;
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|panicked| Err(CodeLost::Panicked(panicked)))
 }
 
 /// The message is for whoever can do something about it: it names no plugin's word.
