@@ -41,7 +41,7 @@ pub(super) fn configuration(common: &Common, patience: &Patience) -> (Settings, 
         None => open::of_command_line(common),
     };
     let good = (problems.is_empty() && unseen.is_none()).then(|| good(common, patience));
-    (settings, problems.into_iter().map(wrong).chain(unseen).chain(good).collect())
+    (settings, problems.iter().map(wrong).chain(unseen).chain(good).collect())
 }
 
 /// What is wrong with one file.
@@ -53,7 +53,7 @@ fn wrong_with(file: PathBuf, links: LastLink, patience: &Patience) -> Option<Fai
     }
 }
 
-fn wrong(problem: Failure) -> Check {
+fn wrong(problem: &Failure) -> Check {
     Check {
         name: "configuration",
         state: State::Bad(problem.exit()),
