@@ -9,7 +9,7 @@ use crate::policy::Rule;
 use crate::registry::Registered;
 use crate::session::Allowance;
 use crate::tool::{Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects};
-use crate::workspace::{Forbidden, Workspace};
+use crate::workspace::{FileError, Workspace};
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
@@ -135,18 +135,12 @@ pub(super) fn foreseen(
 ) -> Result<Vec<String>, ErrorKind> {
     let paths = projected(definition, input);
     if definition.side_effects() == SideEffects::Write {
-        paths.iter().try_for_each(|path| workspace.rules().check_names(path)).map_err(protected)?;
+        let rules = workspace.rules();
+        for path in &paths {
+            rules.check_names(path).map_err(|why| FileError::forbidden(path, why))?;
+        }
     }
     Ok(paths)
-}
-
-fn protected(forbidden: Forbidden) -> ErrorKind {
-    let message = format!("{forbidden}, and nothing is changed there; leave that to the program that it belongs to");
-    let tree = match forbidden {
-        Forbidden::Protected(tree) | Forbidden::Hidden(tree) => Some(tree),
-        Forbidden::Outside | Forbidden::Unknown(_) => None,
-    };
-    ErrorKind::PermissionDenied { reason: PermissionReason::Protected, message, advice: None, tree }
 }
 
 fn nobody(tool: &Registered, rule: Rule) -> ErrorKind {

@@ -68,9 +68,7 @@ pub(super) enum CodeLost {
     #[error("loading it failed inside the host; the log has the details")]
     Panicked(#[source] tokio::task::JoinError),
     /// The system gives no thread to load it on.
-    #[error(
-        "the system gives no thread to load it on: {0}; let the process have more (`ulimit -u`), or try again later"
-    )]
+    #[error("the system gives no thread to load it on: {0}; try again later")]
     NoThread(std::io::Error),
 }
 

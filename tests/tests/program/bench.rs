@@ -1,6 +1,7 @@
 //! `bench`: what calls of a tool cost, told in figures that fit each other; no question, no failure among them.
 
 use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use crate::interrupt::interrupt;
@@ -109,47 +110,36 @@ fn numbers_that_make_no_benchmark_are_refused() {
     }
 }
 
+/// A benchmark that has begun to load its plugin again, which takes a second, with the one directory that it may write to.
+fn loading_again(world: &World) -> (Child, PathBuf) {
+    std::fs::write(world.plugins().join("slow.wasm"), seconds_to_compile("slow")).unwrap();
+    let scratch = world.outer().join("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    let words = ["bench", "slow", "--calls", "1", "--no-builtin", "--plugins"];
+    let program = program(world, &words).args([world.plugins()]).env("TMPDIR", &scratch);
+    // As careless as a mask can be.
+    let child = program.through("sh", ["-c", "umask 0; exec \"$@\"", "sh"]).start();
+    let begun = Instant::now();
+    while !made_in(&scratch).is_some_and(|made| made.join("cache").exists()) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it never loads the plugin again");
+        std::thread::yield_now();
+    }
+    (child, scratch)
+}
+
+fn made_in(scratch: &Path) -> Option<PathBuf> {
+    std::fs::read_dir(scratch).unwrap().flatten().next().map(|made| made.path())
+}
+
 #[cfg(unix)]
 #[test]
-fn nobody_else_can_reach_what_it_loads_again() {
+fn interrupted_while_it_loads_the_plugin_again_it_leaves_nothing_that_anybody_else_could_reach() {
     use std::os::unix::fs::PermissionsExt as _;
     let world = World::new();
-    std::fs::write(world.plugins().join("slow.wasm"), seconds_to_compile("slow")).unwrap();
-    let scratch = world.outer().join("scratch");
-    std::fs::create_dir(&scratch).unwrap();
-    let words = ["bench", "slow", "--calls", "1", "--no-builtin", "--plugins"];
-    let program = program(&world, &words).args([world.plugins()]).env("TMPDIR", &scratch);
-    let child = program.through("sh", ["-c", "umask 0; exec \"$@\"", "sh"]).start();
-    let made = loading(&scratch);
-    let mode = std::fs::metadata(made).unwrap().permissions().mode();
-    interrupt(&child);
-    let _ = finish(child).left_with(130);
-    assert_eq!(mode & 0o777, 0o700, "{mode:o}");
-}
-
-/// The directory in which `bench` loads a plugin again, once it does.
-fn loading(scratch: &Path) -> PathBuf {
-    let begun = Instant::now();
-    loop {
-        let made = std::fs::read_dir(scratch).unwrap().flatten().next().map(|made| made.path());
-        match made.filter(|made| made.join("cache").exists()) {
-            Some(made) => return made,
-            None => std::thread::yield_now(),
-        }
-        assert!(begun.elapsed() < Duration::from_secs(60), "it never loads the plugin again");
-    }
-}
-
-#[test]
-fn interrupted_while_it_loads_the_plugin_again_it_leaves_nothing() {
-    let world = World::new();
-    std::fs::write(world.plugins().join("slow.wasm"), seconds_to_compile("slow")).unwrap();
-    let scratch = world.outer().join("scratch");
-    std::fs::create_dir(&scratch).unwrap();
-    let words = ["bench", "slow", "--calls", "1", "--no-builtin", "--plugins"];
-    let child = program(&world, &words).args([world.plugins()]).env("TMPDIR", &scratch).start();
-    loading(&scratch);
+    let (child, scratch) = loading_again(&world);
+    let mode = std::fs::metadata(made_in(&scratch).unwrap()).unwrap().permissions().mode();
     interrupt(&child);
     finish(child).left_with(130).complains(&["interrupted"]);
-    assert!(std::fs::read_dir(&scratch).unwrap().next().is_none(), "something is left");
+    assert_eq!(mode & 0o777, 0o700, "{mode:o}");
+    assert_eq!(made_in(&scratch), None, "something is left");
 }

@@ -120,7 +120,8 @@ impl FileError {
         Self::Io { verb, path, source }
     }
 
-    pub(super) fn forbidden(path: &str, why: Forbidden) -> Self {
+    /// What the rules of the workspace refuse.
+    pub(crate) fn forbidden(path: &str, why: Forbidden) -> Self {
         let path = elided(path, 256);
         match why {
             Forbidden::Protected(tree) => Self::Protected { path, tree },
