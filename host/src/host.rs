@@ -2,13 +2,15 @@
 
 mod builder;
 mod cache;
+mod error;
 
-pub use builder::{BuildError, CacheMode, HostBuilder};
+pub use builder::{CacheMode, HostBuilder};
 pub(crate) use cache::{default_cache, is_unwritable, open_cache};
+pub use error::BuildError;
 
 use crate::dispatch::{Dispatcher, Foreseen, Transcript};
 use crate::events::{EventStream, Events};
-use crate::plugins::{Loaded, Plugin, Rejected};
+use crate::plugins::{Loading, Plugin, Progress, Rejected};
 use crate::registry::{Registered, Registry};
 use crate::sandbox::{Limits, Sandbox};
 use crate::session::{Session, SessionBuilder};
@@ -36,7 +38,7 @@ pub struct Host {
     session: Session,
     defaults: builder::SessionDefaults,
     sandbox: Sandbox,
-    loaded: Loaded,
+    loading: Loading,
 }
 
 impl Host {
@@ -166,15 +168,37 @@ impl Host {
         &self.sandbox
     }
 
-    /// The plugins that are loaded.
+    /// The plugins that are loaded by now, in the order in which they were looked for.
     #[must_use]
-    pub fn plugins(&self) -> &[Plugin] {
-        &self.loaded.plugins
+    pub fn plugins(&self) -> Vec<Plugin> {
+        self.loading.loaded().plugins
     }
 
-    /// The files that were refused, with the reason for each.
+    /// The files that were refused by now, with the reason for each.
     #[must_use]
-    pub fn rejected(&self) -> &[Rejected] {
-        &self.loaded.rejected
+    pub fn rejected(&self) -> Vec<Rejected> {
+        self.loading.loaded().rejected
+    }
+
+    /// How far loading has come: after [`HostBuilder::build`] to its end.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        *self.loading.progress().borrow()
+    }
+
+    /// Waits until this tool is there, or everything is loaded that could bring it.
+    pub async fn available(&self, tool: &str) {
+        self.wait_until(|| self.registry().has(tool)).await;
+    }
+
+    /// Waits until everything is loaded.
+    pub async fn loaded(&self) {
+        self.wait_until(|| false).await;
+    }
+
+    async fn wait_until(&self, enough: impl Fn() -> bool) {
+        // Fails where nobody is left to load anything: then there is nothing to wait for.
+        let mut progress = self.loading.progress();
+        let _ = progress.wait_for(|progress| progress.is_complete() || enough()).await;
     }
 }

@@ -42,9 +42,23 @@ impl Origin {
     }
 }
 
+/// Where a tool stands among the others, whenever it comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// With the shipped plugins, in their order.
+    Shipped(usize),
+    /// With the native tools that the program brings from the start.
+    Native,
+    /// With the plugins from files, in their order.
+    File(usize),
+    /// Behind them all, as it comes.
+    Later,
+}
+
 /// A registered tool: its definition and the factory that makes an instance for each call.
 #[derive(Clone)]
 pub struct Registered {
+    place: Place,
     definition: Definition,
     factory: Factory,
     origin: Origin,
@@ -123,17 +137,22 @@ impl Registry {
     ///
     /// [`DuplicateTool`] where the name is taken; nothing changes then.
     pub fn register(&self, factory: Factory) -> Result<&Self, DuplicateTool> {
+        self.register_at(Place::Later, factory)
+    }
+
+    pub(crate) fn register_at(&self, place: Place, factory: Factory) -> Result<&Self, DuplicateTool> {
         let definition = factory().definition().clone();
-        self.add(&[Registered { definition, factory, origin: Origin::Native }])
+        self.add(&[Registered { place, definition, factory, origin: Origin::Native }])
     }
 
     /// Adds all tools of a plugin, or none.
     pub(crate) fn register_plugin(
         &self,
+        place: Place,
         origin: &Origin,
         tools: Vec<(Definition, Factory)>,
     ) -> Result<&Self, DuplicateTool> {
-        let entry = |(definition, factory)| Registered { definition, factory, origin: origin.clone() };
+        let entry = |(definition, factory)| Registered { place, definition, factory, origin: origin.clone() };
         self.add(&tools.into_iter().map(entry).collect::<Vec<_>>())
     }
 
@@ -150,6 +169,11 @@ impl Registry {
             }
         });
         refused.map_or(Ok(self), Err)
+    }
+
+    /// What somebody is told who may not have this name.
+    pub(crate) fn taken(&self, name: &str) -> DuplicateTool {
+        DuplicateTool::new(name.to_owned(), &self.0.load().by_name)
     }
 
     /// Removes a tool. Calls that run go on.
@@ -262,7 +286,8 @@ impl Snapshot {
                 return Err(DuplicateTool::new(name, &new.by_name));
             }
             let entry = Arc::new(entry.clone());
-            new.order.push(entry.clone());
+            let at = new.order.partition_point(|before| before.place <= entry.place);
+            new.order.insert(at, entry.clone());
             new.by_name.insert(name, entry);
         }
         Ok(new)

@@ -1,6 +1,8 @@
 //! The promise of the loader: a good plugin is loaded, a bad one is refused with a reason that helps, and no bad file ever costs a good one its place.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "loader/background.rs"]
+mod background;
 #[path = "loader/compile.rs"]
 mod compile;
 #[path = "loader/component.rs"]

@@ -34,7 +34,8 @@ fn reasons(schemas: &[Value]) -> Vec<String> {
     let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     let host = builder.cache(CacheMode::Directory(cache())).build().unwrap();
     let reason = |number: usize| {
-        let refused = host.rejected().iter().find(|rejected| rejected.file.ends_with(&format!("/{number:04}.wasm")));
+        let refused =
+            host.rejected().into_iter().find(|rejected| rejected.file.ends_with(&format!("/{number:04}.wasm")));
         let loaded = host.registry().has(&format!("tool_{number:04}"));
         assert_eq!(refused.is_none(), loaded, "a plugin is loaded or refused, and never both");
         refused.map(|rejected| rejected.reason.clone()).unwrap_or_default()

@@ -1,5 +1,5 @@
 //! Support of the repository: `cargo xtask readme` keeps the documents true, `cargo xtask package` the published crates whole, `cargo xtask providers` the
-//! formats those that the providers read; `cargo xtask interpreters` builds the benchmark's largest guests; `cargo xtask soak` does everything a million times
+//! formats those that the providers read; `cargo xtask install` installs the program, `cargo xtask interpreters` builds the benchmark's largest guests; `cargo xtask soak` does everything a million times
 //! and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of; `cargo xtask wasi` runs what the makers of the engine test it with.
 #![allow(
     clippy::print_stdout,
@@ -12,6 +12,7 @@ mod fuzz;
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "build scripts, whose words nobody reads here")]
 #[path = "../../plugins/build/guests.rs"]
 mod guests;
+mod install;
 mod instructions;
 mod interpreters;
 mod packages;
@@ -28,6 +29,8 @@ cargo xtask readme [--debug]
                        run the commands of the documents and compare what they print, with the release build or with what the tests have built
 cargo xtask package    package the published crates and build each from its package
 cargo xtask providers  hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip)
+cargo xtask install [--root DIR]
+                       install the program, as `cargo install` does, and compile the plugins that come with it
 cargo xtask instructions [--keep]
                        count the instructions of a call, and hold them against those that are kept, or keep them (needs valgrind)
 cargo xtask interpreters
@@ -63,6 +66,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "readme" => documents::check(&place, tried())?,
         "package" => packages::package(&place)?,
         "providers" => providers::check(&place)?,
+        "install" => install::run(&place)?,
         "instructions" => instructions::run(&place)?,
         "interpreters" => interpreters::run(&place)?,
         "fuzz" => fuzz::run(&place)?,

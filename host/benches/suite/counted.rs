@@ -28,7 +28,7 @@ pub(crate) fn inside(order: &[&str]) {
                 }
             }
             _ => {
-                let road = Road::new(&world);
+                let road = Road::of_one_tool(&world, tool);
                 for _ in 0..count {
                     road.call(tool, &input).await;
                 }

@@ -1,7 +1,7 @@
 //! The same calls through Palisade: validation, path check, policy, guard, limits and an event subscriber included.
 
 use crate::world::World;
-use palisade::{Envelope, Event, Host, HostBuilder, Shipped, Subscriber, json};
+use palisade::{BuildError, Envelope, Event, Host, HostBuilder, Shipped, Subscriber, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,10 +34,21 @@ impl Road {
         Self::with(world.host().shipped(Shipped::Included).plugin_file(own))
     }
 
+    /// With as much of it as one tool takes: under callgrind every plugin that is compiled takes minutes.
+    pub(crate) fn of_one_tool(world: &World, tool: &str) -> Self {
+        let own = palisade_tests::guest::BENCH_CALLS.file();
+        let host = world.host().shipped(Shipped::Included).plugin_file(own);
+        Self::made(host, |host| host.build_for(tool))
+    }
+
     /// With what a host was told to load.
     pub(crate) fn with(host: HostBuilder) -> Self {
+        Self::made(host, HostBuilder::build)
+    }
+
+    fn made(host: HostBuilder, build: impl FnOnce(HostBuilder) -> Result<Host, BuildError>) -> Self {
         let heard = Arc::new(Heard::default());
-        let host = host.subscriber(heard.clone()).build().expect("a host");
+        let host = build(host.subscriber(heard.clone())).expect("a host");
         assert!(host.rejected().is_empty(), "{:?}", host.rejected());
         Self { host, heard }
     }

@@ -22,10 +22,10 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
     let settings = open::settings_within(common, args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING))?;
     let policy = open::policy(common, &settings, &args.allow);
-    let host = Arc::new(open::builder(common, &settings).policy(policy).build()?);
-    idle::show(&settings, host.registry(), idle::Told::Slips);
+    let host = Arc::new(open::builder(common, &settings).policy(policy).build_for(&args.tool)?);
+    idle::show(&settings, &host, idle::Told::Slips);
     if !host.registry().has(&args.tool) || common.verbose {
-        open::show_rejected(host.rejected());
+        open::show_rejected(&host.rejected());
     }
     let callers = args.callers.map_or_else(usual_callers, usize::from);
     let work = Work { tool: args.tool.clone(), input: text, timeout: args.timeout, amount: Amount::asked(args.calls) };

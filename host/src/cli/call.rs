@@ -2,7 +2,7 @@
 
 use super::args::{Call as Args, Common};
 use super::exit::{Exit, Failure};
-use super::running::Tools;
+use super::running::{Tools, Wanted};
 use super::signals::Signals;
 use super::{ignored, input, open, output};
 use crate::host::Host;
@@ -12,10 +12,10 @@ use crate::tool::{Call, ToolResult};
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
-    let tools = Tools::open(common, &args.running)?;
+    let tools = Tools::open(common, &args.running, Wanted::Tool(&args.tool))?;
     let host = &tools.host;
     if !host.registry().has(&args.tool) || common.verbose {
-        open::show_rejected(host.rejected());
+        open::show_rejected(&host.rejected());
     }
     let mut call = Call::new(&args.tool, text);
     if let Some(timeout) = args.running.timeout {

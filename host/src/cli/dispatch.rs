@@ -2,7 +2,7 @@
 
 use super::args::{Common, Dispatch as Args};
 use super::exit::{Exit, Failure};
-use super::running::Tools;
+use super::running::{Tools, Wanted};
 use super::signals::Signals;
 use super::{ignored, input, open, output};
 use crate::tool::conversation::{REPLY, ToolUse, read_calls, write_results};
@@ -16,9 +16,9 @@ const SESSION: &str = "dispatch";
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let text = input::file_or_standard(&args.reply, REPLY.bytes as u64)?;
     let uses = read_calls(args.from, &text).map_err(|error| Failure::new(Exit::Invalid, error))?;
-    let tools = Tools::open(common, &args.running)?;
+    let tools = Tools::open(common, &args.running, Wanted::All)?;
     if common.verbose || uses.iter().any(|used| !tools.host.registry().has(used.name())) {
-        open::show_rejected(tools.host.rejected());
+        open::show_rejected(&tools.host.rejected());
     }
     uses.iter().for_each(|used| ignored::tell(&tools.host, &used.to_call()));
     let (results, is_interrupted) = tools.run(signals, async |host, interrupted| {

@@ -3,7 +3,7 @@
 use super::args::Common;
 use super::{open, output};
 use crate::config::Settings;
-use crate::registry::Registry;
+use crate::host::Host;
 use crate::tool::nearest_names;
 
 /// How many of them are told one by one.
@@ -18,8 +18,12 @@ pub(super) enum Told {
     Slips,
 }
 
-/// Says on standard error which rules hold for none of these tools.
-pub(super) fn show(settings: &Settings, registry: &Registry, told: Told) {
+/// Says on standard error which rules hold for none of these tools, once all of them are known.
+pub(super) fn show(settings: &Settings, host: &Host, told: Told) {
+    if !host.progress().is_complete() {
+        return;
+    }
+    let registry = host.registry();
     let (tools, mut count) = (registry.tool_names(), 0);
     for (key, tool, origin) in settings.of_tools().filter(|(_, tool, _)| !registry.has(tool)) {
         let nearest = nearest_names(tool, tools.iter().map(String::as_str)).into_iter().next();
@@ -44,6 +48,6 @@ pub(super) fn show_after_loading(common: &Common, settings: &Settings) {
         return;
     }
     if let Ok(host) = open::builder(common, settings).build() {
-        show(settings, host.registry(), Told::All);
+        show(settings, &host, Told::All);
     }
 }

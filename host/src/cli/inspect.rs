@@ -24,13 +24,13 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
             .compiler(open::compiler(&settings));
         return file(builder, args);
     }
-    let host = open::builder(common, &settings).build()?;
+    let host = open::builder(common, &settings).build_for(&args.subject)?;
     let tool = host.registry().get(&args.subject).map_err(|missing| not_found(&missing))?;
-    let plugin = host.plugins().iter().find(|plugin| tool.origin().plugin() == Some(plugin.name()));
+    let plugin = host.plugins().into_iter().find(|plugin| tool.origin().plugin() == Some(plugin.name()));
     if args.json {
-        output::json(&tool_json(&tool, plugin))?;
+        output::json(&tool_json(&tool, plugin.as_ref()))?;
     } else {
-        output::text(&(tool_text(tool.definition()) + &plugin.map(plugin_text).unwrap_or_default()))?;
+        output::text(&(tool_text(tool.definition()) + &plugin.as_ref().map(plugin_text).unwrap_or_default()))?;
     }
     Ok(Exit::Ok)
 }
@@ -56,7 +56,8 @@ fn file(builder: HostBuilder, args: &Inspect) -> Result<Exit, Failure> {
     if let Some(rejected) = host.rejected().first() {
         return Err(Failure::new(Exit::Invalid, format!("`{}` is not a plugin: {}", rejected.file, rejected.reason)));
     }
-    let Some(plugin) = host.plugins().first() else {
+    let plugins = host.plugins();
+    let Some(plugin) = plugins.first() else {
         return Err(Failure::new(Exit::Internal, "the plugin was neither loaded nor rejected"));
     };
     if args.json {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
     let host = open::builder(common, &open::settings(common)?).build()?;
-    open::show_rejected(host.rejected());
+    open::show_rejected(&host.rejected());
     if args.json {
         output::json(&as_json(&host))?;
     } else {

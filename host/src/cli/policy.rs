@@ -18,14 +18,14 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let settings = open::settings(common)?;
     let policy = open::policy(common, &settings, &args.allow);
     let places = open::places(common, &settings);
-    let host = open::builder(common, &settings).policy(policy).build()?;
+    let host = open::builder(common, &settings).policy(policy).build_for(&args.tool)?;
     let call = Call::new(&args.tool, text.clone().unwrap_or_else(|| "{}".to_owned()));
     let error = |id, kind| ToolError::new(id, &args.tool, kind).with_places(places.clone().into());
     let id = call.id().clone();
     let foreseen = match host.foresee(host.session(), call) {
         Ok(foreseen) => foreseen,
         Err(kind) => {
-            open::show_rejected(host.rejected());
+            open::show_rejected(&host.rejected());
             return unknown(&error(id, kind), args);
         }
     };

@@ -30,8 +30,17 @@ pub(super) struct Tools {
     events: Option<Arc<JsonLines>>,
 }
 
+/// Which tools a verb runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted<'a> {
+    /// This one. No other plugin is compiled for it.
+    Tool(&'a str),
+    /// Any.
+    All,
+}
+
 impl Tools {
-    pub(super) fn open(common: &Common, args: &Running) -> Result<Self, Failure> {
+    pub(super) fn open(common: &Common, args: &Running, wanted: Wanted<'_>) -> Result<Self, Failure> {
         let opening = args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING);
         let settings = open::settings_within(common, opening)?;
         let policy = open::policy(common, &settings, &args.allow);
@@ -45,8 +54,11 @@ impl Tools {
             let detail = if common.verbose { Detail::Verbose } else { Detail::Usual };
             builder = builder.subscriber(Arc::new(Watching::new(detail)));
         }
-        let host = builder.build()?;
-        idle::show(&settings, host.registry(), Told::Slips);
+        let host = match wanted {
+            Wanted::Tool(tool) => builder.build_for(tool)?,
+            Wanted::All => builder.build()?,
+        };
+        idle::show(&settings, &host, Told::Slips);
         Ok(Self { host, events })
     }
 

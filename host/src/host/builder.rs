@@ -1,18 +1,18 @@
 //! Configuring a host.
 
-use super::{Host, cache};
+use super::{BuildError, Host, cache};
 use crate::confirm::{Confirmer, NoConfirmer};
 use crate::dispatch::{CONFIRMATION_TIMEOUT, CallMode, Dispatcher, Threads};
 use crate::events::{Event, Events, PluginFacts, Subscriber};
 use crate::execution::Factory;
 use crate::native::{Confinement, Shell};
-use crate::plugins::{self, LoadError, LoadObserver, Loaded, Plugin, Shipped, Sources};
+use crate::plugins::{Decision, LoadObserver, Loading, Plugin, Rejected, Shipped, Sources, Task};
 use crate::policy::Policy;
 use crate::registry::Registry;
-use crate::sandbox::{Cache, CacheError, Compiler, EngineError, Limits, Sandbox, limits};
+use crate::sandbox::{Cache, Compiler, Limits, Sandbox, limits};
 use crate::session::{CONCURRENCY, Session, SessionBuilder};
 use crate::tool::Places;
-use crate::workspace::{HardLinks, HostRules, Reading, Tree, Workspace, WorkspaceError};
+use crate::workspace::{HardLinks, HostRules, Reading, Tree, Workspace};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -242,6 +242,39 @@ impl HostBuilder {
     /// [`BuildError`] where the workspace or a plugin directory cannot be opened, a limit is out of range, or this machine cannot run WebAssembly. A plugin
     /// that cannot be loaded is no error: see [`Host::rejected`].
     pub fn build(self) -> Result<Host, BuildError> {
+        let host = self.begin()?;
+        host.loading.finish();
+        Ok(host)
+    }
+
+    /// As [`build`](Self::build), with what has to be compiled left to threads in the background: the plugins that the cache knows are there at once, the others
+    /// one by one. See [`Host::available`] and [`Host::loaded`]. Of two files that claim a name the first has it, as ever: a plugin waits for the files before it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`build`](Self::build).
+    pub fn build_in_background(self) -> Result<Host, BuildError> {
+        let host = self.begin()?;
+        host.loading.go_on();
+        Ok(host)
+    }
+
+    /// As [`build`](Self::build), with as much loaded as calls of this one tool take: nothing is compiled where the cache knows the tool, and otherwise the shipped
+    /// plugin that has it, or files up to the one that does. For a program that makes one call and ends.
+    ///
+    /// # Errors
+    ///
+    /// As for [`build`](Self::build). A tool that nobody has is no error: everything that could have it is loaded then.
+    pub fn build_for(self, tool: &str) -> Result<Host, BuildError> {
+        let host = self.begin()?;
+        host.loading.finish_for(tool);
+        if !host.registry().has(tool) {
+            host.loading.finish();
+        }
+        Ok(host)
+    }
+
+    fn begin(self) -> Result<Host, BuildError> {
         check(&self.limits)?;
         let threads = threads(self.call_mode)?;
         let workspace = self.workspace.unwrap_or_else(|| PathBuf::from("."));
@@ -256,9 +289,17 @@ impl HostBuilder {
         let registry = Registry::new();
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
         let native = native(self.sources.shipped, self.shell.unwrap_or(Confinement::Landlock), self.native);
-        let loaded = plugins::load(&self.sources, &native, &sandbox, self.limits, &registry, &observer)?;
         let events = Events::new(self.subscribers);
-        announce(&events, &loaded);
+        let heard = events.clone();
+        let task = Task {
+            sources: self.sources,
+            sandbox: sandbox.clone(),
+            limits: self.limits,
+            registry: registry.clone(),
+            observer,
+            heard: Box::new(move |decision| announce(&heard, decision)),
+        };
+        let loading = Loading::begin(task, &native)?;
         let dispatcher = Dispatcher {
             registry,
             confirmer: self.confirmer.unwrap_or_else(|| Arc::new(NoConfirmer)),
@@ -271,7 +312,7 @@ impl HostBuilder {
             places: self.places.into(),
         };
         let session = self.session.begin(&workspace).independent_calls().build();
-        Ok(Host { dispatcher, session, defaults: self.session, sandbox, loaded })
+        Ok(Host { dispatcher, session, defaults: self.session, sandbox, loading })
     }
 }
 
@@ -298,58 +339,16 @@ fn rules(
     Ok(HostRules { hard_links, trees })
 }
 
-fn announce(events: &Events, loaded: &Loaded) {
-    for plugin in &loaded.plugins {
-        events.emit(|| Event::PluginLoaded(facts(plugin)));
-    }
-    for rejected in &loaded.rejected {
-        events.emit(|| Event::PluginRejected { file: rejected.file.clone(), reason: rejected.reason.clone() });
-    }
+fn announce(events: &Events, decision: &Decision) {
+    events.emit(|| match decision {
+        Ok(plugin) => Event::PluginLoaded(facts(plugin)),
+        Err(Rejected { file, reason }) => Event::PluginRejected { file: file.clone(), reason: reason.clone() },
+    });
 }
 
 fn facts(plugin: &Plugin) -> PluginFacts {
     let tools = plugin.definitions().iter().map(|definition| definition.name().to_string()).collect();
     PluginFacts { plugin: plugin.name().into(), digest: plugin.digest(), tools }
-}
-
-/// Why a host cannot be built.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// The workspace cannot be opened.
-    #[error(transparent)]
-    Workspace(#[from] WorkspaceError),
-    /// A plugin directory cannot be read, or two tools of the program itself have one name.
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    /// The cache directory cannot be used.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
-    /// The cache lies where tools could reach it.
-    #[error("the cache of compiled code `{}` lies inside the workspace, where tools could read its key; set PALISADE_CACHE to a directory elsewhere, or to off", cache.display())]
-    CacheInWorkspace {
-        /// Where it lies.
-        cache: PathBuf,
-    },
-    /// What is to be protected cannot be looked at.
-    #[error("`{}` cannot be protected: {source}", path.display())]
-    Protected {
-        /// The path.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// This machine cannot run WebAssembly.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// A limit is out of range.
-    #[error("the limit `{name}` is out of range: {accepted}")]
-    Limit {
-        /// Which limit.
-        name: &'static str,
-        /// What would be accepted.
-        accepted: &'static str,
-    },
 }
 
 fn check(given: &Limits) -> Result<(), BuildError> {

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// Something that may be a plugin.
 #[derive(Clone)]
@@ -48,27 +49,32 @@ impl Candidate {
         }
     }
 
-    /// The plugin that it is, or why it is none.
-    pub(super) fn prepare(&self, sandbox: &Sandbox) -> Result<Arc<Prepared>, String> {
+    /// Whether it comes with the host.
+    pub(super) fn is_shipped(&self) -> bool {
+        matches!(self, Self::Shipped(_))
+    }
+
+    /// The plugin that it is, where an earlier run has compiled it, or why it is none.
+    pub(super) fn recalled(&self, sandbox: &Sandbox) -> Result<Option<Arc<Prepared>>, String> {
         let opened = self.open()?;
         let identity = opened.identity();
-        let known = opened.known(identity.as_ref(), sandbox.cache());
-        if let Some(prepared) = known.and_then(|digest| self.recall(digest, sandbox)) {
-            return Ok(prepared);
+        if let Some(digest) = opened.known(identity.as_ref(), sandbox.cache()) {
+            return Ok(self.recall(digest, sandbox));
         }
-        let bytes = opened.bytes()?;
-        let digest = Digest::of(&bytes);
+        let digest = Digest::of(&opened.bytes()?);
         if let (Some(before), Some(after)) = (&identity, opened.identity())
             && before.is_still(&after)
         {
             sandbox.cache().remember(before, digest);
         }
-        if known != Some(digest)
-            && let Some(prepared) = self.recall(digest, sandbox)
-        {
-            return Ok(prepared);
-        }
-        sandbox.prepare_hashed(&bytes, digest, self.trust()).map_err(|refused: PluginRefused| refused.to_string())
+        Ok(self.recall(digest, sandbox))
+    }
+
+    /// The plugin that it is, compiled, or why it is none.
+    pub(super) fn prepare(&self, sandbox: &Sandbox, given_up: &CancellationToken) -> Result<Arc<Prepared>, String> {
+        let bytes = self.open()?.bytes()?;
+        let prepared = sandbox.prepare_hashed(&bytes, Digest::of(&bytes), self.trust(), given_up);
+        prepared.map_err(|refused: PluginRefused| refused.to_string())
     }
 
     fn recall(&self, digest: Digest, sandbox: &Sandbox) -> Option<Arc<Prepared>> {

@@ -1,34 +1,45 @@
-//! The names of the shipped tools, which nobody else gets where somebody has switched those tools off who may only tighten.
+//! The names of the shipped tools: whoever loads them in whatever order, nobody else gets these. Neither does anybody where somebody has switched those tools off
+//! who may only tighten.
 
 use super::Shipped;
+use crate::execution::Factory;
+use crate::registry::{DuplicateTool, Registry};
 use crate::tool::Definition;
 
-/// The tools of the shipped plugins, and `shell`.
-const NAMES: [&str; 9] = [
-    "calculate",
-    "delete_file",
-    "find_files",
-    "list_dir",
-    "patch_file",
-    "read_file",
-    "search_files",
-    "shell",
-    "write_file",
+/// The shipped plugins, each with its tools.
+const PLUGINS: [(&str, &[&str]); 3] = [
+    ("calculate", &["calculate"]),
+    ("files", &["delete_file", "list_dir", "patch_file", "read_file", "write_file"]),
+    ("search", &["find_files", "search_files"]),
 ];
 
-/// Refuses a plugin from a file that would take one of the names: the user's rules for it were made for another tool.
-pub(super) fn check(shipped: Shipped, tools: &[Definition]) -> Result<(), String> {
-    if shipped != Shipped::Reserved {
-        return Ok(());
-    }
-    let is_reserved = |name: &&str| NAMES.contains(name);
-    match tools.iter().map(|tool| tool.name().as_str()).find(is_reserved) {
-        None => Ok(()),
-        Some(name) => Err(format!(
+/// The native tool that is shipped.
+const SHELL: &str = "shell";
+
+/// Refuses a plugin from a file that would take one of the names, whether its owner has come yet or stays away: the user's rules for it were made for another
+/// tool.
+pub(super) fn check(shipped: Shipped, tools: &[Definition], registry: &Registry) -> Result<(), String> {
+    let is_reserved = |name: &&str| *name == SHELL || owner(name).is_some();
+    match (shipped, tools.iter().map(|tool| tool.name().as_str()).find(is_reserved)) {
+        (Shipped::LeftOut, _) | (_, None) => Ok(()),
+        (Shipped::Included, Some(name)) => Err(registry.taken(name).to_string()),
+        (Shipped::Reserved, Some(name)) => Err(format!(
             "the name `{name}` stays with the shipped tool, which the project's `plugins.builtin = false` has switched off; use another name, such \
              as `{name}_2`, or give the name away yourself, with --no-builtin or in your own file"
         )),
     }
+}
+
+/// Refuses a native tool whose name a shipped plugin will take.
+pub(super) fn check_native(shipped: Shipped, tool: &Factory, registry: &Registry) -> Result<(), DuplicateTool> {
+    let tool = tool();
+    let name = tool.definition().name().as_str();
+    if shipped == Shipped::Included && owner(name).is_some() { Err(registry.taken(name)) } else { Ok(()) }
+}
+
+/// The shipped plugin that has this tool.
+pub(super) fn owner(tool: &str) -> Option<&'static str> {
+    PLUGINS.into_iter().find(|(_, tools)| tools.contains(&tool)).map(|(plugin, _)| plugin)
 }
 
 #[cfg(test)]
@@ -38,10 +49,14 @@ mod tests {
     use crate::host::{CacheMode, Host};
 
     #[test]
-    fn every_shipped_tool_is_named() {
+    fn every_shipped_tool_is_named_with_its_plugin() {
         let host = Host::builder().cache(CacheMode::Off).build().unwrap();
-        let mut names = host.registry().tool_names();
-        names.sort_unstable();
-        assert_eq!(names, NAMES);
+        for tool in host.registry().tools() {
+            let name = tool.definition().name().as_str();
+            assert_eq!(owner(name), tool.origin().plugin(), "{name}");
+        }
+        let named = PLUGINS.iter().flat_map(|(_, tools)| *tools).chain([&SHELL]);
+        assert!(named.clone().all(|name| host.registry().has(name)));
+        assert_eq!(named.count(), host.registry().len());
     }
 }

@@ -8,7 +8,7 @@ use super::prepare::PluginRefused;
 use super::state::State;
 use crate::execution::{Outcome, ToolOutput};
 use crate::tool::json::{JsonBounds, parse_bounded, parse_object};
-use crate::tool::schema::hidden_in;
+use crate::tool::schema::{Building, hidden_in};
 use crate::tool::text::{cut, elided, visible};
 use crate::tool::{
     Body, Content, Definition, DefinitionError, ErrorKind, ExecutionKind, Limit, PermissionReason, Schema, SideEffects,
@@ -28,18 +28,20 @@ const OUTPUT: JsonBounds = JsonBounds { bytes: limits::RESULT as usize, depth: 6
 const FILES: usize = 10_000;
 
 /// Checks one definition of a plugin.
-pub(super) fn definition(raw: &exported::Definition) -> Result<Definition, PluginRefused> {
+pub(super) fn definition(raw: &exported::Definition, building: Building) -> Result<Definition, PluginRefused> {
     let tool = elided(&raw.name, 64);
     let refused = |source: DefinitionError| PluginRefused::Tool { tool: tool.clone(), source };
-    let input = Schema::parse_input(&raw.input_schema).map_err(DefinitionError::Input).map_err(refused)?;
+    let input =
+        Schema::parse_input_built(&raw.input_schema, building).map_err(DefinitionError::Input).map_err(refused)?;
     let class = side_effects(raw.side_effects);
     let mut definition = Definition::with_schema(&raw.name, &raw.description, class, input).map_err(refused)?;
     if let Some(title) = &raw.title {
         definition = definition.with_title(title).map_err(refused)?;
     }
     if let Some(schema) = &raw.output_schema {
-        definition = definition
-            .with_checked_output(Schema::parse_output(schema).map_err(DefinitionError::Output).map_err(refused)?);
+        definition = definition.with_checked_output(
+            Schema::parse_output_built(schema, building).map_err(DefinitionError::Output).map_err(refused)?,
+        );
     }
     if let Some(ms) = raw.timeout_ms {
         definition = definition.with_timeout(Duration::from_millis(ms.into())).map_err(refused)?;

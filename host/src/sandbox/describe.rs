@@ -11,6 +11,7 @@ use super::state::State;
 use super::talk::Talk;
 use super::{Sandbox, convert, limits};
 use crate::tool::Definition;
+use crate::tool::schema::Building;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -34,7 +35,7 @@ impl Sandbox {
         if format!("{first:?}") != format!("{second:?}") {
             return Err(PluginRefused::Unstable);
         }
-        let definitions = checked(&first)?;
+        let definitions = checked(&first, Building::Now)?;
         Ok((first, definitions))
     }
 
@@ -83,7 +84,7 @@ fn reason(ended: Ended) -> String {
 }
 
 /// The tools of a plugin, from its own words.
-pub(super) fn checked(described: &[wit::Definition]) -> Result<Vec<Definition>, PluginRefused> {
+pub(super) fn checked(described: &[wit::Definition], building: Building) -> Result<Vec<Definition>, PluginRefused> {
     if described.is_empty() || described.len() > MAX_TOOLS {
         return Err(PluginRefused::Count(described.len()));
     }
@@ -91,7 +92,7 @@ pub(super) fn checked(described: &[wit::Definition]) -> Result<Vec<Definition>, 
     let mut definitions = Vec::with_capacity(described.len());
     for raw in described {
         budget.charge_text(raw)?;
-        let definition = convert::definition(raw)?;
+        let definition = convert::definition(raw, building)?;
         budget.charge_patterns(&definition)?;
         definitions.push(definition);
     }

@@ -129,18 +129,19 @@ impl Sandbox {
     ///
     /// [`PluginRefused`] with the reason; nothing of the plugin is kept then.
     pub fn prepare(&self, bytes: &[u8], trust: Trust) -> Result<Arc<Prepared>, PluginRefused> {
-        self.prepare_hashed(bytes, Digest::of(bytes), trust)
+        self.prepare_hashed(bytes, Digest::of(bytes), trust, &CancellationToken::new())
     }
 
-    /// As [`prepare`](Self::prepare), with bytes that have just been hashed.
+    /// As [`prepare`](Self::prepare), with bytes that have just been hashed, until it is given up.
     pub(crate) fn prepare_hashed(
         &self,
         bytes: &[u8],
         digest: Digest,
         trust: Trust,
+        given_up: &CancellationToken,
     ) -> Result<Arc<Prepared>, PluginRefused> {
         border::check(bytes)?;
-        let (component, freshness) = self.compile(bytes, digest, trust, &CancellationToken::new())?;
+        let (component, freshness) = self.compile(bytes, digest, trust, given_up)?;
         let imports = imports::of(&self.runtime.engine, &component);
         let checked = imports::check(imports.clone())?;
         let pre = self.link(&component)?;

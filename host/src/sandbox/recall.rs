@@ -8,6 +8,7 @@ use super::prepare::{Freshness, PluginRefused, Prepared, Trust};
 use super::state::State;
 use super::{Sandbox, border, imports};
 use crate::tool::Digest;
+use crate::tool::schema::Building;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -81,7 +82,7 @@ impl Sandbox {
             return None;
         }
         let imports = imports::check(about.imports.clone()).ok()?;
-        let definitions = checked(&about.described()).ok()?;
+        let definitions = checked(&about.described(), Building::AtFirstUse).ok()?;
         let stored = Some(Stored { sandbox: self.clone(), origin });
         let code = Code { linked: OnceLock::new(), stored, turn: Arc::default(), interest: Arc::default() };
         let freshness = Freshness::Cached;

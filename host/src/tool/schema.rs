@@ -20,7 +20,7 @@ mod violation;
 mod tests;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jsonschema::Validator;
 use serde_json::{Map, Value};
@@ -86,9 +86,19 @@ pub struct Schema(Arc<Compiled>);
 
 struct Compiled {
     value: Value,
-    validator: Validator<Metered>,
+    dialect: Dialect,
+    validator: OnceLock<Result<Validator<Metered>, SchemaError>>,
     patterns: PatternLoad,
     plan: Plan,
+}
+
+/// When the validator is built, which takes longer than all checks of a schema together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Building {
+    /// With the schema: whatever is wrong shows before anybody sees the tool.
+    Now,
+    /// When the first value is to be validated: for a schema that was built by this version of the program before.
+    AtFirstUse,
 }
 
 impl Schema {
@@ -98,9 +108,13 @@ impl Schema {
     ///
     /// [`SchemaError`] names the keyword, its place, and what would be accepted.
     pub fn input(value: Value) -> Result<Self, SchemaError> {
+        Self::input_built(value, Building::Now)
+    }
+
+    fn input_built(value: Value, building: Building) -> Result<Self, SchemaError> {
         let root = value.get("type");
         if root.and_then(Value::as_str) == Some("object") {
-            return Self::output(value);
+            return Self::built(value, building);
         }
         let got = match root {
             Some(got) => super::text::elided(&got.to_string(), 64),
@@ -116,6 +130,10 @@ impl Schema {
     ///
     /// [`SchemaError`] names the keyword, its place, and what would be accepted.
     pub fn output(value: Value) -> Result<Self, SchemaError> {
+        Self::built(value, Building::Now)
+    }
+
+    fn built(value: Value, building: Building) -> Result<Self, SchemaError> {
         refuse_bulk(&value)?;
         let dialect =
             Dialect::of(value.get("$schema")).ok_or_else(|| SchemaError::Dialect { pointer: "/$schema".to_owned() })?;
@@ -124,8 +142,11 @@ impl Schema {
         cost::check(&outline)?;
         let patterns = pattern::check(&outline)?;
         let plan = Plan::new(&outline)?;
-        let validator = compile(&without_id(&value), dialect)?;
-        Ok(Self(Arc::new(Compiled { value, validator, patterns, plan })))
+        let validator = match building {
+            Building::Now => OnceLock::from(Ok(compile(&value, dialect)?)),
+            Building::AtFirstUse => OnceLock::new(),
+        };
+        Ok(Self(Arc::new(Compiled { value, dialect, validator, patterns, plan })))
     }
 
     /// Reads and checks the text of an input schema: at most 256 KiB, depth 32, no key twice.
@@ -134,7 +155,11 @@ impl Schema {
     ///
     /// [`SchemaError`] names the keyword, its place, and what would be accepted.
     pub fn parse_input(text: &str) -> Result<Self, SchemaError> {
-        Self::input(parse(text)?)
+        Self::parse_input_built(text, Building::Now)
+    }
+
+    pub(crate) fn parse_input_built(text: &str, building: Building) -> Result<Self, SchemaError> {
+        Self::input_built(parse(text)?, building)
     }
 
     /// Reads and checks the text of an output schema, within the bounds of [`parse_input`](Self::parse_input).
@@ -143,7 +168,11 @@ impl Schema {
     ///
     /// [`SchemaError`] names the keyword, its place, and what would be accepted.
     pub fn parse_output(text: &str) -> Result<Self, SchemaError> {
-        Self::output(parse(text)?)
+        Self::parse_output_built(text, Building::Now)
+    }
+
+    pub(crate) fn parse_output_built(text: &str, building: Building) -> Result<Self, SchemaError> {
+        Self::built(parse(text)?, building)
     }
 
     /// How many patterns the schema has, and their compiled size in bytes: what it costs to keep.
@@ -163,10 +192,13 @@ impl Schema {
     ///
     /// Up to ten [`Violations`]; a single one where the value is too deep or too large to be judged.
     pub fn validate(&self, value: &Value) -> Result<(), Violations> {
-        let (valid, spent) = meter::run(self.tariff(MAX_STEPS, 0), || self.0.validator.is_valid(Seen::root(value)));
+        let validator = self
+            .validator()
+            .map_err(|error| Violations::one("", format!("cannot be checked, since its schema is wrong: {error}")))?;
+        let (valid, spent) = meter::run(self.tariff(MAX_STEPS, 0), || validator.is_valid(Seen::root(value)));
         match spent {
             Spent::Within if valid => Ok(()),
-            Spent::Within => Err(self.explain(value)),
+            Spent::Within => Err(self.explain(value, validator)),
             Spent::Everything => {
                 Err(Violations::one("", "is too large to be checked against its schema; want less at once"))
             }
@@ -207,29 +239,29 @@ impl Schema {
         Ok(())
     }
 
+    fn validator(&self) -> Result<&Validator<Metered>, &SchemaError> {
+        self.0.validator.get_or_init(|| compile(&self.0.value, self.0.dialect)).as_ref()
+    }
+
     fn tariff(&self, steps: u64, error: u64) -> Tariff {
         Tariff { steps, value_pattern: self.0.patterns.value, name_pattern: self.0.patterns.name, error }
     }
 
     /// Lists what is wrong, or tells the first error where listing costs too much.
-    fn explain(&self, value: &Value) -> Violations {
+    fn explain(&self, value: &Value, validator: &Validator<Metered>) -> Violations {
         let vague = || Violations::one("", "does not conform to its schema, and is too large to say where");
         if longest_pointer(value, 0) > MAX_POINTER {
             return vague();
         }
         let list = || {
-            let errors = self.0.validator.iter_errors(Seen::root(value));
+            let errors = validator.iter_errors(Seen::root(value));
             Violations::of(errors.map(|error| explain::violation(&error, value, self.as_value())))
         };
         if let (Some(violations), Spent::Within) = meter::run(self.tariff(LISTING_STEPS, ERROR_STEPS), list) {
             return violations;
         }
         let first = || {
-            self.0
-                .validator
-                .validate(Seen::root(value))
-                .err()
-                .map(|error| explain::violation(&error, value, self.as_value()))
+            validator.validate(Seen::root(value)).err().map(|error| explain::violation(&error, value, self.as_value()))
         };
         match meter::run(self.tariff(MAX_STEPS, MAX_STEPS / 400), first) {
             (Some(violation), Spent::Within) => Violations::of([violation]).unwrap_or_else(vague),
@@ -269,7 +301,7 @@ fn compile(value: &Value, dialect: Dialect) -> Result<Validator<Metered>, Schema
         .without_content_media_type_support("application/json")
         .without_content_encoding_support("base64")
         .offline()
-        .build(value)
+        .build(&without_id(value))
         .map_err(|error| malformed(&error, dialect))
 }
 

@@ -32,18 +32,18 @@ fn cache(world: &World) -> PathBuf {
     world.outer().join("cache")
 }
 
-fn put(world: &World, name: &str, bytes: &[u8]) {
+pub(super) fn put(world: &World, name: &str, bytes: &[u8]) {
     fs::write(world.plugins().join(format!("{name}.wasm")), bytes).unwrap();
 }
 
 /// How many plugins the cache holds.
-fn cached(world: &World) -> usize {
+pub(super) fn cached(world: &World) -> usize {
     let entries = fs::read_dir(cache(world)).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
     entries.iter().filter(|entry| entry.path().extension().is_some_and(|extension| extension == "code")).count()
 }
 
 /// Whether a process has this word on its command line.
-fn runs(word: &str) -> bool {
+pub(super) fn runs(word: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     processes
         .filter_map(|process| fs::read(process.path().join("cmdline")).ok())

@@ -20,8 +20,8 @@ const MARK: &str = "\u{1}end of output\u{1}";
 const ELSEWHERE: [(&str, &str); 2] =
     [("cargo test", "a step of its own in .ci/run"), ("cargo xtask", "it would run itself")];
 
-/// How an example is run.
-const EXAMPLE: &str = "cargo run --release --example ";
+/// How a program of the workspace is run that is not the program.
+const EXAMPLE: &str = "cargo run --release -p ";
 
 /// What came of a command.
 pub(super) enum Outcome {
@@ -36,7 +36,7 @@ pub(super) enum Outcome {
 pub(crate) enum Tried {
     /// What the documents say: the release build, made where it is missing.
     AsWritten,
-    /// What `cargo build --workspace --bins --examples` has left: the same commands, without a build of their own.
+    /// What `cargo build --workspace --bins` has left: the same commands, without a build of their own.
     Debug,
 }
 
@@ -100,15 +100,10 @@ impl<'a> Trial<'a> {
         steps.iter().map(&mut command).collect()
     }
 
-    /// An example that is built already.
+    /// A program of the workspace's own that is built already.
     fn example(&self, command: &str) -> String {
         let Place { root, target } = self.place;
-        format!(
-            "(cd '{}' && '{}'/debug/examples/{})",
-            root.display(),
-            target.display(),
-            command.trim_start_matches(EXAMPLE)
-        )
+        format!("(cd '{}' && '{}'/debug/{})", root.display(), target.display(), command.trim_start_matches(EXAMPLE))
     }
 
     fn in_repository(&self, command: &str) -> String {

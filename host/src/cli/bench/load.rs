@@ -32,11 +32,11 @@ pub(super) fn of(
     interrupted: &CancellationToken,
 ) -> Result<Option<Load>, Failure> {
     let Ok(tool) = host.registry().get(tool) else { return Ok(None) };
-    let is_its = |plugin: &&Plugin| Some(plugin.digest()) == tool.origin().digest();
-    let Some(plugin) = host.plugins().iter().find(is_its) else { return Ok(None) };
-    let scratch = scratch::directory().map_err(|error| failure(plugin, &error))?;
-    let file = file(plugin, scratch.path()).map_err(|error| failure(plugin, &error))?;
-    let bytes = std::fs::metadata(&file).map_err(|error| failure(plugin, &error))?.len();
+    let is_its = |plugin: &Plugin| Some(plugin.digest()) == tool.origin().digest();
+    let Some(plugin) = host.plugins().into_iter().find(is_its) else { return Ok(None) };
+    let scratch = scratch::directory().map_err(|error| failure(&plugin, &error))?;
+    let file = file(&plugin, scratch.path()).map_err(|error| failure(&plugin, &error))?;
+    let bytes = std::fs::metadata(&file).map_err(|error| failure(&plugin, &error))?.len();
     let cache = scratch.path().join("cache");
     let load = || match once(common, settings, &file, &cache, interrupted) {
         _ if interrupted.is_cancelled() => Err(Failure::new(Exit::Interrupted, "the benchmark was interrupted")),

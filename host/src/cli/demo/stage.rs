@@ -40,7 +40,7 @@ impl Stage {
             () = told.cancelled() => return Ok(None),
             host = tokio::task::spawn_blocking(|| host.build()) => host.map_err(io::Error::other)??,
         };
-        match host.rejected() {
+        match host.rejected().as_slice() {
             [] => Ok(Some(Self { directory, host })),
             [rejected, ..] => Err(Failure::new(Exit::Internal, &rejected.reason)),
         }

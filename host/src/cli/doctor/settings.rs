@@ -84,7 +84,7 @@ pub(super) fn plugins(common: &Common, settings: &Settings, cache: CacheMode, pa
     // Opening the workspace is to end even where its calls would run in place.
     match open::builder(common, &settings).cache(cache).call_mode(CallMode::OWN_THREADS).build() {
         Ok(host) => {
-            idle::show(&settings, host.registry(), Told::All);
+            idle::show(&settings, &host, Told::All);
             checks.extend(loaded(&host));
         }
         Err(BuildError::Workspace(_)) => checks.push(unseen("the workspace cannot be opened")),
@@ -107,7 +107,7 @@ fn missing(directory: &Path) -> Option<Check> {
 }
 
 fn loaded(host: &Host) -> Vec<Check> {
-    let rejected = host.rejected().iter().map(|Rejected { file, reason }| {
+    let rejected = host.rejected().into_iter().map(|Rejected { file, reason }| {
         bad(
             Exit::Invalid,
             &format!("rejected {file}: {reason}"),

@@ -5,7 +5,7 @@ use std::thread;
 use serde_json::{Map, Value, json};
 
 use super::super::meter::{self, Seen, Tariff};
-use super::super::{MAX_CHAIN, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_VISITS, Schema, SchemaError};
+use super::super::{Building, MAX_CHAIN, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_VISITS, Schema, SchemaError};
 use super::{complaint, refusal};
 
 /// What a thread of the runtime has, halved.
@@ -179,10 +179,22 @@ fn an_account_that_ends_in_the_middle_of_any_keyword_ends_the_validation_without
         for value in &values {
             for steps in 1..250 {
                 let tariff = Tariff { steps, value_pattern: 1, name_pattern: 1, error: steps % 7 };
-                meter::run(tariff, || schema.0.validator.is_valid(Seen::root(value)));
-                meter::run(tariff, || schema.0.validator.iter_errors(Seen::root(value)).count());
-                meter::run(tariff, || schema.0.validator.validate(Seen::root(value)).is_ok());
+                meter::run(tariff, || schema.validator().unwrap().is_valid(Seen::root(value)));
+                meter::run(tariff, || schema.validator().unwrap().iter_errors(Seen::root(value)).count());
+                meter::run(tariff, || schema.validator().unwrap().validate(Seen::root(value)).is_ok());
             }
         }
     }
+}
+
+#[test]
+fn a_validator_that_is_built_at_its_first_use_judges_as_one_that_is_built_at_once() {
+    let text = r#"{"type": "object", "properties": {"path": {"type": "string", "pattern": "^[a-z]+$"}}, "required": ["path"]}"#;
+    let [now, later] =
+        [Building::Now, Building::AtFirstUse].map(|building| Schema::parse_input_built(text, building).unwrap());
+    assert!(later.0.validator.get().is_none(), "it is built although nobody has used it");
+    for value in [json!({"path": "ok"}), json!({}), json!({"path": 1}), json!({"path": "NO"}), json!(null)] {
+        assert_eq!(now.validate(&value), later.validate(&value), "{value}");
+    }
+    assert!(later.0.validator.get().is_some());
 }

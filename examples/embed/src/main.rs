@@ -1,4 +1,4 @@
-//! Calling tools from a program of one's own: `cargo run --release --example embed`.
+//! Calling tools from a program of one's own: `cargo run --release -p embed`.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use palisade::{Host, json};

@@ -1,0 +1,170 @@
+//! Loading in the background and for one tool: nobody waits for a plugin that they do not call, and no race decides which plugin has a name.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use palisade::plugins::LoadStep;
+use palisade::{CacheMode, ChildCompiler, CompileLimits, Compiler, Host, HostBuilder, Shipped, json};
+use palisade_tests::bomb::costly_to_compile;
+use palisade_tests::case::block_on;
+use palisade_tests::program::executable;
+use palisade_tests::wat::Told;
+use palisade_tests::{Program, Wat, World};
+
+use super::compile::{cached, put, runs};
+use super::says;
+
+/// A host of the world's plugins, with a cache of its own that holds nothing yet.
+fn builder(world: &World) -> HostBuilder {
+    let base = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    base.cache(CacheMode::Directory(world.outer().join("cache")))
+}
+
+fn plugin(tool: &str) -> Vec<u8> {
+    Wat::new(Told::new(tool)).build()
+}
+
+fn plugins(world: &World, tools: &[&str]) {
+    tools.iter().for_each(|tool| put(world, tool, &plugin(tool)));
+}
+
+/// Holds the plugin of this name up when it is compiled, until somebody sends a word or goes away.
+fn holding_up(builder: HostBuilder, name: &'static str) -> (HostBuilder, Sender<()>, Receiver<String>) {
+    let ((release, released), (tell, told)) = (channel(), channel());
+    let (released, tell) = (Mutex::new(released), Mutex::new(tell));
+    let observer = move |step: LoadStep<'_>| {
+        if let LoadStep::Done(done) = step {
+            let _ = tell.lock().unwrap().send(done.to_owned());
+            if done == name {
+                let _ = released.lock().unwrap().recv();
+            }
+        }
+    };
+    (builder.observe_loading(Arc::new(observer)), release, told)
+}
+
+/// Whether two plugins are compiled at once.
+fn has_several_cores() -> bool {
+    std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
+}
+
+#[test]
+fn a_plugin_can_be_called_while_those_behind_it_still_compile() {
+    let world = World::new();
+    plugins(&world, &["a", "b", "c"]);
+    let (builder, release, _told) = holding_up(builder(&world), "b");
+    let host = builder.build_in_background().unwrap();
+    block_on(async {
+        host.available("a").await;
+        assert!(host.call("a", "{}", json!({})).await.is_success());
+        assert_eq!((host.registry().tool_names(), host.plugins().len()), (vec!["a".to_owned()], 1));
+        assert!(!host.progress().is_complete() && host.progress().of == 3);
+        drop(release);
+        host.loaded().await;
+        assert_eq!(host.registry().tool_names(), ["a", "b", "c"]);
+        assert!(host.progress().is_complete());
+        host.available("nobody has this").await;
+    });
+}
+
+#[test]
+fn what_the_cache_knows_is_there_at_once_and_a_changed_plugin_alone_is_compiled_again() {
+    let world = World::new();
+    plugins(&world, &["a", "b", "c"]);
+    drop(builder(&world).build().unwrap());
+    assert_eq!(cached(&world), 3);
+    put(&world, "c", &plugin("changed"));
+    let (builder, release, told) = holding_up(builder(&world), "c");
+    let host = builder.build_in_background().unwrap();
+    assert_eq!(host.registry().tool_names(), ["a", "b"]);
+    drop(release);
+    block_on(host.loaded());
+    assert_eq!(host.registry().tool_names(), ["a", "b", "changed"]);
+    assert_eq!(told.try_iter().count(), 3);
+    let compiled = |plugin: &palisade::plugins::Plugin| plugin.freshness() == palisade::sandbox::Freshness::Compiled;
+    let compiled: Vec<_> = host.plugins().into_iter().filter(compiled).map(|plugin| plugin.name().to_owned()).collect();
+    assert_eq!((compiled, cached(&world)), (vec!["c".to_owned()], 4));
+}
+
+#[test]
+fn of_two_files_that_claim_a_name_the_first_has_it_although_the_second_compiles_faster() {
+    let world = World::new();
+    put(&world, "a-slow", &Wat::with_tools(vec![Told::new("same"), Told::new("mine")]).build());
+    put(&world, "b-fast", &plugin("same"));
+    put(&world, "c-other", &plugin("other"));
+    let (builder, release, told) = holding_up(builder(&world), "a-slow");
+    let host = builder.build_in_background().unwrap();
+    let mut waited = has_several_cores();
+    while waited {
+        waited = told.recv().unwrap() != "b-fast";
+    }
+    assert!(!host.registry().has("same"), "the second plugin has the name, as long as the first compiles");
+    drop(release);
+    block_on(host.loaded());
+    assert_eq!(host.registry().get("same").unwrap().origin().plugin(), Some("a-slow"));
+    assert_eq!(host.registry().tool_names(), ["same", "mine", "other"]);
+    says(&host.rejected()[0].reason, &["`same` already exists"]);
+}
+
+#[test]
+fn nobody_gets_the_name_of_a_shipped_tool_while_that_is_compiled() {
+    let world = World::new();
+    put(&world, "a-thief", &plugin("search_files"));
+    let (builder, release, _told) = holding_up(builder(&world).shipped(Shipped::Included), "search");
+    let host = builder.build_in_background().unwrap();
+    block_on(host.available("calculate"));
+    drop(release);
+    block_on(host.loaded());
+    assert_eq!(host.registry().get("search_files").unwrap().origin().plugin(), Some("search"));
+    says(&host.rejected()[0].reason, &["`search_files` already exists", "search_files_2"]);
+    let first = host.registry().tool_names().into_iter().next();
+    assert_eq!(first.as_deref(), Some("calculate"), "the order does not depend on what is compiled first");
+}
+
+#[test]
+fn a_host_that_is_dropped_gives_up_what_it_compiles() {
+    let world = World::new();
+    put(&world, "bomb", &costly_to_compile("bomb"));
+    let limits = CompileLimits { memory: CompileLimits::MEMORY + 77, ..CompileLimits::default() };
+    let mark = limits.memory.to_string();
+    let child = Compiler::Child(ChildCompiler::palisade(executable()).limits(limits));
+    let host = builder(&world).compiler(child).build_in_background().unwrap();
+    let until = |expected: bool| {
+        let begun = Instant::now();
+        while runs(&mark) != expected {
+            assert!(begun.elapsed() < Duration::from_secs(30), "a child that runs: {}", !expected);
+            std::thread::yield_now();
+        }
+    };
+    until(true);
+    drop(host);
+    until(false);
+}
+
+#[test]
+fn a_call_compiles_the_shipped_plugin_that_it_needs_and_no_other() {
+    let world = World::new();
+    let call = |words: &[&str]| {
+        Program::new(&world).args(words.to_vec()).env("PALISADE_CACHE", world.outer().join("cache")).run()
+    };
+    let ran = call(&["call", "calculate", r#"{"expression": "6 * 7"}"#]).left_with(0);
+    assert_eq!((ran.stdout.as_str(), cached(&world)), ("42", 1));
+    // Neither does one that is not there cost a plugin of the user's its turn.
+    let ran = call(&["call", "calculat", "{}"]).left_with(3);
+    ran.complains(&["did you mean `calculate`"]);
+    assert_eq!(cached(&world), 3, "to know the nearest name, all names are asked for");
+}
+
+#[test]
+fn a_call_of_a_plugin_from_a_file_waits_for_no_file_behind_it() {
+    let world = World::new();
+    plugins(&world, &["a", "b"]);
+    put(&world, "c", &costly_to_compile("c"));
+    let (builder, release, told) = holding_up(builder(&world), "c");
+    let host = builder.compiler(Compiler::Child(ChildCompiler::palisade(executable()))).build_for("b").unwrap();
+    assert!(block_on(host.call("b", "{}", json!({}))).is_success());
+    assert_eq!(host.registry().tool_names(), ["a", "b"]);
+    assert!(!host.progress().is_complete() && !told.try_iter().any(|done| done == "c"));
+    drop(release);
+}

@@ -1,0 +1,21 @@
+//! Installs the program, and compiles ahead what comes with it: nobody's first call of a shipped tool waits for a compiler.
+
+use crate::place::Place;
+use anyhow::{Context as _, ensure};
+use std::env;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// As `cargo install`, which gets the words behind the task, such as `--root DIR`.
+pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["install", "--locked", "--path", "host"]).args(env::args_os().skip(2)).current_dir(&place.root);
+    ensure!(cargo.status().context("running cargo install")?.success(), "cargo install failed");
+    let begun = Instant::now();
+    // The very program that was installed: compiled code is known by the plugin and the engine, and kept in the user's cache.
+    let mut list = Command::new(place.target.join("release").join("palisade"));
+    let listed = list.arg("list").current_dir(&place.root).stdout(Stdio::null()).status();
+    ensure!(listed.context("running palisade")?.success(), "the program does not list its tools");
+    println!("Its plugins are compiled, in {:.1} s: `palisade list` shows their tools.", begun.elapsed().as_secs_f64());
+    Ok(())
+}
