@@ -119,7 +119,7 @@ pub struct Registry(Arc<ArcSwap<Snapshot>>);
 #[derive(Default)]
 struct Snapshot {
     order: Vec<Arc<Registered>>,
-    by_name: HashMap<String, Arc<Registered>>,
+    by_name: HashMap<Arc<str>, Arc<Registered>>,
     listing: OnceLock<Arc<[Value]>>,
     exported: [OnceLock<Arc<Value>>; Format::ALL.len()],
 }
@@ -274,16 +274,16 @@ impl Registry {
 
 impl Snapshot {
     fn from_order(order: Vec<Arc<Registered>>) -> Self {
-        let by_name = order.iter().map(|tool| (tool.definition.name().to_string(), tool.clone())).collect();
+        let by_name = order.iter().map(|tool| (tool.definition.name().to_shared(), tool.clone())).collect();
         Self { order, by_name, listing: OnceLock::new(), exported: Default::default() }
     }
 
     fn with(&self, entries: &[Registered]) -> Result<Self, DuplicateTool> {
-        let mut new = Self::from_order(self.order.clone());
+        let mut new = Self { order: self.order.clone(), by_name: self.by_name.clone(), ..Self::default() };
         for entry in entries {
-            let name = entry.definition.name().to_string();
+            let name = entry.definition.name().to_shared();
             if new.by_name.contains_key(&name) {
-                return Err(DuplicateTool::new(name, &new.by_name));
+                return Err(DuplicateTool::new(name.to_string(), &new.by_name));
             }
             let entry = Arc::new(entry.clone());
             let at = new.order.partition_point(|before| before.place <= entry.place);
@@ -303,9 +303,9 @@ pub struct DuplicateTool {
 }
 
 impl DuplicateTool {
-    fn new(name: String, taken: &HashMap<String, Arc<Registered>>) -> Self {
+    fn new(name: String, taken: &HashMap<Arc<str>, Arc<Registered>>) -> Self {
         let stem = crate::tool::text::cut(&name, 56).to_owned();
-        let free = (2..).map(|n: u32| format!("{stem}_{n}")).find(|candidate| !taken.contains_key(candidate));
+        let free = (2..).map(|n: u32| format!("{stem}_{n}")).find(|candidate| !taken.contains_key(candidate.as_str()));
         Self { suggestion: free.unwrap_or_else(|| stem.clone()), name }
     }
 
