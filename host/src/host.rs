@@ -132,7 +132,7 @@ impl Host {
         &self.session
     }
 
-    /// The tools there are. Native tools can be added at any time.
+    /// The tools there are. Native tools can be added at any time; while plugins are loaded in the background, a name that is free may still be one of theirs.
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.dispatcher.registry
@@ -186,19 +186,19 @@ impl Host {
         *self.loading.progress().borrow()
     }
 
-    /// Waits until this tool is there, or everything is loaded that could bring it.
+    /// Waits until this tool is there, or nothing is being loaded any more that could bring it.
     pub async fn available(&self, tool: &str) {
         self.wait_until(|| self.registry().has(tool)).await;
     }
 
-    /// Waits until everything is loaded.
+    /// Waits until nothing is being loaded any more: everything is there then, unless the host was built for one tool.
     pub async fn loaded(&self) {
         self.wait_until(|| false).await;
     }
 
     async fn wait_until(&self, enough: impl Fn() -> bool) {
-        // Fails where nobody is left to load anything: then there is nothing to wait for.
         let mut progress = self.loading.progress();
-        let _ = progress.wait_for(|progress| progress.is_complete() || enough()).await;
+        // Fails where nobody can report any progress: the loading that this host holds can.
+        let _ = progress.wait_for(|progress| progress.has_ended() || enough()).await;
     }
 }

@@ -6,16 +6,24 @@ use std::env;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// As `cargo install`, which gets the words behind the task, such as `--root DIR`.
+/// As `cargo install`, into `--root DIR` if that is given.
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
+    let given: Vec<_> = env::args_os().skip(2).collect();
+    ensure!(
+        matches!(given.as_slice(), [] | [_, _]) && given.first().is_none_or(|word| word == "--root"),
+        "`--root DIR` is accepted, and nothing else: with other words cargo would install another build"
+    );
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["install", "--locked", "--path", "host"]).args(env::args_os().skip(2)).current_dir(&place.root);
+    cargo.args(["install", "--locked", "--path", "host"]).args(given).current_dir(&place.root);
     ensure!(cargo.status().context("running cargo install")?.success(), "cargo install failed");
     let begun = Instant::now();
     // The very program that was installed: compiled code is known by the plugin and the engine, and kept in the user's cache.
     let mut list = Command::new(place.target.join("release").join("palisade"));
     let listed = list.arg("list").current_dir(&place.root).stdout(Stdio::null()).status();
-    ensure!(listed.context("running palisade")?.success(), "the program does not list its tools");
+    if !listed.context("running palisade")?.success() {
+        println!("The program is installed, and does not list its tools; `palisade doctor` says why.");
+        return Ok(());
+    }
     println!("Its plugins are compiled, in {:.1} s: `palisade list` shows their tools.", begun.elapsed().as_secs_f64());
     Ok(())
 }

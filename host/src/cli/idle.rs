@@ -11,25 +11,32 @@ const MAX_TOLD: usize = 20;
 
 /// Which of these rules are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Told<'a> {
     /// All.
     All,
     /// Those whose name is near a tool's. Others are most likely about a plugin that is loaded elsewhere, and no news with every call.
     Slips,
+    /// Those whose name is near this tool's: where not every plugin has been loaded, nothing can be said of the others.
+    SlipsOf(&'a str),
 }
 
-/// Says on standard error which rules hold for none of these tools, once all of them are known.
-pub(super) fn show(settings: &Settings, host: &Host, told: Told) {
-    if !host.progress().is_complete() {
-        return;
+impl<'a> Told<'a> {
+    /// What a program can say that calls this one tool.
+    pub(super) fn of_one(tool: &'a str, host: &Host) -> Self {
+        if host.progress().is_complete() { Self::Slips } else { Self::SlipsOf(tool) }
     }
+}
+
+/// Says on standard error which rules hold for none of these tools.
+pub(super) fn show(settings: &Settings, host: &Host, told: Told<'_>) {
     let registry = host.registry();
     let (tools, mut count) = (registry.tool_names(), 0);
     for (key, tool, origin) in settings.of_tools().filter(|(_, tool, _)| !registry.has(tool)) {
         let nearest = nearest_names(tool, tools.iter().map(String::as_str)).into_iter().next();
         let hint = match nearest {
+            Some(name) if matches!(told, Told::SlipsOf(tool) if tool != name) => continue,
             Some(name) => format!("did you mean `{name}`?"),
-            None if told == Told::Slips => continue,
+            None if told != Told::All => continue,
             None => "`palisade list` shows the tools there are".to_owned(),
         };
         count += 1;

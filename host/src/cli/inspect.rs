@@ -26,7 +26,11 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
     }
     let host = open::builder(common, &settings).build_for(&args.subject)?;
     let tool = host.registry().get(&args.subject).map_err(|missing| not_found(&missing))?;
-    let plugin = host.plugins().into_iter().find(|plugin| tool.origin().plugin() == Some(plugin.name()));
+    // A file may bear the name of another plugin, and hold the bytes of a third.
+    let is_its = |plugin: &Plugin| {
+        (tool.origin().plugin(), tool.origin().digest()) == (Some(plugin.name()), Some(plugin.digest()))
+    };
+    let plugin = host.plugins().into_iter().find(is_its);
     if args.json {
         output::json(&tool_json(&tool, plugin.as_ref()))?;
     } else {

@@ -58,7 +58,11 @@ impl Tools {
             Wanted::Tool(tool) => builder.build_for(tool)?,
             Wanted::All => builder.build()?,
         };
-        idle::show(&settings, &host, Told::Slips);
+        let told = match wanted {
+            Wanted::Tool(tool) => Told::of_one(tool, &host),
+            Wanted::All => Told::Slips,
+        };
+        idle::show(&settings, &host, told);
         Ok(Self { host, events })
     }
 

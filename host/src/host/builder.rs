@@ -259,8 +259,8 @@ impl HostBuilder {
         Ok(host)
     }
 
-    /// As [`build`](Self::build), with as much loaded as calls of this one tool take: nothing is compiled where the cache knows the tool, and otherwise the shipped
-    /// plugin that has it, or files up to the one that does. For a program that makes one call and ends.
+    /// As [`build`](Self::build), with as much loaded as calls of this one tool take. Nothing is compiled where the cache knows the tool, and every file before
+    /// its own; otherwise the shipped plugin that has it is, or files up to the one that does. For a program that makes one call and ends.
     ///
     /// # Errors
     ///

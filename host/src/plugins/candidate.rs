@@ -58,10 +58,14 @@ impl Candidate {
     pub(super) fn recalled(&self, sandbox: &Sandbox) -> Result<Option<Arc<Prepared>>, String> {
         let opened = self.open()?;
         let identity = opened.identity();
-        if let Some(digest) = opened.known(identity.as_ref(), sandbox.cache()) {
-            return Ok(self.recall(digest, sandbox));
+        let known = opened.known(identity.as_ref(), sandbox.cache()).and_then(|digest| self.recall(digest, sandbox));
+        if known.is_some() || self.is_shipped() {
+            return Ok(known);
         }
-        let digest = Digest::of(&opened.bytes()?);
+        let bytes = opened.bytes()?;
+        // What is no plugin at all is told at once, and is not looked at anew by whoever compiles.
+        sandbox.check(&bytes).map_err(|refused| refused.to_string())?;
+        let digest = Digest::of(&bytes);
         if let (Some(before), Some(after)) = (&identity, opened.identity())
             && before.is_still(&after)
         {

@@ -38,6 +38,8 @@ pub struct Progress {
     pub decided: usize,
     /// Of so many.
     pub of: usize,
+    /// Whether somebody is at work on the others.
+    pub(crate) goes_on: bool,
 }
 
 impl Progress {
@@ -45,6 +47,11 @@ impl Progress {
     #[must_use]
     pub fn is_complete(self) -> bool {
         self.decided >= self.of
+    }
+
+    /// Whether there is anything to wait for.
+    pub(crate) fn has_ended(self) -> bool {
+        self.is_complete() || !self.goes_on
     }
 }
 
@@ -81,6 +88,7 @@ impl Loading {
             return self.finish();
         }
         let work = self.0.clone();
+        work.progress.send_modify(|progress| progress.goes_on = true);
         let spawned = Builder::new().name("palisade-load".to_owned()).spawn(move || work.compile());
         if let Err(error) = spawned {
             tracing::error!("no thread to load plugins in the background: {error}");
@@ -135,7 +143,7 @@ struct Queue {
 impl Work {
     fn new(task: Task, candidates: Vec<Candidate>) -> Self {
         let next = candidates.iter().take_while(|candidate| candidate.is_shipped()).count();
-        let (progress, _) = watch::channel(Progress { decided: 0, of: candidates.len() });
+        let (progress, _) = watch::channel(Progress { decided: 0, of: candidates.len(), goes_on: false });
         let queue = Queue { waiting: BTreeMap::new(), next };
         Self {
             task,
@@ -162,6 +170,7 @@ impl Work {
 
     /// Compiles the others.
     fn compile(&self) {
+        let _end = End(self);
         let unknown = std::mem::take(&mut *lock(&self.unknown));
         self.compile_all(&unknown, &self.given_up, || false);
     }
@@ -225,11 +234,11 @@ impl Work {
 
     fn prepared(&self, index: usize, candidate: &Candidate, outcome: Outcome) {
         self.tell(LoadStep::Done(&candidate.name()));
-        let mut queue = lock(&self.queue);
         if candidate.is_shipped() {
             // Nobody else can claim the names of these.
             return self.decide(index, outcome);
         }
+        let mut queue = lock(&self.queue);
         queue.waiting.insert(index, outcome);
         while let Some(outcome) = {
             let next = queue.next;
@@ -269,6 +278,15 @@ impl Work {
         if catch_unwind(AssertUnwindSafe(|| (self.task.observer)(step))).is_err() {
             tracing::error!("the observer of loading panicked");
         }
+    }
+}
+
+/// However the work ends, nobody waits for it any more.
+struct End<'a>(&'a Work);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.progress.send_modify(|progress| progress.goes_on = false);
     }
 }
 

@@ -157,6 +157,11 @@ impl Sandbox {
         }))
     }
 
+    /// Whether these bytes may be compiled at all.
+    pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), PluginRefused> {
+        Ok(border::check(bytes)?)
+    }
+
     pub(super) fn link(&self, component: &Component) -> Result<PluginPre<State>, PluginRefused> {
         let pre = self.runtime.linker.instantiate_pre(component).map_err(|error| world(&error))?;
         PluginPre::new(pre).map_err(|error| world(&error))

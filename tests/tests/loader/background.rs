@@ -168,3 +168,27 @@ fn a_call_of_a_plugin_from_a_file_waits_for_no_file_behind_it() {
     assert!(!host.progress().is_complete() && !told.try_iter().any(|done| done == "c"));
     drop(release);
 }
+
+#[test]
+fn nobody_waits_for_what_a_host_that_was_built_for_one_tool_has_left_out() {
+    let world = World::new();
+    plugins(&world, &["a", "b", "c", "d"]);
+    let host = builder(&world).build_for("a").unwrap();
+    block_on(async {
+        host.loaded().await;
+        host.available("nobody has this").await;
+    });
+    assert!(host.registry().has("a"));
+}
+
+#[test]
+fn what_is_no_plugin_at_all_is_told_although_nothing_is_compiled() {
+    let world = World::new();
+    put(&world, "a", &plugin("a"));
+    drop(builder(&world).build().unwrap());
+    put(&world, "b-junk", &[0; 64]);
+    put(&world, "c-new", &plugin("c"));
+    let host = builder(&world).build_for("a").unwrap();
+    says(&host.rejected()[0].reason, &["nothing but zeros"]);
+    assert_eq!((host.progress().decided, host.progress().of), (2, 3));
+}

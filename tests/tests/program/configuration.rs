@@ -172,6 +172,16 @@ fn a_rule_for_a_tool_that_is_not_there_is_told_with_the_nearest_name() {
 }
 
 #[test]
+fn a_slip_in_a_rule_for_the_tool_that_is_called_is_told_although_no_other_plugin_is_loaded() {
+    let world = World::new();
+    user_file(&world, "[confirm.tools]\ncalculat = \"deny\"\nraed_file = \"deny\"");
+    let call = program(&world, &["call", "calculate", r#"{"expression": "1"}"#]);
+    let ran = call.env("PALISADE_CACHE", world.outer().join("empty")).run().left_with(0);
+    ran.complains(&["calculat`", "did you mean `calculate`?"]);
+    assert_eq!(ran.stderr.lines().count(), 1, "nobody knows yet which other tools there are: {ran:?}");
+}
+
+#[test]
 fn rules_for_tools_that_are_there_are_no_news_and_load_nothing_that_is_not_there() {
     let world = World::new();
     user_file(&world, "[confirm.tools]\nread_file = \"auto\"\nshell = \"deny\"");

@@ -91,3 +91,16 @@ fn what_a_plugin_says_of_itself_cannot_draw_on_the_terminal() {
         assert!(all.contains("sly"), "{all:?}");
     }
 }
+
+#[test]
+fn a_plugin_in_a_file_that_is_named_like_a_shipped_one_is_shown_as_what_it_is() {
+    let world = World::new();
+    std::fs::copy(palisade_tests::guest::LOADER_GOOD.file(), world.plugins().join("search.wasm")).expect("a copy");
+    let run = |words: &[&str]| program(&world, words).args(["--plugins"]).args([world.plugins()]).run().left_with(0);
+    run(&["list"]);
+    let (shown, tool) = (run(&["inspect", "good"]).stdout, run(&["inspect", "good", "--json"]).json());
+    assert!(!shown.contains("shipped:") && shown.contains("search.wasm"), "{shown}");
+    assert!(shown.contains(tool["digest"].as_str().expect("a digest")), "{shown}");
+    let shipped = run(&["inspect", "find_files", "--json"]).json();
+    assert_ne!(tool["imports"], shipped["imports"]);
+}
