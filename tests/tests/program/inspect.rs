@@ -95,7 +95,7 @@ fn what_a_plugin_says_of_itself_cannot_draw_on_the_terminal() {
 #[test]
 fn a_plugin_in_a_file_that_is_named_like_a_shipped_one_is_shown_as_what_it_is() {
     let world = World::new();
-    std::fs::copy(palisade_tests::guest::LOADER_GOOD.file(), world.plugins().join("search.wasm")).expect("a copy");
+    std::fs::copy(guest::LOADER_GOOD.file(), world.plugins().join("search.wasm")).expect("a copy");
     let run = |words: &[&str]| program(&world, words).args(["--plugins"]).args([world.plugins()]).run().left_with(0);
     run(&["list"]);
     let (shown, tool) = (run(&["inspect", "good"]).stdout, run(&["inspect", "good", "--json"]).json());
