@@ -28,7 +28,9 @@ const USAGE: &str = "\
 cargo xtask readme [--debug]
                        run the commands of the documents and compare what they print, with the release build or with what the tests have built
 cargo xtask package    package the published crates and build each from its package
-cargo xtask providers  hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip)
+cargo xtask providers [--debug]
+                       hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip), with the
+                       release build or with what the tests have built
 cargo xtask install [--root DIR]
                        install the program, as `cargo install` does, and compile the plugins that come with it
 cargo xtask instructions [--keep]

@@ -91,6 +91,11 @@ pub(crate) fn python() -> Command {
 
 /// The program, as it is now.
 pub(crate) fn build(place: &Place) -> anyhow::Result<PathBuf> {
+    if std::env::args().nth(2).as_deref() == Some("--debug") {
+        let program = place.target.join("debug").join(format!("palisade{}", std::env::consts::EXE_SUFFIX));
+        ensure!(program.is_file(), "there is no {}; `cargo build --workspace --bins` builds it", program.display());
+        return Ok(program);
+    }
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .args(["build", "--locked", "--release", "--package", "palisade", "--bin", "palisade", "--target-dir"])
