@@ -174,6 +174,15 @@ impl Host {
         self.loading.loaded().plugins
     }
 
+    /// The plugin that a tool is of; nothing for a native one. A file may bear the name of another plugin, and hold the bytes of a third.
+    #[must_use]
+    pub fn plugin_of(&self, tool: &Registered) -> Option<Plugin> {
+        let is_its = |plugin: &Plugin| {
+            (tool.origin().plugin(), tool.origin().digest()) == (Some(plugin.name()), Some(plugin.digest()))
+        };
+        self.plugins().into_iter().find(is_its)
+    }
+
     /// The files that were refused by now, with the reason for each.
     #[must_use]
     pub fn rejected(&self) -> Vec<Rejected> {

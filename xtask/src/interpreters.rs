@@ -4,6 +4,7 @@
 //! What is fetched goes into a directory below the target directory, and nothing else on the machine changes. Without Python, Node or their packages there is
 //! nothing to build with: that is said aloud, told to the benchmark, and is no failure. What is built must load, or this fails.
 
+use crate::documents::Tried;
 use crate::place::Place;
 use crate::providers;
 use anyhow::{Context as _, bail, ensure};
@@ -48,7 +49,7 @@ const LANGUAGES: [Language; 2] = [
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let directory = place.target.join("interpreters");
     fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;
-    let program = providers::build(place)?;
+    let program = providers::build(place, Tried::AsWritten)?;
     for language in &LANGUAGES {
         let told = directory.join(format!("{}.skipped", language.name));
         match language.make(place, &directory)? {

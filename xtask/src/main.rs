@@ -67,7 +67,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
     match task {
         "readme" => documents::check(&place, tried())?,
         "package" => packages::package(&place)?,
-        "providers" => providers::check(&place)?,
+        "providers" => providers::check(&place, tried())?,
         "install" => install::run(&place)?,
         "instructions" => instructions::run(&place)?,
         "interpreters" => interpreters::run(&place)?,

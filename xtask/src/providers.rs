@@ -3,6 +3,7 @@
 //! The libraries are Python packages. They go into a directory below the target directory, and nothing else on the machine changes. Without Python or its package
 //! index there is nothing to check with: that is said aloud, and is no failure.
 
+use crate::documents::Tried;
 use crate::place::Place;
 use anyhow::{Context as _, bail, ensure};
 use std::fs;
@@ -17,7 +18,7 @@ pub(crate) const INSTALL: [&str; 7] =
     ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--only-binary=:all:"];
 
 /// Checks replies, definitions and messages against the types of each provider.
-pub(crate) fn check(place: &Place) -> anyhow::Result<()> {
+pub(crate) fn check(place: &Place, tried: Tried) -> anyhow::Result<()> {
     let packages = match Packages::install(place)? {
         Packages::At(directory) => directory,
         Packages::OutOfReach(reason) => {
@@ -25,7 +26,7 @@ pub(crate) fn check(place: &Place) -> anyhow::Result<()> {
             return Ok(());
         }
     };
-    let program = build(place)?;
+    let program = build(place, tried)?;
     let mut script = python();
     script.arg(place.root.join(SCRIPT)).arg(program).env("PYTHONPATH", packages).env("PYTHONDONTWRITEBYTECODE", "1");
     let status = script.current_dir(&place.root).status().context("running the check")?;
@@ -90,8 +91,8 @@ pub(crate) fn python() -> Command {
 }
 
 /// The program, as it is now.
-pub(crate) fn build(place: &Place) -> anyhow::Result<PathBuf> {
-    if std::env::args().nth(2).as_deref() == Some("--debug") {
+pub(crate) fn build(place: &Place, tried: Tried) -> anyhow::Result<PathBuf> {
+    if tried == Tried::Debug {
         let program = place.target.join("debug").join(format!("palisade{}", std::env::consts::EXE_SUFFIX));
         ensure!(program.is_file(), "there is no {}; `cargo build --workspace --bins` builds it", program.display());
         return Ok(program);

@@ -26,11 +26,7 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
     }
     let host = open::builder(common, &settings).build_for(&args.subject)?;
     let tool = host.registry().get(&args.subject).map_err(|missing| not_found(&missing))?;
-    // A file may bear the name of another plugin, and hold the bytes of a third.
-    let is_its = |plugin: &Plugin| {
-        (tool.origin().plugin(), tool.origin().digest()) == (Some(plugin.name()), Some(plugin.digest()))
-    };
-    let plugin = host.plugins().into_iter().find(is_its);
+    let plugin = host.plugin_of(&tool);
     if args.json {
         output::json(&tool_json(&tool, plugin.as_ref()))?;
     } else {

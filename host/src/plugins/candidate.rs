@@ -58,12 +58,12 @@ impl Candidate {
     pub(super) fn recalled(&self, sandbox: &Sandbox) -> Result<Option<Arc<Prepared>>, String> {
         let opened = self.open()?;
         let identity = opened.identity();
-        let known = opened.known(identity.as_ref(), sandbox.cache()).and_then(|digest| self.recall(digest, sandbox));
-        if known.is_some() || self.is_shipped() {
-            return Ok(known);
+        if let Some(digest) = opened.known(identity.as_ref(), sandbox.cache()) {
+            // Without its code it waits for whoever compiles: a start that does not need it does not read it again.
+            return Ok(self.recall(digest, sandbox));
         }
         let bytes = opened.bytes()?;
-        // What is no plugin at all is told at once, and is not looked at anew by whoever compiles.
+        // What is no plugin at all is told at once, and never known by its file alone.
         sandbox.check(&bytes).map_err(|refused| refused.to_string())?;
         let digest = Digest::of(&bytes);
         if let (Some(before), Some(after)) = (&identity, opened.identity())

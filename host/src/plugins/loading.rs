@@ -190,10 +190,8 @@ impl Work {
     }
 
     fn compile_all(&self, indices: &[usize], given_up: &CancellationToken, enough: impl Fn() -> bool + Sync) {
-        if enough() {
-            given_up.cancel();
-        }
-        self.on_every_core(indices, |index, candidate| {
+        let left: &[usize] = if enough() { &[] } else { indices };
+        self.on_every_core(left, |index, candidate| {
             if given_up.is_cancelled() {
                 return;
             }
@@ -211,6 +209,9 @@ impl Work {
 
     /// Does this with each of these candidates, on threads of its own: the compiler's parent must not wait on a thread that drives others' futures.
     fn on_every_core(&self, indices: &[usize], work: impl Fn(usize, &Candidate) + Sync) {
+        if indices.is_empty() {
+            return;
+        }
         let next = AtomicUsize::new(0);
         let turns = || {
             while let Some(index) = indices.get(next.fetch_add(1, Ordering::Relaxed)) {

@@ -32,8 +32,7 @@ pub(super) fn of(
     interrupted: &CancellationToken,
 ) -> Result<Option<Load>, Failure> {
     let Ok(tool) = host.registry().get(tool) else { return Ok(None) };
-    let is_its = |plugin: &Plugin| Some(plugin.digest()) == tool.origin().digest();
-    let Some(plugin) = host.plugins().into_iter().find(is_its) else { return Ok(None) };
+    let Some(plugin) = host.plugin_of(&tool) else { return Ok(None) };
     let scratch = scratch::directory().map_err(|error| failure(&plugin, &error))?;
     let file = file(&plugin, scratch.path()).map_err(|error| failure(&plugin, &error))?;
     let bytes = std::fs::metadata(&file).map_err(|error| failure(&plugin, &error))?.len();
