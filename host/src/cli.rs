@@ -17,12 +17,14 @@ mod input;
 mod inspect;
 mod list;
 mod live;
+mod mcp;
 mod open;
 mod output;
 mod policy;
 mod prompt;
 mod running;
 mod scratch;
+mod serve;
 mod signals;
 mod style;
 
@@ -57,6 +59,8 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Dispatch(dispatch) => dispatch::run(&args.common, dispatch, &watch()?),
         Verb::Policy(policy) => watch().and_then(|_| policy::run(&args.common, policy)),
         Verb::Export(export) => watch().and_then(|_| export::run(&args.common, export)),
+        Verb::Serve(serve) => serve::run(&args.common, serve, &watch()?),
+        Verb::Mcp(mcp) => mcp::run(&args.common, mcp),
         Verb::Bench(bench) => bench::run(&args.common, bench, &watch()?),
         Verb::Config(config) => config::run(&args.common, config),
         Verb::Demo(demo) => demo::run(demo),
@@ -89,6 +93,11 @@ fn usage(error: &clap::Error) -> ExitCode {
 fn start_log() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("PALISADE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("palisade=warn"));
+    // The protocol's library logs what clients send.
+    let filter = match "rmcp=error".parse() {
+        Ok(quiet) => filter.add_directive(quiet),
+        Err(_) => filter,
+    };
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

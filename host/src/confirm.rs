@@ -1,8 +1,11 @@
 //! Asking a person. Policy decides that a question is needed; whoever embeds the host decides how it is put.
 
+mod asker;
 mod desk;
 mod request;
 mod several;
+
+pub(crate) use asker::{Asked, Asker};
 
 pub use desk::{AnswerRefused, Desk};
 pub use request::{Answer, ConfirmationRequest, Decision, RequestId};

@@ -4,6 +4,7 @@ mod approve;
 mod input;
 mod message;
 mod native;
+mod party;
 mod question;
 mod queue;
 mod run;
@@ -14,6 +15,7 @@ mod tests;
 mod threads;
 mod transcript;
 
+pub(crate) use party::Party;
 pub(crate) use question::CONFIRMATION_TIMEOUT;
 pub use threads::CallMode;
 pub(crate) use threads::Threads;
@@ -71,6 +73,7 @@ struct Road<'a> {
     dispatcher: &'a Dispatcher,
     session: &'a Session,
     message: Option<&'a Semaphore>,
+    party: &'a Party,
     sink: &'a Arc<CallSink>,
     tool: Arc<Registered>,
     cancel: &'a CancellationToken,
@@ -81,7 +84,12 @@ impl Dispatcher {
     ///
     /// The call runs inside this future, on the caller's own thread, unless the host was built for own threads. Dropping the future ends the call.
     pub async fn dispatch(&self, session: &Session, call: Call) -> ToolResult {
-        self.pass(session, call, None).await
+        self.pass(session, call, None, &Party::default()).await
+    }
+
+    /// As [`dispatch`](Self::dispatch), on behalf of somebody who can be asked about this call.
+    pub(crate) async fn dispatch_as(&self, session: &Session, call: Call, party: &Party) -> ToolResult {
+        self.pass(session, call, None, party).await
     }
 
     /// What would happen to a call, without running anything or asking anybody.
@@ -110,7 +118,7 @@ impl Dispatcher {
         }
     }
 
-    async fn pass(&self, session: &Session, call: Call, message: Option<&Semaphore>) -> ToolResult {
+    async fn pass(&self, session: &Session, call: Call, message: Option<&Semaphore>, party: &Party) -> ToolResult {
         let registered = self.registry.get(&call.tool);
         let subject = subject(session, &call, registered.as_ref().ok().map(|tool| tool.definition()));
         let terminal = Terminal::new(Arc::new(CallSink::new(self.events.clone(), subject)));
@@ -122,7 +130,7 @@ impl Dispatcher {
             Ok(_) if tokio::runtime::Handle::try_current().is_err() => (Err(no_runtime()), None),
             Ok(tool) => {
                 let (sink, cancel) = (terminal.sink(), flight.cancellation());
-                let road = Road { dispatcher: self, session, message, sink, tool: tool.clone(), cancel };
+                let road = Road { dispatcher: self, session, message, party, sink, tool: tool.clone(), cancel };
                 (road.travel(call).instrument(span.clone()).await, Some(tool))
             }
         };

@@ -8,7 +8,7 @@ pub use builder::{CacheMode, HostBuilder};
 pub(crate) use cache::{default_cache, is_unwritable, open_cache};
 pub use error::BuildError;
 
-use crate::dispatch::{Dispatcher, Foreseen, Transcript};
+use crate::dispatch::{Dispatcher, Foreseen, Party, Transcript};
 use crate::events::{EventStream, Events};
 use crate::plugins::{Loading, Plugin, Progress, Rejected};
 use crate::registry::{Registered, Registry};
@@ -53,6 +53,11 @@ impl Host {
     /// Needs a tokio runtime with its timers enabled. The call runs inside this future, on the thread that polls it, and ends when the future is dropped.
     pub async fn dispatch(&self, session: &Session, call: Call) -> ToolResult {
         self.dispatcher.dispatch(session, call).await
+    }
+
+    /// As [`dispatch`](Self::dispatch), on behalf of somebody who can be asked about this call.
+    pub(crate) async fn dispatch_as(&self, session: &Session, call: Call, party: &Party) -> ToolResult {
+        self.dispatcher.dispatch_as(session, call, party).await
     }
 
     /// As [`dispatch`](Self::dispatch), with so much time for the run itself, at most 600 s.

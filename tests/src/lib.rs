@@ -8,6 +8,7 @@ pub mod events;
 pub mod frozen;
 pub mod fuzz;
 pub mod guest;
+pub mod mcp;
 pub mod native;
 pub mod oracle;
 pub mod program;

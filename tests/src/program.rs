@@ -123,6 +123,18 @@ impl<'w> Program<'w> {
         finish(self.start())
     }
 
+    /// Starts it, with all three ends open.
+    ///
+    /// # Panics
+    ///
+    /// Where it cannot be started.
+    #[track_caller]
+    #[must_use]
+    pub fn open(mut self) -> Child {
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command.spawn().expect("the program can be started")
+    }
+
     /// Starts it, its standard input written and closed.
     ///
     /// # Panics

@@ -83,6 +83,11 @@ fn only_the_sandbox_names_wasmtime() {
 }
 
 #[test]
+fn only_mcp_names_rmcp() {
+    none(&offenders("host/src/", &["rmcp"], &["host/src/mcp"]));
+}
+
+#[test]
 fn only_the_program_prints_and_uses_anyhow() {
     none(&offenders(
         "host/src/",
@@ -113,6 +118,7 @@ const ORDER: &[&str] = &[
     "session",
     "dispatch",
     "host",
+    "mcp",
     "config",
     "cli",
 ];

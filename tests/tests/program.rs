@@ -29,6 +29,8 @@ mod inspect;
 mod interrupt;
 #[path = "program/live.rs"]
 mod live;
+#[path = "program/mcp_config.rs"]
+mod mcp_config;
 #[path = "program/output.rs"]
 mod output;
 #[path = "program/policy.rs"]

@@ -1,12 +1,14 @@
 //! Support of the repository: `cargo xtask readme` keeps the documents true, `cargo xtask package` the published crates whole, `cargo xtask providers` the
-//! formats those that the providers read; `cargo xtask install` installs the program, `cargo xtask interpreters` builds the benchmark's largest guests; `cargo xtask soak` does everything a million times
-//! and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of; `cargo xtask wasi` runs what the makers of the engine test it with.
+//! formats those that the providers read, `cargo xtask conformance` the server what the protocol requires; `cargo xtask install` installs the program, `cargo
+//! xtask interpreters` builds the benchmark's largest guests; `cargo xtask soak` does everything a million times and looks for what grows; `cargo xtask fuzz` looks
+//! for what nobody thought of; `cargo xtask wasi` runs what the makers of the engine test it with.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a program for developers, which talks to whoever started it"
 )]
 
+mod conformance;
 mod documents;
 mod fuzz;
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "build scripts, whose words nobody reads here")]
@@ -31,6 +33,9 @@ cargo xtask package    package the published crates and build each from its pack
 cargo xtask providers [--debug]
                        hold replies, definitions and messages against the types of the providers' own libraries (needs python3 and pip), with the
                        release build or with what the tests have built
+cargo xtask conformance [--debug] [SCENARIO…]
+                       run the conformance suite of the Model Context Protocol against `palisade serve`, whole or those scenarios (needs node and npm), with
+                       the release build or with what the tests have built
 cargo xtask install [--root DIR]
                        install the program, as `cargo install` does, and compile the plugins that come with it
 cargo xtask instructions [--keep]
@@ -68,6 +73,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "readme" => documents::check(&place, tried())?,
         "package" => packages::package(&place)?,
         "providers" => providers::check(&place, tried())?,
+        "conformance" => conformance::run(&place, tried())?,
         "install" => install::run(&place)?,
         "instructions" => instructions::run(&place)?,
         "interpreters" => interpreters::run(&place)?,

@@ -3,7 +3,7 @@
 use crate::tool::SideEffects;
 use crate::tool::conversation::Provider;
 use crate::tool::formats::Format;
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -53,6 +53,10 @@ pub(super) enum Verb {
     Policy(Policy),
     /// Print the tools' definitions in a provider's format
     Export(Export),
+    /// Serve the tools to MCP clients, on standard input and output
+    Serve(Serve),
+    /// Help clients of the Model Context Protocol find palisade
+    Mcp(Mcp),
     /// Measure calls of a tool on this machine: how long they take, what they hold, and what loading its plugin costs
     Bench(Bench),
     /// Show the configuration that holds
@@ -116,6 +120,52 @@ pub(super) struct Running {
     /// Write what happens to this file, one JSON object a line; what it held before is lost
     #[arg(long, value_name = "FILE")]
     pub(super) events: Option<PathBuf>,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Serve {
+    #[command(flatten)]
+    pub(super) running: Running,
+}
+
+#[derive(ClapArgs)]
+pub(super) struct Mcp {
+    #[command(subcommand)]
+    pub(super) action: McpAction,
+}
+
+#[derive(Subcommand)]
+pub(super) enum McpAction {
+    /// Print what a client's configuration has to say to start palisade with these options, or to reach it; standard error says where that goes
+    Config(McpConfig),
+}
+
+#[derive(ClapArgs)]
+pub(super) struct McpConfig {
+    /// Whose configuration it is
+    #[arg(long, value_enum)]
+    pub(super) client: Client,
+    /// Reach a server that runs already, such as http://127.0.0.1:8080/mcp, in place of starting one
+    #[arg(long, value_name = "URL")]
+    pub(super) http: Option<String>,
+    /// What the client calls the server: letters, digits, `-` and `_`
+    #[arg(long, default_value = "palisade")]
+    pub(super) name: String,
+    /// Let the server run tools of these classes without asking, such as `write` or `write,execute`; none and read run anyway. A `deny` of the settings stays
+    #[arg(long, value_name = "CLASS", value_delimiter = ',')]
+    pub(super) allow: Vec<SideEffects>,
+}
+
+/// A program that calls tools over the Model Context Protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Client {
+    ClaudeCode,
+    ClaudeDesktop,
+    #[value(name = "vscode")]
+    VsCode,
+    Cursor,
+    Zed,
+    Codex,
 }
 
 #[derive(ClapArgs)]

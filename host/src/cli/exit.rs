@@ -2,6 +2,7 @@
 
 use crate::config::ConfigError;
 use crate::host::BuildError;
+use crate::mcp::ServeError;
 use crate::tool::ErrorClass;
 use std::fmt;
 use std::io;
@@ -87,6 +88,12 @@ impl From<BuildError> for Failure {
         };
         // The message has its cause in it already.
         Self::new(exit, error)
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        Self::new(Exit::Internal, error)
     }
 }
 

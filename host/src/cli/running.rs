@@ -26,7 +26,7 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// A host that asks on the terminal, and tells a person and a file what happens.
 pub(super) struct Tools {
-    pub(super) host: Host,
+    pub(super) host: Arc<Host>,
     events: Option<Arc<JsonLines>>,
 }
 
@@ -37,6 +37,8 @@ pub(super) enum Wanted<'a> {
     Tool(&'a str),
     /// Any.
     All,
+    /// Any, for clients that may call as soon as the first is there. Nobody at this terminal is asked.
+    Served,
 }
 
 impl Tools {
@@ -45,7 +47,10 @@ impl Tools {
         let settings = open::settings_within(common, opening)?;
         let policy = open::policy(common, &settings, &args.allow);
         let events = args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?;
-        let mut builder = open::builder(common, &settings).policy(policy).confirmer(Arc::new(Terminal::default()));
+        let mut builder = open::builder(common, &settings).policy(policy);
+        if wanted != Wanted::Served {
+            builder = builder.confirmer(Arc::new(Terminal::default()));
+        }
         if let Some(lines) = &events {
             builder = builder.subscriber(lines.clone());
         }
@@ -57,13 +62,15 @@ impl Tools {
         let host = match wanted {
             Wanted::Tool(tool) => builder.build_for(tool)?,
             Wanted::All => builder.build()?,
+            Wanted::Served => builder.build_in_background()?,
         };
-        let told = match wanted {
-            Wanted::Tool(tool) => Told::of_one(tool, &host),
-            Wanted::All => Told::Slips,
-        };
-        idle::show(&settings, &host, told);
-        Ok(Self { host, events })
+        match wanted {
+            Wanted::Tool(tool) => idle::show(&settings, &host, Told::of_one(tool, &host)),
+            Wanted::All => idle::show(&settings, &host, Told::Slips),
+            // Of a tool that is not there yet nobody can say that it is not there.
+            Wanted::Served => {}
+        }
+        Ok(Self { host: Arc::new(host), events })
     }
 
     /// Runs work as [`drive`] does, on a runtime of one thread, and sees to it that its events are written.
@@ -81,7 +88,7 @@ impl Tools {
     }
 
     /// Events that could not be written are no reason to lose the result; they are worth a word.
-    fn finish_events(&self) {
+    pub(super) fn finish_events(&self) {
         if let Some(Err(error)) = self.events.as_ref().map(|lines| lines.finish(LAST_LINES)) {
             output::problem("events:", &error.to_string());
         }

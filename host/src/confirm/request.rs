@@ -101,6 +101,8 @@ pub enum Decision {
     Withdrawn,
     /// By nobody: whoever was to be asked could not be reached after all.
     Unanswerable,
+    /// Not yet: the question went to the client with the end of the call, and is put again when the call is.
+    Deferred,
 }
 
 impl Decision {
@@ -113,6 +115,7 @@ impl Decision {
             Self::TimedOut => "timeout",
             Self::Withdrawn => "cancelled",
             Self::Unanswerable => "nobody",
+            Self::Deferred => "deferred",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The calls of one message of a model: all at once as far as the session's cap allows, their results in the order asked.
 
-use super::Dispatcher;
+use super::{Dispatcher, Party};
 use crate::session::Session;
 use crate::tool::{Call, CallId, ErrorKind, ExecutionKind, ToolResult};
 use std::sync::Arc;
@@ -20,7 +20,9 @@ impl Dispatcher {
         let mut tasks = JoinSet::new();
         for (place, call) in calls.into_iter().enumerate() {
             let (dispatcher, session, message) = (self.clone(), session.clone(), message.clone());
-            tasks.spawn(async move { (place, dispatcher.pass(&session, call, message.as_deref()).await) });
+            tasks.spawn(async move {
+                (place, dispatcher.pass(&session, call, message.as_deref(), &Party::default()).await)
+            });
         }
         in_order(tasks, &names).await
     }

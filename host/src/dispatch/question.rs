@@ -2,7 +2,7 @@
 
 use super::Road;
 use super::summary::summary;
-use crate::confirm::{Answer, ConfirmationRequest, Decision, NobodyToAsk, RequestId};
+use crate::confirm::{self, Answer, Asker as _, ConfirmationRequest, Decision, RequestId};
 use crate::events::{CallSink, Event};
 use crate::execution::{BoxFuture, ValidInput};
 use crate::policy::Rule;
@@ -27,10 +27,14 @@ pub(super) async fn ask(
     // Questions are as bounded in number as the calls that wait for a place: each holds its input for as long as it stands.
     let _waiting = crate::execution::wait(road.tool.share())?;
     let request = request(road, input, stands)?;
-    let mut answer = road.dispatcher.confirmer.confirm(&request);
+    // The client of this call before whoever the host asks in general.
+    let mut answer = match &road.party.asker {
+        Some(asker) => asker.put(&request),
+        None => road.dispatcher.confirmer.put(&request),
+    };
     // The question is put before it is announced: whoever hears of it can answer at once.
     let first = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
-    if matches!(first, Poll::Ready(Err(NobodyToAsk))) {
+    if matches!(first, Poll::Ready(confirm::Asked::Nobody)) {
         return Err(nobody(&road.tool, rule));
     }
     let asked = Asked::announce(road.sink, &request);
@@ -45,12 +49,13 @@ pub(super) async fn ask(
         Decision::TimedOut => Err(ErrorKind::ConfirmationTimeout { after: stands }),
         Decision::Withdrawn => Err(ErrorKind::Cancelled),
         Decision::Unanswerable => Err(nobody(&road.tool, rule)),
+        Decision::Deferred => Err(ErrorKind::AwaitsClient),
     }
 }
 
 async fn wait(
     road: &Road<'_>,
-    answer: BoxFuture<'_, Result<Answer, NobodyToAsk>>,
+    answer: BoxFuture<'_, confirm::Asked>,
     allowance: &Allowance,
     stands: Duration,
 ) -> Decision {
@@ -63,8 +68,12 @@ async fn wait(
     }
 }
 
-fn decided(answered: Result<Answer, NobodyToAsk>) -> Decision {
-    answered.map_or(Decision::Unanswerable, Decision::Answered)
+fn decided(asked: confirm::Asked) -> Decision {
+    match asked {
+        confirm::Asked::Answered(answer) => Decision::Answered(answer),
+        confirm::Asked::Nobody => Decision::Unanswerable,
+        confirm::Asked::Later => Decision::Deferred,
+    }
 }
 
 /// Owes the question its end: whoever showed it has to learn that it no longer stands, also when the call's caller goes away.

@@ -73,6 +73,9 @@ pub enum ErrorKind {
     /// The caller stopped the call.
     #[error("the call was cancelled")]
     Cancelled,
+    /// The call ends here, for its client to be asked, and is made again with the answer.
+    #[error("the call ends here, for its client to be asked; it is made again with the answer")]
+    AwaitsClient,
     /// Nobody answered.
     #[error("nobody answered within {} whether this call may run", humantime::format_duration(*.after))]
     ConfirmationTimeout {
@@ -137,7 +140,7 @@ impl ErrorKind {
             Self::UserDenied => ErrorClass::UserDenied,
             Self::Timeout { .. } | Self::Unanswered { .. } => ErrorClass::Timeout,
             Self::Execution { .. } => ErrorClass::ExecutionError,
-            Self::Cancelled => ErrorClass::Cancelled,
+            Self::Cancelled | Self::AwaitsClient => ErrorClass::Cancelled,
             Self::ConfirmationTimeout { .. } => ErrorClass::ConfirmationTimeout,
             Self::ResourceExhausted { .. } => ErrorClass::ResourceExhausted,
         }
@@ -158,6 +161,7 @@ impl ErrorKind {
             | Self::Timeout { .. }
             | Self::Unanswered { .. }
             | Self::ConfirmationTimeout { .. }
+            | Self::AwaitsClient
             | Self::ResourceExhausted { .. } => true,
             Self::Execution { kind, .. } => {
                 !matches!(kind, ExecutionKind::Trap | ExecutionKind::Contract | ExecutionKind::Internal)
@@ -198,6 +202,7 @@ impl ErrorKind {
                 None => json!({"kind": kind.as_str()}),
             },
             Self::ConfirmationTimeout { after } => json!({"value_ms": millis(*after)}),
+            Self::AwaitsClient => json!({"reason": "awaits_client"}),
             Self::ResourceExhausted { limit, value } => {
                 json!({"limit": limit.as_str(), "value": value})
             }

@@ -1,0 +1,310 @@
+//! `palisade mcp config`: what a client's configuration has to say to start palisade as a server, or to reach one that runs.
+
+mod snippet;
+
+use super::args::{Common, Mcp, McpAction, McpConfig};
+use super::exit::{Exit, Failure};
+use super::output::{self, Reader};
+use crate::plugins::Shipped;
+use crate::tool::SideEffects;
+use crate::tool::text::{elided, first_deceptive};
+use snippet::{NoSnippet, Snippet};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// How many characters the name of a server has at most.
+const MAX_NAME: usize = 64;
+
+/// Where a server answers, and nowhere else.
+const MCP_PATH: &str = "/mcp";
+
+/// Not with the address itself, which may have a secret in it.
+const NO_ADDRESS: &str = "--http takes an address such as http://127.0.0.1:8080/mcp: a host, a port and a path, without a user, \
+                          a password or a query, since no token belongs in a client's configuration";
+
+pub(super) fn run(common: &Common, args: &Mcp) -> Result<Exit, Failure> {
+    let McpAction::Config(config) = &args.action;
+    let name = Name::parse(&config.name)?;
+    let snippet = snippet::of(config.client, &name, &launch(common, config)?)?;
+    // Remarks on what nobody has read are of no use.
+    if output::text(&snippet.text)? == Reader::There {
+        explain(&snippet);
+    }
+    Ok(Exit::Ok)
+}
+
+/// Says on standard error what to do with it.
+fn explain(snippet: &Snippet) {
+    output::note(&format!("goes into {}; where that holds servers already, add this one to them", snippet.place));
+    if let Some(command) = &snippet.one_step {
+        output::note("or let the client write it:");
+        output::quote(command);
+    }
+    snippet.notes.iter().for_each(|note| output::note(note));
+}
+
+fn launch(common: &Common, config: &McpConfig) -> Result<Launch, Failure> {
+    match &config.http {
+        None => Ok(Launch::Program(program(common, config)?)),
+        Some(_) if !config.allow.is_empty() => Err(Failure::usage(
+            "--allow is the server's: with --http give it to the `palisade serve` that runs there, and leave it out here",
+        )),
+        Some(text) => Ok(Launch::Http(Address::parse(text)?)),
+    }
+}
+
+/// This program with the surroundings that it has here, all of them written out: a client starts it in a directory and an environment of its own choice.
+fn program(common: &Common, config: &McpConfig) -> Result<Program, Failure> {
+    let own = std::env::current_exe()
+        .map_err(|error| Failure::new(Exit::Internal, format!("this program does not find itself: {error}")))?;
+    Ok(Program {
+        path: carried(&own)?,
+        workspace: carried(&common.workspace)?,
+        plugins: directories(common).iter().map(|path| carried(path)).collect::<Result<_, _>>()?,
+        shipped: if common.no_builtin { Shipped::LeftOut } else { Shipped::Included },
+        config: common.config.as_deref().map(carried).transpose()?,
+        allow: config.allow.iter().copied().collect(),
+    })
+}
+
+/// The directories of the environment, and then those of the command line, as every verb takes them.
+fn directories(common: &Common) -> Vec<PathBuf> {
+    let variable = std::env::var_os("PALISADE_PLUGINS").unwrap_or_default();
+    let named = std::env::split_paths(&variable).filter(|path| !path.as_os_str().is_empty());
+    named.chain(common.plugins.iter().cloned()).collect()
+}
+
+/// A path as a client's file can carry it, and as a person who reads that file sees it.
+fn carried(path: &Path) -> Result<String, Failure> {
+    let refused = |why: &str| {
+        Failure::usage(format!("the path `{}` cannot stand in a client's configuration: {why}", path.display()))
+    };
+    let absolute = std::path::absolute(path).map_err(|error| refused(&error.to_string()))?;
+    let text = absolute.to_str().ok_or_else(|| refused("it is not UTF-8; use one that is"))?;
+    if text.contains(['\n', '\t']) || first_deceptive(text).is_some() {
+        return Err(refused("it has characters that nobody sees or that break a line; use one without them"));
+    }
+    if text.contains("${") {
+        return Err(refused("some clients take `${` for the beginning of a variable; use one without it"));
+    }
+    Ok(text.to_owned())
+}
+
+/// How a client comes to palisade.
+enum Launch {
+    /// It starts the program, and speaks to it through pipes.
+    Program(Program),
+    /// It calls a server that runs already.
+    Http(Address),
+}
+
+/// A command line for `serve`. Every path is absolute.
+struct Program {
+    path: String,
+    workspace: String,
+    plugins: Vec<String>,
+    shipped: Shipped,
+    config: Option<String>,
+    allow: BTreeSet<SideEffects>,
+}
+
+impl Program {
+    /// What stands behind the program's own path.
+    fn args(&self) -> Vec<String> {
+        let mut args = vec!["serve".to_owned()];
+        let mut add = |words: &[&str]| args.extend(words.iter().map(|&word| word.to_owned()));
+        add(&["--workspace", &self.workspace]);
+        self.plugins.iter().for_each(|directory| add(&["--plugins", directory]));
+        if self.shipped != Shipped::Included {
+            add(&["--no-builtin"]);
+        }
+        if let Some(file) = &self.config {
+            add(&["--config", file]);
+        }
+        if !self.allow.is_empty() {
+            add(&["--allow", &listed(&self.allow)]);
+        }
+        args
+    }
+
+    /// The whole command line.
+    fn words(&self) -> Vec<String> {
+        [vec![self.path.clone()], self.args()].concat()
+    }
+}
+
+/// Classes as `--allow` takes them.
+fn listed<'a>(classes: impl IntoIterator<Item = &'a SideEffects>) -> String {
+    classes.into_iter().map(|class| class.as_str()).collect::<Vec<_>>().join(",")
+}
+
+/// A line for a POSIX shell.
+fn command(words: &[&str], more: &[String]) -> String {
+    let words = words.iter().copied().chain(more.iter().map(String::as_str));
+    words.map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// A word that a POSIX shell takes for this text and nothing else.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    // A quotation mark cannot stand within quotation marks: they end, it stands alone, and they begin again.
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// What a client calls the server: what every one of them accepts, and no command takes for an option.
+#[derive(Debug)]
+struct Name(String);
+
+impl Name {
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let letter = |c: char| c.is_ascii_alphanumeric();
+        let fits = |c: char| letter(c) || c == '-' || c == '_';
+        if text.len() <= MAX_NAME && text.starts_with(letter) && text.chars().all(fits) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(Failure::usage(format!(
+            "`{}` is no name for a server: a name has at most {MAX_NAME} letters, digits, `-` and `_`, and begins with a letter or a digit",
+            elided(text, MAX_NAME)
+        )))
+    }
+
+    fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Where a server listens.
+#[derive(Debug)]
+struct Address(String);
+
+impl Address {
+    /// An address without a path gets the one where servers answer.
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let begins = |c: char| c.is_ascii_alphanumeric() || c == '[';
+        let fits = |c: char| c.is_ascii_alphanumeric() || "-._~:/[]%".contains(c);
+        let rest = ["http://", "https://"].into_iter().find_map(|scheme| text.strip_prefix(scheme));
+        let rest = rest.filter(|rest| rest.starts_with(begins) && rest.chars().all(fits));
+        match rest.map(|rest| rest.split_once('/')) {
+            None => Err(Failure::usage(NO_ADDRESS)),
+            Some(None | Some((_, ""))) => Ok(Self(format!("{}{MCP_PATH}", text.trim_end_matches('/')))),
+            Some(Some(_)) => Ok(Self(text.to_owned())),
+        }
+    }
+
+    fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<NoSnippet> for Failure {
+    fn from(error: NoSnippet) -> Self {
+        let exit = match &error {
+            NoSnippet::StartsOnly => Exit::Usage,
+            NoSnippet::Json(_) | NoSnippet::Toml(_) => Exit::Internal,
+        };
+        Self::new(exit, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_that_every_client_takes() {
+        let longest = "x".repeat(MAX_NAME);
+        for name in ["palisade", "my-tools_2", "7", &longest] {
+            assert_eq!(Name::parse(name).expect("a name").as_str(), name);
+        }
+        let too_long = "x".repeat(MAX_NAME + 1);
+        for name in ["", "two words", "-x", "--", "_x", "a.b", "é", "a\"b", &too_long] {
+            let refused = Name::parse(name).expect_err("no name");
+            assert_eq!(refused.exit(), Exit::Usage, "{name}");
+            assert!(refused.to_string().contains("letters, digits"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn an_address_without_a_path_gets_the_servers_own() {
+        for (given, taken) in [
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080/mcp"),
+            ("http://127.0.0.1:8080/", "http://127.0.0.1:8080/mcp"),
+            ("http://[::1]:8080/mcp", "http://[::1]:8080/mcp"),
+            ("https://tools.example.org/team/mcp", "https://tools.example.org/team/mcp"),
+        ] {
+            assert_eq!(Address::parse(given).expect("an address").as_str(), taken);
+        }
+    }
+
+    #[test]
+    fn an_address_with_a_secret_is_refused_and_not_repeated() {
+        for given in ["http://ann:hush@host/mcp", "https://host/mcp?token=hush", "https://host/mcp#hush"] {
+            let refused = Address::parse(given).expect_err("no address").to_string();
+            assert!(refused.contains("http://127.0.0.1:8080/mcp") && !refused.contains("hush"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_of_a_server_is_refused() {
+        for given in
+            ["", "8080", "127.0.0.1:8080", "ftp://host/mcp", "http://", "http:///mcp", "http://:80", "http://a b"]
+        {
+            assert_eq!(Address::parse(given).expect_err("no address").exit(), Exit::Usage, "{given}");
+        }
+        for given in ["http://host/${HOME}", "http://host/\"", "http://host/\u{202e}", "http://host/a\nb"] {
+            assert_eq!(Address::parse(given).expect_err("no address").exit(), Exit::Usage, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn the_options_stand_behind_serve_in_one_order_and_only_those_that_are_needed() {
+        let mut program = Program {
+            path: "/opt/palisade".to_owned(),
+            workspace: "/srv/my own".to_owned(),
+            plugins: Vec::new(),
+            shipped: Shipped::Included,
+            config: None,
+            allow: BTreeSet::new(),
+        };
+        assert_eq!(program.words(), ["/opt/palisade", "serve", "--workspace", "/srv/my own"]);
+        program.plugins = vec!["/b".to_owned(), "/a".to_owned()];
+        program.shipped = Shipped::LeftOut;
+        program.config = Some("/c.toml".to_owned());
+        program.allow = BTreeSet::from([SideEffects::Network, SideEffects::Write]);
+        let expected = "serve --workspace /srv/my own --plugins /b --plugins /a --no-builtin --config /c.toml --allow write,network";
+        assert_eq!(program.args().join(" "), expected);
+    }
+
+    #[test]
+    fn a_path_is_carried_whole_and_absolute() {
+        let odd = "/srv/it's \"my\" own $HOME\\ ~ ünï";
+        assert_eq!(carried(Path::new(odd)).expect("a path"), odd);
+        let here = std::env::current_dir().expect("a directory").join("plug ins");
+        assert_eq!(carried(Path::new("plug ins")).expect("a path"), here.to_str().expect("UTF-8"));
+    }
+
+    #[test]
+    fn a_path_that_a_file_would_not_show_as_it_is_is_refused() {
+        for path in ["", "/a\nb", "/a\tb", "/a\u{1b}[2J", "/a\u{202e}b", "/a\u{200b}b", "/${HOME}/a"] {
+            assert_eq!(carried(Path::new(path)).expect_err("no path").exit(), Exit::Usage, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn a_shell_takes_a_quoted_word_for_what_it_was() {
+        for (word, expected) in [
+            ("a-b_c/d.e:f,g", "a-b_c/d.e:f,g"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("'", r"''\'''"),
+            ("=x", "'=x'"),
+            ("~", "'~'"),
+            ("$x", "'$x'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+}

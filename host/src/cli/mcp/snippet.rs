@@ -1,0 +1,396 @@
+//! The piece of a client's configuration that names palisade, in the form of each client.
+
+use super::{Address, Launch, Name, Program, command, listed};
+use crate::cli::args::Client;
+use crate::tool::SideEffects;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The variable that holds the token of a server, for the server and for its clients.
+const TOKEN: &str = "PALISADE_SERVE_TOKEN";
+
+/// How long Codex waits for a server to start, and for a call: the longest that a call may take here. In seconds.
+const CODEX_TIMES: [(&str, u32); 2] = [("startup_timeout_sec", 20), ("tool_timeout_sec", 600)];
+
+/// The classes that ask before they run, unless the settings say otherwise.
+const ASKING: [SideEffects; 3] = [SideEffects::Write, SideEffects::Execute, SideEffects::Network];
+
+/// What to write into a client's configuration, and how.
+pub(super) struct Snippet {
+    /// What goes into the file, with the line's end.
+    pub(super) text: String,
+    /// Which file.
+    pub(super) place: &'static str,
+    /// A command for a shell with which the client writes the same by itself.
+    pub(super) one_step: Option<String>,
+    /// What else there is to know, a line each.
+    pub(super) notes: Vec<String>,
+}
+
+/// Why there is none.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoSnippet {
+    #[error("claude-desktop starts its servers itself and its file takes no addresses: leave out --http")]
+    StartsOnly,
+    #[error("the JSON cannot be written: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("the TOML cannot be written: {0}")]
+    Toml(#[from] toml::ser::Error),
+}
+
+/// What this client is told.
+pub(super) fn of(client: Client, name: &Name, launch: &Launch) -> Result<Snippet, NoSnippet> {
+    let entry = match launch {
+        Launch::Program(program) => started(client, program),
+        Launch::Http(address) => reached(client, address)?,
+    };
+    Ok(Snippet {
+        text: text(client, name, &entry)?,
+        place: place(client),
+        one_step: one_step(client, name, launch, &entry)?,
+        notes: notes(client, launch),
+    })
+}
+
+fn started(client: Client, program: &Program) -> Entry {
+    let kind = match client {
+        Client::ClaudeCode | Client::VsCode => Entry::default().with("type", "stdio"),
+        // Earlier versions want to be told that it comes from no extension.
+        Client::Zed => Entry::default().with("source", "custom"),
+        Client::ClaudeDesktop | Client::Cursor | Client::Codex => Entry::default(),
+    };
+    let command = kind.with("command", program.path.as_str()).with("args", program.args());
+    match client {
+        Client::ClaudeCode | Client::ClaudeDesktop | Client::Cursor | Client::Zed => command.with("env", json!({})),
+        Client::VsCode => command,
+        Client::Codex => command.with_times(),
+    }
+}
+
+fn reached(client: Client, address: &Address) -> Result<Entry, NoSnippet> {
+    let url = |entry: Entry| entry.with("url", address.as_str());
+    let bearer = |token: &str| json!({"Authorization": format!("Bearer {token}")});
+    Ok(match client {
+        Client::ClaudeDesktop => return Err(NoSnippet::StartsOnly),
+        Client::ClaudeCode => {
+            url(Entry::default().with("type", "http")).with("headers", bearer(&format!("${{{TOKEN}}}")))
+        }
+        Client::VsCode => url(Entry::default().with("type", "http")),
+        Client::Cursor => url(Entry::default()).with("headers", bearer(&format!("${{env:{TOKEN}}}"))),
+        Client::Zed => url(Entry::default()).with("headers", bearer("<token>")),
+        Client::Codex => url(Entry::default()).with("bearer_token_env_var", TOKEN).with_times(),
+    })
+}
+
+fn text(client: Client, name: &Name, entry: &Entry) -> Result<String, NoSnippet> {
+    let servers = match client {
+        Client::ClaudeCode | Client::ClaudeDesktop | Client::Cursor => "mcpServers",
+        Client::VsCode => "servers",
+        Client::Zed => "context_servers",
+        Client::Codex => "mcp_servers",
+    };
+    let whole = BTreeMap::from([(servers, BTreeMap::from([(name.as_str(), entry)]))]);
+    Ok(match client {
+        Client::Codex => toml::to_string_pretty(&whole)?,
+        _ => serde_json::to_string_pretty(&whole)? + "\n",
+    })
+}
+
+fn place(client: Client) -> &'static str {
+    match client {
+        Client::ClaudeCode => "`.mcp.json` in your project's directory",
+        Client::ClaudeDesktop => {
+            "`claude_desktop_config.json` (Settings, Developer, Edit Config; in `~/Library/Application Support/Claude` on macOS, \
+             `%APPDATA%\\Claude` on Windows, `~/.config/Claude` elsewhere)"
+        }
+        Client::VsCode => "`.vscode/mcp.json` in your project, or what `MCP: Open User Configuration` opens",
+        Client::Cursor => "`~/.cursor/mcp.json`, or `.cursor/mcp.json` in your project",
+        Client::Zed => "Zed's `settings.json`, which `zed: open settings file` opens",
+        Client::Codex => "`~/.codex/config.toml`",
+    }
+}
+
+fn one_step(client: Client, name: &Name, launch: &Launch, entry: &Entry) -> Result<Option<String>, NoSnippet> {
+    let name = name.as_str();
+    Ok(match (client, launch) {
+        (Client::ClaudeCode, Launch::Program(program)) => {
+            let add = ["claude", "mcp", "add", "--transport", "stdio", "--scope", "user", name, "--"];
+            Some(command(&add, &program.words()))
+        }
+        // Into the project's file: only for that one it is promised that variables are replaced.
+        (Client::ClaudeCode, Launch::Http(address)) => {
+            let add = ["claude", "mcp", "add", "--transport", "http", "--scope", "project", name, address.as_str()];
+            Some(command(&add, &["--header".to_owned(), format!("Authorization: Bearer ${{{TOKEN}}}")]))
+        }
+        (Client::VsCode, _) => Some(command(&["code", "--add-mcp"], &[serde_json::to_string(&entry.named(name))?])),
+        (Client::Codex, Launch::Program(program)) => {
+            Some(command(&["codex", "mcp", "add", name, "--"], &program.words()))
+        }
+        (Client::Codex, Launch::Http(address)) => {
+            let add = ["codex", "mcp", "add", name, "--url", address.as_str(), "--bearer-token-env-var", TOKEN];
+            Some(command(&add, &[]))
+        }
+        (Client::ClaudeDesktop | Client::Cursor | Client::Zed, _) => None,
+    })
+}
+
+fn notes(client: Client, launch: &Launch) -> Vec<String> {
+    let (general, token) = match launch {
+        Launch::Program(program) => {
+            (format!("tools see `{}`; --workspace names another directory", program.workspace), None)
+        }
+        Launch::Http(_) => (
+            "this starts nothing: `palisade serve --http` has to run there, with its own workspace and plugins"
+                .to_owned(),
+            about_token(client),
+        ),
+    };
+    [Some(general), token, about_client(client, launch)].into_iter().flatten().collect()
+}
+
+/// How a client gets to know the token, which stands in no snippet.
+fn about_token(client: Client) -> Option<String> {
+    let without = "where the server has no token, leave that out";
+    match client {
+        Client::ClaudeDesktop => None,
+        Client::ClaudeCode | Client::Cursor => {
+            Some(format!("`headers` takes the token from the variable {TOKEN} of the client's own environment; {without}"))
+        }
+        Client::VsCode => Some(
+            "where the server has a token, add `\"headers\": {\"Authorization\": \"Bearer ${input:token}\"}` to the entry and beside `servers` \
+             `\"inputs\": [{\"type\": \"promptString\", \"id\": \"token\", \"description\": \"Token\", \"password\": true}]`: \
+             VS Code asks for it once and keeps it"
+                .to_owned(),
+        ),
+        Client::Zed => Some(format!("Zed knows no variables in `headers`: put the token in place of `<token>`; {without}")),
+        Client::Codex => Some(format!(
+            "`bearer_token_env_var` names the variable of Codex's own environment that holds the token; {without}"
+        )),
+    }
+}
+
+/// What a client does otherwise than others.
+fn about_client(client: Client, launch: &Launch) -> Option<String> {
+    match client {
+        Client::ClaudeDesktop => Some("Claude Desktop reads its file when it starts: quit it and start it again".to_owned()),
+        Client::Zed => unasked(launch),
+        Client::Codex => Some(
+            "the command leaves out both times: without them Codex gives up after 10 s of starting, and after 60 s of a call".to_owned(),
+        ),
+        Client::ClaudeCode | Client::VsCode | Client::Cursor => None,
+    }
+}
+
+/// What to allow beforehand where a client cannot put a question.
+fn unasked(launch: &Launch) -> Option<String> {
+    let (allowed, whom) = match launch {
+        Launch::Program(program) => (program.allow.clone(), "`palisade mcp config`"),
+        Launch::Http(_) => (BTreeSet::new(), "`palisade serve`"),
+    };
+    let missing = listed(ASKING.iter().filter(|class| !allowed.contains(*class)));
+    let told = || {
+        format!(
+            "Zed cannot ask you, so that calls which need a yes are refused: to let them run unasked, give {whom} `--allow {missing}`, \
+             or only those of these classes that you need"
+        )
+    };
+    (!missing.is_empty()).then(told)
+}
+
+/// One server of a client's file; its keys keep the order in which a person reads them.
+#[derive(Default)]
+struct Entry(Vec<(&'static str, Value)>);
+
+impl Entry {
+    fn with(mut self, key: &'static str, value: impl Into<Value>) -> Self {
+        self.0.push((key, value.into()));
+        self
+    }
+
+    fn with_times(self) -> Self {
+        CODEX_TIMES.into_iter().fold(self, |entry, (key, seconds)| entry.with(key, seconds))
+    }
+
+    /// The same where the name is no key around it.
+    fn named(&self, name: &str) -> Self {
+        let mut members = vec![("name", Value::from(name))];
+        members.extend(self.0.iter().cloned());
+        Self(members)
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|member| (member.0, &member.1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plugins::Shipped;
+
+    const CLIENTS: [Client; 6] =
+        [Client::ClaudeCode, Client::ClaudeDesktop, Client::VsCode, Client::Cursor, Client::Zed, Client::Codex];
+
+    fn program(workspace: &str, allow: &[SideEffects]) -> Launch {
+        Launch::Program(Program {
+            path: "/opt/my tools/palisade".to_owned(),
+            workspace: workspace.to_owned(),
+            plugins: Vec::new(),
+            shipped: Shipped::Included,
+            config: None,
+            allow: allow.iter().copied().collect(),
+        })
+    }
+
+    fn server() -> Launch {
+        Launch::Http(Address::parse("http://127.0.0.1:8080/mcp").expect("an address"))
+    }
+
+    fn made(client: Client, launch: &Launch) -> Snippet {
+        of(client, &Name::parse("palisade").expect("a name"), launch).expect("a snippet")
+    }
+
+    /// The text read back.
+    fn read(client: Client, launch: &Launch) -> Value {
+        let text = made(client, launch).text;
+        match client {
+            Client::Codex => toml::from_str(&text).expect("TOML"),
+            _ => serde_json::from_str(&text).expect("JSON"),
+        }
+    }
+
+    #[test]
+    fn each_client_starts_the_program_by_its_own_keys() {
+        let (path, args) = ("/opt/my tools/palisade", ["serve", "--workspace", "/srv/my \"own\""]);
+        let plain = json!({"command": path, "args": args, "env": {}});
+        let codex = json!({"command": path, "args": args, "startup_timeout_sec": 20, "tool_timeout_sec": 600});
+        for (client, servers, expected) in [
+            // code.claude.com/docs/en/mcp, on the project's scope.
+            (Client::ClaudeCode, "mcpServers", json!({"type": "stdio", "command": path, "args": args, "env": {}})),
+            // modelcontextprotocol.io/quickstart/user.
+            (Client::ClaudeDesktop, "mcpServers", plain.clone()),
+            // code.visualstudio.com/docs/copilot/reference/mcp-configuration.
+            (Client::VsCode, "servers", json!({"type": "stdio", "command": path, "args": args})),
+            // cursor.com/docs/mcp.
+            (Client::Cursor, "mcpServers", plain),
+            // zed.dev/docs/ai/mcp; `source` as in its versions of 2025.
+            (Client::Zed, "context_servers", json!({"source": "custom", "command": path, "args": args, "env": {}})),
+            // developers.openai.com/codex/mcp.
+            (Client::Codex, "mcp_servers", codex),
+        ] {
+            let launch = program("/srv/my \"own\"", &[]);
+            assert_eq!(read(client, &launch), json!({servers: {"palisade": expected}}), "{client:?}");
+        }
+    }
+
+    #[test]
+    fn each_client_reaches_a_server_by_its_own_keys_and_none_holds_a_token() {
+        let url = "http://127.0.0.1:8080/mcp";
+        let bearer = |token: &str| json!({"Authorization": format!("Bearer {token}")});
+        let code = json!({"type": "http", "url": url, "headers": bearer("${PALISADE_SERVE_TOKEN}")});
+        let codex =
+            json!({"url": url, "bearer_token_env_var": TOKEN, "startup_timeout_sec": 20, "tool_timeout_sec": 600});
+        // The sources are those above.
+        for (client, servers, expected) in [
+            (Client::ClaudeCode, "mcpServers", code),
+            (Client::VsCode, "servers", json!({"type": "http", "url": url})),
+            (Client::Cursor, "mcpServers", json!({"url": url, "headers": bearer("${env:PALISADE_SERVE_TOKEN}")})),
+            (Client::Zed, "context_servers", json!({"url": url, "headers": bearer("<token>")})),
+            (Client::Codex, "mcp_servers", codex),
+        ] {
+            assert_eq!(read(client, &server()), json!({servers: {"palisade": expected}}), "{client:?}");
+        }
+        let name = Name::parse("palisade").expect("a name");
+        assert!(matches!(of(Client::ClaudeDesktop, &name, &server()), Err(NoSnippet::StartsOnly)));
+    }
+
+    #[test]
+    fn a_person_reads_the_command_before_its_words_and_each_word_on_a_line_of_its_own() {
+        let launch = program("/srv/my \"own\"", &[]);
+        let json = r#"{
+  "mcpServers": {
+    "palisade": {
+      "command": "/opt/my tools/palisade",
+      "args": [
+        "serve",
+        "--workspace",
+        "/srv/my \"own\""
+      ],
+      "env": {}
+    }
+  }
+}
+"#;
+        assert_eq!(made(Client::Cursor, &launch).text, json);
+        let toml = r#"[mcp_servers.palisade]
+command = "/opt/my tools/palisade"
+args = [
+    "serve",
+    "--workspace",
+    '/srv/my "own"',
+]
+startup_timeout_sec = 20
+tool_timeout_sec = 600
+"#;
+        assert_eq!(made(Client::Codex, &launch).text, toml);
+    }
+
+    #[test]
+    fn whatever_a_path_holds_comes_back_from_every_form() {
+        for path in
+            ["/a b", "/it's", "/it's \"x\"", "/'''\"\"\"", "/a\\b\\u0041", "/ünï 日本", "/# [x] = {}", "/$HOME `id` !"]
+        {
+            for client in CLIENTS {
+                let whole = read(client, &program(path, &[])).to_string();
+                assert!(whole.contains(&format!(r#"["serve","--workspace",{}]"#, json!(path))), "{client:?}: {whole}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_clients_that_have_a_command_for_it_are_given_one() {
+        let step = |client, launch: &Launch| made(client, launch).one_step.unwrap_or_default();
+        let (here, there) = (program("/srv/it's", &[]), server());
+        for (line, expected) in [
+            (
+                step(Client::ClaudeCode, &here),
+                r"claude mcp add --transport stdio --scope user palisade -- '/opt/my tools/palisade' serve --workspace '/srv/it'\''s'",
+            ),
+            (
+                step(Client::ClaudeCode, &there),
+                "claude mcp add --transport http --scope project palisade http://127.0.0.1:8080/mcp --header 'Authorization: Bearer ${PALISADE_SERVE_TOKEN}'",
+            ),
+            (
+                step(Client::VsCode, &here),
+                r#"code --add-mcp '{"name":"palisade","type":"stdio","command":"/opt/my tools/palisade","args":["serve","--workspace","/srv/it'\''s"]}'"#,
+            ),
+            (
+                step(Client::VsCode, &there),
+                r#"code --add-mcp '{"name":"palisade","type":"http","url":"http://127.0.0.1:8080/mcp"}'"#,
+            ),
+            (
+                step(Client::Codex, &here),
+                r"codex mcp add palisade -- '/opt/my tools/palisade' serve --workspace '/srv/it'\''s'",
+            ),
+            (
+                step(Client::Codex, &there),
+                "codex mcp add palisade --url http://127.0.0.1:8080/mcp --bearer-token-env-var PALISADE_SERVE_TOKEN",
+            ),
+            (step(Client::ClaudeDesktop, &here) + &step(Client::Cursor, &here) + &step(Client::Zed, &there), ""),
+        ] {
+            assert_eq!(line, expected);
+        }
+    }
+
+    #[test]
+    fn zed_is_told_the_classes_that_are_not_allowed_yet() {
+        let told = |launch: &Launch| made(Client::Zed, launch).notes.join("\n");
+        assert!(told(&program("/srv", &[])).contains("`palisade mcp config` `--allow write,execute,network`"));
+        assert!(told(&program("/srv", &[SideEffects::Write])).contains("`--allow execute,network`"));
+        assert!(!told(&program("/srv", &ASKING)).contains("cannot ask"));
+        assert!(told(&server()).contains("`palisade serve` `--allow write,execute,network`"));
+    }
+}

@@ -1,0 +1,111 @@
+//! The Model Context Protocol: every client that speaks it can call every tool of a host.
+//!
+//! The library `rmcp` decides what a message means in which revision; the transports here decide who may send how much; the dispatcher decides what runs. Both
+//! revisions are answered side by side: *legacy*, with a handshake and requests in both directions (up to 2025-11-25), and *modern*, where each request stands
+//! for itself (2026-07-28).
+
+mod ask;
+mod bucket;
+mod call;
+mod client;
+mod content;
+mod era;
+mod frame;
+mod handler;
+mod line;
+mod listing;
+mod logging;
+mod outcome;
+mod progress;
+mod question;
+mod rounds;
+mod seal;
+mod voice;
+
+use crate::host::Host;
+use client::Client;
+use handler::Front;
+use rmcp::service::QuitReason;
+use seal::Sealer;
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// A host as an MCP server. Cloning shares.
+#[derive(Clone)]
+pub struct Server(Arc<Shared>);
+
+/// What all connections share.
+struct Shared {
+    host: Arc<Host>,
+    settings: Settings,
+    sealer: Sealer,
+}
+
+/// How a host is served.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// How long each call may take, at most 600 s; each tool's own time where nothing is said.
+    pub timeout: Option<Duration>,
+    /// Whether tools may come, change and go while clients are connected.
+    pub changes: Changes,
+}
+
+/// Whether the tools of a server change while it runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Changes {
+    /// What is loaded stays as it is.
+    #[default]
+    Never,
+    /// The directories of plugins are watched.
+    Watched,
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// Without random numbers nothing can be sealed.
+    #[error("the system gives no random numbers: {0}")]
+    Randomness(getrandom::Error),
+    /// The threads that read and write could not be started.
+    #[error("cannot start to read and write: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+impl Server {
+    /// Serves this host.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Randomness`].
+    pub fn new(host: Arc<Host>, settings: Settings) -> Result<Self, ServeError> {
+        let sealer = Sealer::new().map_err(ServeError::Randomness)?;
+        Ok(Self(Arc::new(Shared { host, settings, sealer })))
+    }
+
+    /// Serves one client that writes a message a line: until its input ends, it stops reading, or `stop` is cancelled. Its calls are cancelled then.
+    ///
+    /// Input and output are read and written on threads of their own; one that blocks for ever holds up nobody else, and is not waited for.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Thread`].
+    pub async fn serve_lines(
+        &self,
+        input: impl Read + Send + 'static,
+        output: impl Write + Send + 'static,
+        stop: CancellationToken,
+    ) -> Result<(), ServeError> {
+        let client = Arc::new(Client::new(&self.0.host, "stdio"));
+        let lines = line::Lines::start(input, output, (client.clone(), stop.clone()))?;
+        let front = Front::of_one(self.0.clone(), client);
+        let running = rmcp::service::serve_directly_with_ct(front, lines, None, stop);
+        if let Ok(QuitReason::JoinError(error)) | Err(error) = running.waiting().await {
+            tracing::error!("the connection ended in a panic: {error}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! One client: its session, and what it wants to hear.
+
+#![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
+
+use crate::host::Host;
+use crate::session::Session;
+use rmcp::model::LoggingLevel;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Counts clients, so that the ids of calls differ between them: those that clients choose do not.
+static CLIENTS: AtomicU64 = AtomicU64::new(1);
+
+/// Whoever is at the other end of a connection. Dropped, it ends its calls.
+pub(super) struct Client {
+    session: Session,
+    name: String,
+    calls: AtomicU64,
+    level: Mutex<LoggingLevel>,
+}
+
+impl Client {
+    /// A client that has come by a transport of this name.
+    pub(super) fn new(host: &Host, transport: &str) -> Self {
+        let name = format!("mcp-{transport}-{}", CLIENTS.fetch_add(1, Ordering::Relaxed));
+        let session = host.new_session(&name).build();
+        Self { session, name, calls: AtomicU64::new(1), level: Mutex::new(LoggingLevel::Info) }
+    }
+
+    /// Tells it from all others, in this process.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// An id that no other call has, of this client or of another.
+    pub(super) fn next_call(&self) -> String {
+        format!("{}-{}", self.name, self.calls.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The least that a legacy client wants to hear of. Until it says so, what is worth knowing.
+    pub(super) fn level(&self) -> LoggingLevel {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_level(&self, level: LoggingLevel) {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+    }
+
+    /// Ends all that it has begun, and lets it begin nothing more.
+    pub(super) fn leave(&self) {
+        self.session.close();
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,149 @@
+//! The protocol's methods, each a few lines that say who does the work.
+
+#![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
+
+use super::call::{self, Request};
+use super::client::Client;
+use super::era::{Era, VERSIONS, negotiated};
+use super::{Changes, Shared};
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
+    ErrorData, Implementation, InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ServerCapabilities, ServerConfig, SetLevelRequestParams, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// What a client's model is told of the server as a whole.
+const INSTRUCTIONS: &str = "Each tool runs in a sandbox of its own that sees one workspace directory, and nothing else. Paths are relative to it.";
+/// How long a list of tools may be kept by a client, in milliseconds, where tools may change, and where they do not.
+const KEPT: (u64, u64) = (1_000, 60_000);
+
+/// The methods that there are in either era, of which a request may have come with parameters that are none.
+const METHODS: &[&str] = &["tools/list", "tools/call", "server/discover"];
+/// Those that there are only before 2026-07-28.
+const LEGACY_METHODS: &[&str] = &["initialize", "ping", "logging/setLevel"];
+
+/// What answers the requests of one connection.
+pub(super) struct Front {
+    server: Arc<Shared>,
+    client: Arc<Client>,
+}
+
+impl Front {
+    /// A connection that is one client's from its beginning to its end.
+    pub(super) fn of_one(server: Arc<Shared>, client: Arc<Client>) -> Self {
+        Self { server, client }
+    }
+
+    fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+
+    fn watches(&self) -> bool {
+        self.server.settings.changes == Changes::Watched
+    }
+}
+
+impl ServerHandler for Front {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = capabilities(self.watches());
+        let mut info = ServerConfig::new(capabilities).with_instructions(INSTRUCTIONS);
+        info.server_info =
+            Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")).with_title("Palisade");
+        info.protocol_version = ProtocolVersion::V_2025_11_25;
+        info
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(VERSIONS)
+    }
+
+    /// The connection is of the revision that was agreed on, whatever was asked for.
+    async fn initialize(
+        &self,
+        mut params: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        params.protocol_version = negotiated(&params.protocol_version);
+        let mut info = self.get_info();
+        info.protocol_version = params.protocol_version.clone();
+        context.peer.set_peer_info(params);
+        Ok(info)
+    }
+
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        Ok(DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info()))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let era = Era::of(&context);
+        let listed = ListToolsResult::with_all_items(call::list(&self.server, self.client(), era).await);
+        let kept = if self.watches() { KEPT.0 } else { KEPT.1 };
+        Ok(match era {
+            Era::Legacy => listed,
+            Era::Modern => listed.with_ttl_ms(kept).with_cache_scope(CacheScope::Private),
+        })
+    }
+
+    async fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let request = Request { server: self.server.clone(), client: self.client().clone(), context };
+        request.call(params).await
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let tool = self.server.host.registry().get(name).ok()?;
+        super::listing::tool(tool.definition(), Era::Modern)
+    }
+
+    async fn set_level(
+        &self,
+        params: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        match Era::of(&context) {
+            Era::Legacy => {
+                self.client().set_level(params.level);
+                Ok(())
+            }
+            Era::Modern => Err(no_method("logging/setLevel")),
+        }
+    }
+
+    /// The library takes a request whose parameters it cannot read for one whose method it does not know.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method.as_str();
+        let is_legacy = Era::of(&context) == Era::Legacy && LEGACY_METHODS.contains(&method);
+        if is_legacy || METHODS.contains(&method) {
+            return Err(ErrorData::invalid_params(format!("the parameters are none of `{method}`"), None));
+        }
+        Err(no_method(method))
+    }
+}
+
+fn capabilities(watches: bool) -> ServerCapabilities {
+    let mut capabilities = ServerCapabilities::builder().enable_logging().enable_tools().build();
+    if let (true, Some(tools)) = (watches, &mut capabilities.tools) {
+        tools.list_changed = Some(true);
+    }
+    capabilities
+}
+
+fn no_method(method: &str) -> ErrorData {
+    let method = crate::tool::text::elided(method, 64);
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}` here"), None)
+}

@@ -1,0 +1,139 @@
+//! A question whether a call may run, as a form that a client shows, and what the form says when it comes back.
+
+use crate::confirm::{Answer, ConfirmationRequest};
+use crate::tool::text::{cut, visible};
+use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
+use serde_json::{Value, json};
+
+/// The one field of the form.
+const FIELD: &str = "decision";
+/// The longest summary of an input that is shown, in bytes.
+const SUMMARY: usize = 2048;
+/// The most paths that are named.
+const PATHS: usize = 20;
+
+/// Whether the form offers an answer for later calls, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lasting {
+    /// For the whole session, which one client holds from its beginning to its end.
+    Offered,
+    /// Who calls next is only that caller's word.
+    Withheld,
+}
+
+/// The form. Fails where the library's idea of a form has changed, which a test would tell.
+pub(super) fn form(request: &ConfirmationRequest, lasting: Lasting) -> Option<ElicitRequestParams> {
+    let schema = json!({
+        "type": "object",
+        "properties": {FIELD: {"type": "string", "title": "Decision", "oneOf": choices(lasting)}},
+        "required": [FIELD],
+    });
+    let requested_schema = serde_json::from_value(schema)
+        .inspect_err(|error| tracing::error!("a question cannot be put: {error}"))
+        .ok()?;
+    Some(ElicitRequestParams::FormElicitationParams { meta: None, message: message(request), requested_schema })
+}
+
+fn choices(lasting: Lasting) -> Value {
+    let once = json!({"const": "allow_once", "title": "Allow this call"});
+    let session = json!({"const": "allow_for_session", "title": "Allow this tool until the session ends"});
+    let deny = json!({"const": "deny", "title": "Deny"});
+    match lasting {
+        Lasting::Offered => json!([once, session, deny]),
+        Lasting::Withheld => json!([once, deny]),
+    }
+}
+
+/// All of it is the host's own words, but for the input, which is escaped and cut.
+fn message(request: &ConfirmationRequest) -> String {
+    let ConfirmationRequest { tool, side_effects, input_summary, projected_modifications: paths, .. } = request;
+    let input = visible(cut(input_summary, SUMMARY));
+    let mut text = format!("May the tool `{tool}` (class {side_effects}) run?\nInput: {input}");
+    if !paths.is_empty() {
+        let named: Vec<_> = paths.iter().take(PATHS).map(|path| visible(path)).collect();
+        text.push_str(&format!("\nIt would change: {}", named.join(", ")));
+        if let Some(more @ 1..) = paths.len().checked_sub(PATHS) {
+            text.push_str(&format!(", and {more} more"));
+        }
+    }
+    text
+}
+
+/// What a form says that came back: anything but a clear yes is a no.
+pub(super) fn answer(result: &ElicitResult, lasting: Lasting) -> Answer {
+    let decision = result.content.as_ref().and_then(|content| content.get(FIELD)).and_then(Value::as_str);
+    match (&result.action, decision) {
+        (ElicitationAction::Accept, Some("allow_once")) => Answer::Allow,
+        (ElicitationAction::Accept, Some("allow_for_session")) if lasting == Lasting::Offered => Answer::Always,
+        _ => Answer::Deny,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::confirm::RequestId;
+    use crate::tool::{CallId, SideEffects};
+    use std::time::{Duration, SystemTime};
+
+    fn request(paths: usize) -> ConfirmationRequest {
+        ConfirmationRequest {
+            id: RequestId::new("cr"),
+            call_id: CallId::new("c"),
+            session_id: None,
+            turn_id: None,
+            tool: "write_file".into(),
+            side_effects: SideEffects::Write,
+            input_summary: "{\"path\":\"a\u{202e}b\"}".into(),
+            projected_modifications: (0..paths).map(|number| format!("p{number}")).collect(),
+            digest: None,
+            valid_for: Duration::from_secs(300),
+            expires: SystemTime::UNIX_EPOCH,
+        }
+    }
+
+    fn shown(paths: usize, lasting: Lasting) -> Value {
+        serde_json::to_value(form(&request(paths), lasting).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_question_names_the_tool_its_class_its_input_and_what_it_would_change() {
+        let form = shown(2, Lasting::Offered);
+        let message = form["message"].as_str().unwrap();
+        assert!(message.starts_with("May the tool `write_file` (class write) run?\nInput: "), "{message}");
+        assert!(message.ends_with("It would change: p0, p1"), "{message}");
+        assert!(!message.contains('\u{202e}'));
+        assert!(shown(25, Lasting::Offered)["message"].as_str().unwrap().ends_with("p19, and 5 more"));
+    }
+
+    #[test]
+    fn an_answer_for_the_session_is_offered_only_where_a_session_is_one_clients() {
+        let choices = |lasting| {
+            let form = shown(0, lasting);
+            let choices = form["requestedSchema"]["properties"][FIELD]["oneOf"].as_array().unwrap().clone();
+            choices.iter().map(|choice| choice["const"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(choices(Lasting::Offered), ["allow_once", "allow_for_session", "deny"]);
+        assert_eq!(choices(Lasting::Withheld), ["allow_once", "deny"]);
+    }
+
+    #[test]
+    fn anything_but_a_clear_yes_is_a_no() {
+        let result = |text: &str| serde_json::from_str::<ElicitResult>(text).unwrap();
+        let says = |text: &str, lasting| answer(&result(text), lasting);
+        let yes = r#"{"action":"accept","content":{"decision":"allow_once"}}"#;
+        assert_eq!(says(yes, Lasting::Withheld), Answer::Allow);
+        let session = r#"{"action":"accept","content":{"decision":"allow_for_session"}}"#;
+        assert_eq!(says(session, Lasting::Offered), Answer::Always);
+        for no in [
+            session,
+            r#"{"action":"accept"}"#,
+            r#"{"action":"accept","content":{"decision":"yes"}}"#,
+            r#"{"action":"accept","content":{"decision":["allow_once"]}}"#,
+            r#"{"action":"decline","content":{"decision":"allow_once"}}"#,
+            r#"{"action":"cancel","content":{"decision":"allow_once"}}"#,
+        ] {
+            assert_eq!(says(no, Lasting::Withheld), Answer::Deny, "{no}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! State that travels through a client and comes back: only this process can have made it, it holds for one purpose, for a while, and once.
+//!
+//! It is not secret: what it holds is known to the client already. Sealed with keyed BLAKE3 under a key that lives as long as the process.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a state is good for: as long as a question stands.
+const LIFETIME: Duration = Duration::from_secs(300);
+/// The longest state, in characters.
+const MAX_LENGTH: usize = 384 << 10;
+/// How many used states are remembered. Beyond it none is accepted until some have expired: none is forgotten early.
+const MAX_SPENT: usize = 100_000;
+/// The length of a seal, in bytes.
+const SEAL: usize = blake3::OUT_LEN;
+
+/// Seals and opens.
+pub(super) struct Sealer {
+    key: [u8; blake3::KEY_LEN],
+    start: Instant,
+    spent: Mutex<HashMap<u128, u64>>,
+}
+
+/// Why a state was refused. Of what is wrong with a state that was tampered with, nobody is told more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unsealed {
+    #[error(
+        "the `requestState` is not one that was made for this call, or has been used: make the call again without it"
+    )]
+    Foreign,
+    #[error("the `requestState` has expired: make the call again without it")]
+    Expired,
+    #[error("too many answers at once: make the call again in a few minutes")]
+    Crowded,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Envelope<P, T> {
+    nonce: u128,
+    /// In milliseconds of the sealer's own clock.
+    until: u64,
+    /// What it is good for.
+    purpose: P,
+    body: T,
+}
+
+impl Sealer {
+    pub(super) fn new() -> Result<Self, getrandom::Error> {
+        let mut key = [0; blake3::KEY_LEN];
+        getrandom::fill(&mut key)?;
+        Ok(Self { key, start: Instant::now(), spent: Mutex::default() })
+    }
+
+    /// Seals a state for this purpose. `None` where the system gives no random numbers.
+    pub(super) fn seal<P: Serialize, T: Serialize>(&self, purpose: P, body: T) -> Option<String> {
+        let mut nonce = [0; 16];
+        getrandom::fill(&mut nonce).ok()?;
+        let until = self.now().saturating_add(millis(LIFETIME));
+        let envelope = Envelope { nonce: u128::from_ne_bytes(nonce), until, purpose, body };
+        let mut bytes = serde_json::to_vec(&envelope).ok()?;
+        bytes.extend(blake3::keyed_hash(&self.key, &bytes).as_bytes());
+        Some(URL_SAFE_NO_PAD.encode(bytes)).filter(|text| text.len() <= MAX_LENGTH)
+    }
+
+    /// Opens a state that was sealed for this purpose, for the first and only time.
+    pub(super) fn open<P: DeserializeOwned + PartialEq, T: DeserializeOwned>(
+        &self,
+        text: &str,
+        purpose: &P,
+    ) -> Result<T, Unsealed> {
+        let bytes = self.authentic(text).ok_or(Unsealed::Foreign)?;
+        let envelope: Envelope<P, T> = serde_json::from_slice(&bytes).map_err(|_| Unsealed::Foreign)?;
+        if envelope.purpose != *purpose {
+            return Err(Unsealed::Foreign);
+        }
+        if envelope.until < self.now() {
+            return Err(Unsealed::Expired);
+        }
+        self.spend(envelope.nonce, envelope.until)?;
+        Ok(envelope.body)
+    }
+
+    fn authentic(&self, text: &str) -> Option<Vec<u8>> {
+        if text.len() > MAX_LENGTH {
+            return None;
+        }
+        let mut bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let seal: [u8; SEAL] = bytes.split_off(bytes.len().checked_sub(SEAL)?).try_into().ok()?;
+        // Compared in constant time: that is what this type's equality does.
+        (blake3::keyed_hash(&self.key, &bytes) == blake3::Hash::from_bytes(seal)).then_some(bytes)
+    }
+
+    fn spend(&self, nonce: u128, until: u64) -> Result<(), Unsealed> {
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        if spent.len() >= MAX_SPENT {
+            let now = self.now();
+            spent.retain(|_, until| *until >= now);
+        }
+        if spent.len() >= MAX_SPENT {
+            return Err(Unsealed::Crowded);
+        }
+        match spent.insert(nonce, until) {
+            None => Ok(()),
+            Some(_) => Err(Unsealed::Foreign),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        millis(self.start.elapsed())
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sealed(sealer: &Sealer) -> String {
+        sealer.seal("this", vec![1, 2, 3]).unwrap()
+    }
+
+    fn open(sealer: &Sealer, text: &str) -> Result<Vec<u8>, Unsealed> {
+        sealer.open(text, &"this".to_owned())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_state_opens_once() {
+        let sealer = Sealer::new().unwrap();
+        let text = sealed(&sealer);
+        assert_eq!(open(&sealer, &text), Ok(vec![1, 2, 3]));
+        assert_eq!(open(&sealer, &text), Err(Unsealed::Foreign));
+        assert_ne!(sealed(&sealer), sealed(&sealer), "no two states are equal");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_state_that_differs_in_any_character_is_refused() {
+        let sealer = Sealer::new().unwrap();
+        let text = sealed(&sealer);
+        for place in 0..text.len() {
+            let mut other = text.clone().into_bytes();
+            other[place] = if other[place] == b'A' { b'B' } else { b'A' };
+            let other = String::from_utf8(other).unwrap();
+            if other != text {
+                assert_eq!(open(&sealer, &other), Err(Unsealed::Foreign), "at {place}");
+            }
+        }
+        for other in ["", "x", &text[1..], &text[..text.len() - 1], &format!("{text}A"), &format!("{text}-TAMPERED")] {
+            assert_eq!(open(&sealer, other), Err(Unsealed::Foreign), "{other}");
+        }
+        assert!(open(&sealer, &text).is_ok(), "none of them has used it up");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_state_is_good_for_its_purpose_its_process_and_its_time() {
+        let (sealer, other) = (Sealer::new().unwrap(), Sealer::new().unwrap());
+        let text = sealed(&sealer);
+        assert_eq!(sealer.open::<_, Vec<u8>>(&text, &"that".to_owned()), Err(Unsealed::Foreign));
+        assert_eq!(open(&other, &text), Err(Unsealed::Foreign));
+        tokio::time::advance(LIFETIME + Duration::from_millis(2)).await;
+        assert_eq!(open(&sealer, &text), Err(Unsealed::Expired));
+        let text = sealed(&sealer);
+        tokio::time::advance(LIFETIME - Duration::from_millis(2)).await;
+        assert!(open(&sealer, &text).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn used_states_are_remembered_for_as_long_as_they_would_hold() {
+        let sealer = Sealer::new().unwrap();
+        let kept = sealed(&sealer);
+        let used = sealed(&sealer);
+        assert!(open(&sealer, &used).is_ok());
+        let until = sealer.now() + 1000;
+        let filling = (0..MAX_SPENT as u128 - 1).map(|nonce| (nonce, until));
+        sealer.spent.lock().unwrap().extend(filling);
+        assert_eq!(open(&sealer, &used), Err(Unsealed::Crowded));
+        assert_eq!(open(&sealer, &kept), Err(Unsealed::Crowded));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(open(&sealer, &used), Err(Unsealed::Foreign));
+        assert!(open(&sealer, &kept).is_ok());
+    }
+}

@@ -1,0 +1,195 @@
+//! A client of the Model Context Protocol that reads and writes lines, and takes nothing for granted.
+
+use crate::program::{Program, Ran, finish};
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// What no answer takes, however slow the machine is.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The previous revision, with a handshake.
+pub const LEGACY: &str = "2025-11-25";
+/// The current one, in which each request stands for itself.
+pub const MODERN: &str = "2026-07-28";
+
+/// A program that serves on its standard input and output, and all that it has said.
+pub struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+    next: u64,
+    /// What has come that nobody has asked for yet: notifications, and requests of the server.
+    pub aside: Vec<Value>,
+}
+
+impl Client {
+    /// Starts the program.
+    ///
+    /// # Panics
+    ///
+    /// Where it cannot be started.
+    #[must_use]
+    pub fn start(program: Program<'_>) -> Self {
+        let mut child = program.args(["serve"]).open();
+        let input = child.stdin.take();
+        let output = child.stdout.take().expect("its standard output is a pipe");
+        let (send, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if send.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, input, lines, next: 1, aside: Vec::new() }
+    }
+
+    /// The same, past the handshake of the previous revision.
+    ///
+    /// # Panics
+    ///
+    /// Where the handshake fails.
+    #[must_use]
+    pub fn legacy(program: Program<'_>, capabilities: &Value) -> Self {
+        let mut client = Self::start(program);
+        let answer = client.initialize(LEGACY, capabilities);
+        assert_eq!(answer["result"]["protocolVersion"], LEGACY, "{answer}");
+        client
+    }
+
+    /// The handshake; what the server answers.
+    pub fn initialize(&mut self, version: &str, capabilities: &Value) -> Value {
+        let info = json!({"name": "suite", "version": "1"});
+        let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": info});
+        let answer = self.ask("initialize", &params);
+        self.tell("notifications/initialized", &json!({}));
+        answer
+    }
+
+    /// Writes bytes as they are.
+    ///
+    /// # Panics
+    ///
+    /// Where the program does not take them.
+    pub fn write(&mut self, bytes: &[u8]) {
+        let input = self.input.as_mut().expect("the input is open");
+        input.write_all(bytes).expect("the program reads");
+    }
+
+    /// Writes one message.
+    pub fn say(&mut self, message: &Value) {
+        self.write(format!("{message}\n").as_bytes());
+    }
+
+    /// Sends a notification.
+    pub fn tell(&mut self, method: &str, params: &Value) {
+        self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+
+    /// Sends a request, and does not wait for its answer.
+    pub fn begin(&mut self, method: &str, params: &Value) -> u64 {
+        let id = self.next;
+        self.next += 1;
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    /// Sends a request and waits for its answer.
+    #[track_caller]
+    pub fn ask(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.begin(method, params);
+        self.answer(id)
+    }
+
+    /// As [`ask`](Self::ask), in the current revision, as a client with these capabilities.
+    #[track_caller]
+    pub fn ask_modern(&mut self, method: &str, params: Value, capabilities: &Value) -> Value {
+        self.ask(method, &modern(params, capabilities))
+    }
+
+    /// Waits for the answer to a request. What else comes is put aside.
+    #[track_caller]
+    pub fn answer(&mut self, id: u64) -> Value {
+        loop {
+            let message = self.hear();
+            if message["id"] == id && message.get("method").is_none() {
+                return message;
+            }
+            self.aside.push(message);
+        }
+    }
+
+    /// The next message, whatever it is.
+    ///
+    /// # Panics
+    ///
+    /// Where none comes, or a line is no message.
+    #[track_caller]
+    pub fn hear(&mut self) -> Value {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => message(&line),
+            Err(RecvTimeoutError::Timeout) => panic!("nothing is said for {PATIENCE:?}"),
+            Err(RecvTimeoutError::Disconnected) => panic!("the program has ended"),
+        }
+    }
+
+    /// Waits for a message of this method, and gives it back with its parameters. What else comes is put aside.
+    #[track_caller]
+    pub fn hear_of(&mut self, method: &str) -> Value {
+        if let Some(place) = self.aside.iter().position(|message| message["method"] == method) {
+            return self.aside.remove(place);
+        }
+        loop {
+            let message = self.hear();
+            if message["method"] == method {
+                return message;
+            }
+            self.aside.push(message);
+        }
+    }
+
+    /// What has been put aside of one method.
+    #[must_use]
+    pub fn told(&self, method: &str) -> Vec<&Value> {
+        self.aside.iter().filter(|message| message["method"] == method).collect()
+    }
+
+    /// The program itself.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends the input, waits for the end of the program, and gives back what it had still said.
+    #[track_caller]
+    pub fn end(mut self) -> (Ran, Vec<Value>) {
+        drop(self.input.take());
+        let ran = finish(self.child);
+        (ran, self.lines.iter().map(|line| message(&line)).collect())
+    }
+}
+
+/// Parameters with what each request of the current revision says of its client.
+#[must_use]
+pub fn modern(mut params: Value, capabilities: &Value) -> Value {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+        "io.modelcontextprotocol/clientInfo": {"name": "suite", "version": "1"},
+    });
+    let known = params.get("_meta").cloned().unwrap_or_else(|| json!({}));
+    let all = [known, meta].into_iter().filter_map(|part| part.as_object().cloned()).flatten().collect();
+    params["_meta"] = Value::Object(all);
+    params
+}
+
+/// Every line is a message, and nothing else.
+#[track_caller]
+fn message(line: &str) -> Value {
+    let message: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("no JSON ({error}): {line:?}"));
+    assert_eq!(message["jsonrpc"], "2.0", "{line}");
+    message
+}

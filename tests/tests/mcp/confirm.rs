@@ -1,0 +1,189 @@
+//! Questions whether a call may run: put through the client, in the way of its revision; and refused with the setting that would do where no client shows them.
+
+use super::call;
+use palisade_tests::mcp::Client;
+use palisade_tests::{Program, World};
+use serde_json::{Value, json};
+
+/// A client that can show forms.
+fn forms() -> Value {
+    json!({"elicitation": {"form": {}}})
+}
+
+fn write(path: &str) -> Value {
+    call("write_file", json!({"path": path, "content": "written"}))
+}
+
+fn class(answer: &Value) -> &str {
+    answer["result"]["_meta"]["dev.palisade/error"]["class"].as_str().unwrap_or_else(|| panic!("no error: {answer}"))
+}
+
+/// What a client sends back for its user.
+fn decision(action: &str, decision: &str) -> Value {
+    json!({"action": action, "content": {"decision": decision}})
+}
+
+/// Begins a call of the previous revision, and answers the question that it leads to.
+fn asked(client: &mut Client, path: &str, with: &Value) -> (Value, Value) {
+    let id = client.begin("tools/call", &write(path));
+    let question = client.hear_of("elicitation/create");
+    client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": with}));
+    (question, client.answer(id))
+}
+
+#[test]
+fn a_client_of_the_previous_revision_is_asked_while_the_call_waits() {
+    let world = World::new();
+    let mut client = Client::legacy(Program::new(&world), &forms());
+    let (question, answer) = asked(&mut client, "yes.txt", &decision("accept", "allow_once"));
+    let message = question["params"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("`write_file` (class write)") && message.contains("It would change: yes.txt"),
+        "{message}"
+    );
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    assert_eq!(world.read("yes.txt").as_deref(), Some("written"));
+    for (path, no) in [
+        ("no.txt", decision("accept", "deny")),
+        ("declined.txt", json!({"action": "decline"})),
+        ("cancelled.txt", json!({"action": "cancel"})),
+        ("strange.txt", decision("accept", "surely")),
+    ] {
+        let (_, answer) = asked(&mut client, path, &no);
+        assert_eq!(class(&answer), "user_denied");
+        assert_eq!(world.read(path), None);
+    }
+}
+
+#[test]
+fn an_answer_for_the_session_is_asked_for_once() {
+    let world = World::new();
+    let mut client = Client::legacy(Program::new(&world), &forms());
+    asked(&mut client, "one.txt", &decision("accept", "allow_for_session"));
+    let answer = client.ask("tools/call", &write("two.txt"));
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    assert!(client.told("elicitation/create").is_empty());
+}
+
+#[test]
+fn a_client_that_answers_with_an_error_has_not_allowed_anything() {
+    let world = World::new();
+    let mut client = Client::legacy(Program::new(&world), &forms());
+    let id = client.begin("tools/call", &write("a.txt"));
+    let question = client.hear_of("elicitation/create");
+    let error = json!({"code": -32603, "message": "no window"});
+    client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "error": error}));
+    assert_eq!(class(&client.answer(id)), "permission_denied");
+    assert_eq!(world.read("a.txt"), None);
+}
+
+#[test]
+fn a_question_of_a_cancelled_call_is_withdrawn() {
+    let world = World::new();
+    let mut client = Client::legacy(Program::new(&world), &forms());
+    let id = client.begin("tools/call", &write("a.txt"));
+    let question = client.hear_of("elicitation/create");
+    client.tell("notifications/cancelled", &json!({"requestId": id}));
+    let withdrawn = client.hear_of("notifications/cancelled");
+    assert_eq!(withdrawn["params"]["requestId"], question["id"]);
+    client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": decision("accept", "allow_once")}));
+    client.ask("ping", &json!({}));
+    assert_eq!(world.read("a.txt"), None);
+    let (_, rest) = client.end();
+    assert!(rest.iter().all(|message| message["id"] != id), "{rest:?}");
+}
+
+#[test]
+fn a_client_that_shows_no_forms_gets_a_refusal_that_names_the_setting() {
+    let world = World::new();
+    let mut client = Client::legacy(Program::new(&world), &json!({}));
+    let legacy = client.ask("tools/call", &write("a.txt"));
+    let modern = client.ask_modern("tools/call", write("a.txt"), &json!({}));
+    for answer in [legacy, modern] {
+        assert_eq!(class(&answer), "permission_denied");
+        let blocks = answer["result"]["content"].as_array().unwrap();
+        assert!(
+            !blocks[0]["text"].as_str().unwrap().contains("--allow"),
+            "no operator's advice for the model: {answer}"
+        );
+        assert_eq!(blocks[1]["annotations"]["audience"], json!(["user"]));
+        let advice = blocks[1]["text"].as_str().unwrap();
+        assert!(advice.contains("policy.classes") || advice.contains("--allow write"), "{advice}");
+    }
+    assert_eq!(world.read("a.txt"), None);
+}
+
+/// The first round of the current revision: what it asks, and the state that goes with it.
+fn first_round(client: &mut Client, params: &Value) -> (Value, String) {
+    let answer = client.ask_modern("tools/call", params.clone(), &forms());
+    assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
+    let question = answer["result"]["inputRequests"]["palisade.confirm"].clone();
+    assert_eq!(question["method"], "elicitation/create", "{answer}");
+    (question, answer["result"]["requestState"].as_str().unwrap().to_owned())
+}
+
+fn with_answer(mut params: Value, state: &str, answer: &Value) -> Value {
+    params["requestState"] = json!(state);
+    params["inputResponses"] = json!({"palisade.confirm": answer});
+    params
+}
+
+#[test]
+fn a_client_of_the_current_revision_brings_the_answer_with_the_next_request() {
+    let world = World::new();
+    let mut client = Client::start(Program::new(&world));
+    let (question, state) = first_round(&mut client, &write("a.txt"));
+    assert!(question["params"]["message"].as_str().unwrap().contains("It would change: a.txt"), "{question}");
+    let choices = &question["params"]["requestedSchema"]["properties"]["decision"]["oneOf"];
+    assert_eq!(choices.as_array().unwrap().len(), 2, "nothing is allowed for longer: {choices}");
+    assert_eq!(world.read("a.txt"), None);
+    let again = with_answer(write("a.txt"), &state, &decision("accept", "allow_once"));
+    let answer = client.ask_modern("tools/call", again, &forms());
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    assert_eq!(world.read("a.txt").as_deref(), Some("written"));
+    let (_, state) = first_round(&mut client, &write("b.txt"));
+    let again = with_answer(write("b.txt"), &state, &decision("decline", "allow_once"));
+    assert_eq!(class(&client.ask_modern("tools/call", again, &forms())), "user_denied");
+    assert_eq!(world.read("b.txt"), None);
+}
+
+#[test]
+fn a_yes_counts_once_for_the_call_that_was_asked_about_and_with_the_state_that_was_sent() {
+    let world = World::new();
+    let mut client = Client::start(Program::new(&world));
+    let yes = decision("accept", "allow_once");
+    let refused = |client: &mut Client, params: Value| {
+        let answer = client.ask_modern("tools/call", params, &forms());
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("`requestState`"), "{answer}");
+    };
+    let (_, state) = first_round(&mut client, &write("a.txt"));
+    refused(&mut client, with_answer(write("other.txt"), &state, &yes));
+    refused(&mut client, with_answer(call("delete_file", json!({"path": "a.txt"})), &state, &yes));
+    refused(&mut client, with_answer(write("a.txt"), &format!("{state}-TAMPERED"), &yes));
+    refused(&mut client, with_answer(write("a.txt"), "", &yes));
+    // Without a state an answer is nobody's.
+    let mut unasked = write("a.txt");
+    unasked["inputResponses"] = json!({"palisade.confirm": yes});
+    let asked = client.ask_modern("tools/call", unasked, &forms());
+    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    assert_eq!((world.read("a.txt"), world.read("other.txt")), (None, None));
+    let used = with_answer(write("a.txt"), &state, &yes);
+    assert_eq!(client.ask_modern("tools/call", used.clone(), &forms())["result"]["isError"], false);
+    std::fs::remove_file(world.root().join("a.txt")).unwrap();
+    refused(&mut client, used);
+    assert_eq!(world.read("a.txt"), None);
+}
+
+#[test]
+fn an_answer_that_is_none_is_asked_for_again() {
+    let world = World::new();
+    let mut client = Client::start(Program::new(&world));
+    for answer in [json!(3), json!({}), json!(null), json!("accept")] {
+        let (_, state) = first_round(&mut client, &write("a.txt"));
+        let again = client.ask_modern("tools/call", with_answer(write("a.txt"), &state, &answer), &forms());
+        assert_eq!(again["result"]["resultType"], "input_required", "{answer}: {again}");
+        assert_ne!(again["result"]["requestState"], state, "each question has a state of its own");
+    }
+    assert_eq!(world.read("a.txt"), None);
+}

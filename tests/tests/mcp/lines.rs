@@ -1,0 +1,176 @@
+//! Over standard input and output: a message a line, in bounds, and an end when the input ends.
+
+use super::{call, plain, serving, text};
+use palisade_tests::World;
+use palisade_tests::guest::{CANCEL_COMPUTE, LIMITS_OUTPUT, LOADER_GOOD};
+use palisade_tests::mcp::{Client, LEGACY, MODERN};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// The code of an error.
+fn code(answer: &Value) -> i64 {
+    answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error: {answer}"))
+}
+
+#[test]
+fn a_handshake_agrees_on_the_revision_that_both_know() {
+    for (asked, agreed) in [
+        (LEGACY, LEGACY),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-03-26", "2025-03-26"),
+        ("2024-11-05", LEGACY),
+        (MODERN, LEGACY),
+        ("1999-01-01", LEGACY),
+    ] {
+        let world = World::new();
+        let mut client = Client::start(serving(&world, LOADER_GOOD));
+        let answer = client.initialize(asked, &json!({}));
+        assert_eq!(answer["result"]["protocolVersion"], agreed, "{asked}");
+        assert_eq!(answer["result"]["serverInfo"]["name"], "palisade");
+        assert!(client.ask("tools/list", &json!({}))["result"]["tools"].is_array());
+    }
+}
+
+#[test]
+fn a_request_of_the_current_revision_needs_no_handshake() {
+    let world = World::new();
+    let mut client = Client::start(serving(&world, LOADER_GOOD));
+    let found = client.ask_modern("server/discover", json!({}), &json!({}));
+    let versions = found["result"]["supportedVersions"].as_array().unwrap_or_else(|| panic!("{found}"));
+    assert!(versions.contains(&json!(MODERN)) && versions.contains(&json!(LEGACY)), "{found}");
+    let listed = client.ask_modern("tools/list", json!({}), &json!({}));
+    assert_eq!(listed["result"]["resultType"], "complete", "{listed}");
+    assert!(listed["result"]["ttlMs"].is_u64() && listed["result"]["cacheScope"].is_string(), "{listed}");
+}
+
+#[test]
+fn whoever_says_neither_who_they_are_nor_a_revision_is_told_what_to_say() {
+    let world = World::new();
+    let mut client = Client::start(serving(&world, LOADER_GOOD));
+    let refused = client.ask("tools/list", &json!({}));
+    assert_eq!(code(&refused), -32600);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("`initialize` first"), "{refused}");
+    assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+    client.initialize(LEGACY, &json!({}));
+    assert!(client.ask("tools/list", &json!({}))["result"].is_object());
+}
+
+#[test]
+fn what_is_no_message_is_answered_and_the_next_line_is_read() {
+    let world = World::new();
+    let mut client = plain(&world, LOADER_GOOD);
+    for (line, expected) in [
+        (&b"nonsense"[..], -32700),
+        (b"\xff\xfe", -32700),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":9", -32700),
+        (b"[]", -32600),
+        (b"42", -32600),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\",\"method\":\"ping\"}", -32600),
+        (b"{\"id\":9}", -32600),
+    ] {
+        client.write(&[line, b"\n"].concat());
+        assert_eq!(code(&client.hear()), expected, "{}", String::from_utf8_lossy(line));
+    }
+    client.write(b"\n\r\n  \n");
+    assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+}
+
+#[test]
+fn a_line_beyond_the_bound_is_refused_and_its_bytes_are_not_kept() {
+    let world = World::new();
+    let mut client = plain(&world, LOADER_GOOD);
+    let before = resident(&client);
+    let part = vec![b'x'; 1 << 20];
+    for _ in 0..256 {
+        client.write(&part);
+    }
+    client.write(b"\n");
+    let refused = client.hear();
+    assert_eq!(code(&refused), -32600);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("2097152 bytes"), "{refused}");
+    let grown = resident(&client).saturating_sub(before);
+    assert!(grown < 64 << 10, "{grown} KiB more than before");
+    assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+}
+
+/// The memory of the program, in KiB.
+fn resident(client: &Client) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", client.process())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn an_unknown_method_and_parameters_that_are_none_are_told_apart() {
+    let world = World::new();
+    let mut client = plain(&world, LOADER_GOOD);
+    assert_eq!(code(&client.ask("no/such", &json!({}))), -32601);
+    assert_eq!(code(&client.ask("tools/call", &json!({"name": 3}))), -32602);
+    assert_eq!(code(&client.ask_modern("tools/call", json!({"name": 3}), &json!({}))), -32602);
+    assert_eq!(code(&client.ask_modern("ping", json!({}), &json!({}))), -32601);
+    assert_eq!(code(&client.ask_modern("logging/setLevel", json!({"level": "info"}), &json!({}))), -32601);
+}
+
+#[test]
+fn a_request_under_an_id_in_use_and_one_too_many_are_refused() {
+    let world = World::new();
+    let mut client = plain(&world, CANCEL_COMPUTE);
+    let first = client.begin("tools/call", &call("compute", json!({})));
+    client.say(&json!({"jsonrpc": "2.0", "id": first, "method": "ping"}));
+    let refused = client.answer(first);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("still being answered"), "{refused}");
+    let more: Vec<u64> = (1..64).map(|_| client.begin("tools/call", &call("compute", json!({})))).collect();
+    let refused = client.ask("ping", &json!({}));
+    assert!(refused["error"]["message"].as_str().unwrap().starts_with("64 requests"), "{refused}");
+    client.tell("notifications/cancelled", &json!({"requestId": more[0]}));
+    assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+    let (ran, _) = client.end();
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+#[test]
+fn an_endless_call_that_is_cancelled_is_not_answered_and_what_comes_next_is() {
+    let world = World::new();
+    let mut client = plain(&world, CANCEL_COMPUTE);
+    let ids: Vec<u64> = (0..8).map(|_| client.begin("tools/call", &call("compute", json!({})))).collect();
+    // Four run, as many as a session may; the others wait for their places.
+    for _ in 0..4 {
+        client.hear_of("notifications/message");
+    }
+    for id in &ids {
+        client.tell("notifications/cancelled", &json!({"requestId": id, "reason": "enough"}));
+    }
+    let next = client.begin("tools/call", &call("compute", json!({})));
+    client.hear_of("notifications/message");
+    client.tell("notifications/cancelled", &json!({"requestId": next}));
+    let (ran, rest) = client.end();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(rest.iter().all(|message| message.get("id").is_none()), "{rest:?}");
+}
+
+#[test]
+fn the_end_of_the_input_ends_the_program_and_every_call() {
+    let world = World::new();
+    let mut client = plain(&world, CANCEL_COMPUTE);
+    for _ in 0..8 {
+        client.begin("tools/call", &call("compute", json!({})));
+    }
+    client.hear_of("notifications/message");
+    let start = Instant::now();
+    let (ran, _) = client.end();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[test]
+fn whatever_a_plugin_prints_is_no_line_of_the_protocol() {
+    let world = World::new();
+    let mut client = plain(&world, LIMITS_OUTPUT);
+    let listed = client.ask("tools/list", &json!({}));
+    let names: Vec<&str> =
+        listed["result"]["tools"].as_array().unwrap().iter().filter_map(|t| t["name"].as_str()).collect();
+    assert!(names.contains(&"print"), "{names:?}");
+    // Every line is checked to be a message as it is read.
+    let answer = client.ask("tools/call", &call("print", json!({"bytes": 100_000})));
+    assert!(answer["result"].is_object(), "{}", text(&answer));
+}

@@ -1,0 +1,88 @@
+//! What a client hears while its call runs: progress where it asked for it, and the log from the level that it named.
+
+use super::{call, plain};
+use palisade_tests::World;
+use palisade_tests::guest::{CONTRACT_HOST, LIMITS_OUTPUT};
+use serde_json::{Value, json};
+
+/// The levels and texts of the log messages among these.
+fn logged(messages: &[&Value]) -> Vec<(String, String)> {
+    let field = |message: &Value, name: &str| message["params"][name].as_str().unwrap().to_owned();
+    messages.iter().map(|message| (field(message, "level"), field(message, "data"))).collect()
+}
+
+fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
+    of.iter().map(|(level, text)| ((*level).to_owned(), (*text).to_owned())).collect()
+}
+
+#[test]
+fn progress_is_told_under_the_token_that_came_with_the_call_and_before_its_answer() {
+    let world = World::new();
+    for token in [json!("a-token"), json!(7)] {
+        let mut client = plain(&world, CONTRACT_HOST);
+        let mut params = call("speak", json!({}));
+        params["_meta"] = json!({"progressToken": token});
+        let answer = client.ask("tools/call", &params);
+        assert!(answer["result"].is_object(), "{answer}");
+        let told: Vec<&Value> =
+            client.told("notifications/progress").iter().map(|message| &message["params"]).collect();
+        let expected = [
+            json!({"progressToken": token, "progress": 1.0}),
+            json!({"progressToken": token, "progress": 2.0, "total": 4.0, "message": "half"}),
+        ];
+        assert_eq!(told, expected.iter().collect::<Vec<_>>());
+        let (_, rest) = client.end();
+        assert!(rest.is_empty(), "nothing comes after the answer: {rest:?}");
+    }
+}
+
+#[test]
+fn nobody_hears_of_progress_who_has_not_asked_for_it() {
+    let world = World::new();
+    let mut client = plain(&world, CONTRACT_HOST);
+    client.ask("tools/call", &call("speak", json!({})));
+    assert!(client.told("notifications/progress").is_empty());
+}
+
+#[test]
+fn a_client_of_the_previous_revision_hears_the_log_from_the_level_that_it_set() {
+    let world = World::new();
+    let mut client = plain(&world, CONTRACT_HOST);
+    client.ask("tools/call", &call("speak", json!({})));
+    let usual = [("info", "three"), ("warning", "four"), ("error", "five")];
+    assert_eq!(logged(&client.told("notifications/message")), pairs(&usual));
+    assert_eq!(client.told("notifications/message")[0]["params"]["logger"], "contract_host");
+    for (level, heard) in [
+        ("debug", &[("debug", "one"), ("debug", "two"), ("info", "three"), ("warning", "four"), ("error", "five")][..]),
+        ("notice", &[("warning", "four"), ("error", "five")]),
+        ("critical", &[]),
+    ] {
+        assert_eq!(client.ask("logging/setLevel", &json!({"level": level}))["result"], json!({}));
+        client.aside.clear();
+        client.ask("tools/call", &call("speak", json!({})));
+        assert_eq!(logged(&client.told("notifications/message")), pairs(heard), "{level}");
+    }
+    assert_eq!(client.ask("logging/setLevel", &json!({"level": "loud"}))["error"]["code"], -32602);
+}
+
+#[test]
+fn a_client_of_the_current_revision_hears_the_log_of_the_call_that_asks_for_it() {
+    let world = World::new();
+    let mut client = palisade_tests::mcp::Client::start(super::serving(&world, CONTRACT_HOST));
+    client.ask_modern("tools/call", call("speak", json!({})), &json!({}));
+    assert!(client.told("notifications/message").is_empty());
+    let mut params = call("speak", json!({}));
+    params["_meta"] = json!({"io.modelcontextprotocol/logLevel": "warning"});
+    client.ask_modern("tools/call", params, &json!({}));
+    assert_eq!(logged(&client.told("notifications/message")), pairs(&[("warning", "four"), ("error", "five")]));
+}
+
+#[test]
+fn a_flood_of_messages_is_cut_and_the_answer_comes_all_the_same() {
+    let world = World::new();
+    let mut client = plain(&world, LIMITS_OUTPUT);
+    let answer = client.ask("tools/call", &call("log", json!({"bytes": 1 << 20})));
+    assert!(answer["result"].is_object(), "{answer}");
+    let heard = client.told("notifications/message").len();
+    assert!((1..=120).contains(&heard), "{heard} messages");
+}

@@ -1,0 +1,111 @@
+//! Tools: how they are listed, and what a call of one is answered with.
+
+use super::{call, plain, serving, text};
+use palisade_tests::guest::{CONTRACT_CONTENT, CONTRACT_ERRORS, CONTRACT_STRUCTURED, LOADER_GOOD};
+use palisade_tests::mcp::Client;
+use palisade_tests::{Program, World};
+use serde_json::{Value, json};
+
+#[test]
+fn tools_are_listed_by_name_with_the_hints_of_what_is_enforced() {
+    let world = World::new();
+    let mut client = Client::legacy(Program::new(&world), &json!({}));
+    let listed = client.ask("tools/list", &json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(names.is_sorted() && names.contains(&"read_file") && names.contains(&"shell"), "{names:?}");
+    let exported = Program::new(&world).args(["export", "--format", "mcp"]).run().left_with(0).json();
+    for tool in exported["tools"].as_array().unwrap() {
+        let listed = tools.iter().find(|other| other["name"] == tool["name"]).unwrap();
+        assert_eq!(listed["annotations"], tool["annotations"], "{}", tool["name"]);
+        assert_eq!(listed["inputSchema"], tool["inputSchema"], "{}", tool["name"]);
+        assert_eq!(listed["description"], tool["description"], "{}", tool["name"]);
+    }
+    let again = client.ask("tools/list", &json!({}));
+    assert_eq!(again["result"], listed["result"]);
+}
+
+#[test]
+fn a_call_is_answered_in_either_era() {
+    let world = World::new();
+    let mut client = plain(&world, LOADER_GOOD);
+    let answer = client.ask("tools/call", &call("good", json!({})));
+    assert_eq!(answer["result"]["content"], json!([{"type": "text", "text": "good"}]));
+    assert_eq!(answer["result"]["isError"], json!(false));
+    let without = client.ask("tools/call", &json!({"name": "good"}));
+    assert_eq!(without["result"]["content"], answer["result"]["content"]);
+    let mut client = Client::start(serving(&world, LOADER_GOOD));
+    let answer = client.ask_modern("tools/call", call("good", json!({})), &json!({}));
+    assert_eq!(text(&answer), "good");
+    assert_eq!(answer["result"]["resultType"], "complete");
+}
+
+#[test]
+fn a_tool_that_is_not_there_is_an_error_of_the_request_with_the_nearest_names() {
+    let world = World::new();
+    let mut client = plain(&world, LOADER_GOOD);
+    let answer = client.ask("tools/call", &call("bettr", json!({})));
+    assert_eq!(answer["error"]["code"], -32602);
+    assert_eq!(answer["error"]["message"], "there is no tool `bettr`; did you mean `better`?");
+    assert_eq!(answer["error"]["data"], json!({"nearest": ["better"]}));
+}
+
+#[test]
+fn arguments_that_break_the_schema_are_told_to_the_model() {
+    let world = World::new();
+    let mut client = plain(&world, CONTRACT_CONTENT);
+    for modern in [false, true] {
+        let params = call("give", json!({"blocks": "text"}));
+        let answer = match modern {
+            true => client.ask_modern("tools/call", params, &json!({})),
+            false => client.ask("tools/call", &params),
+        };
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        assert!(text(&answer).contains("the input is not valid") && text(&answer).contains("blocks"), "{answer}");
+        assert_eq!(answer["result"]["_meta"]["dev.palisade/error"]["class"], "validation_error");
+    }
+}
+
+#[test]
+fn every_kind_of_block_arrives() {
+    let world = World::new();
+    let mut client = plain(&world, CONTRACT_CONTENT);
+    let blocks = ["text", "json", "image", "audio", "resource-text", "resource-bytes", "link"];
+    let answer = client.ask("tools/call", &call("give", json!({"blocks": blocks})));
+    let expected = json!([
+        {"type": "text", "text": "plain"},
+        {"type": "text", "text": r#"{"a":"ü","b":[1,2.5,null]}"#},
+        {"type": "image", "data": "iVBORw==", "mimeType": "image/png"},
+        {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
+        {"type": "resource", "resource": {"uri": "note:1", "mimeType": "text/plain", "text": "whole"}},
+        {"type": "resource", "resource": {"uri": "blob:1", "blob": "AP8="}},
+        {"type": "resource_link", "uri": "file:///x", "name": "x", "mimeType": "text/markdown"},
+    ]);
+    assert_eq!(answer["result"]["content"], expected);
+    assert_eq!(answer["result"].get("structuredContent"), None);
+}
+
+#[test]
+fn what_a_schema_promises_is_structured_content_and_text() {
+    let world = World::new();
+    let mut client = plain(&world, CONTRACT_STRUCTURED);
+    let listed = client.ask("tools/list", &json!({}));
+    assert_eq!(listed["result"]["tools"][0]["outputSchema"]["required"], json!(["n"]));
+    let answer = client.ask("tools/call", &call("promise", json!({"give": "right"})));
+    assert_eq!(answer["result"]["structuredContent"], json!({"n": 1}));
+    assert_eq!(text(&answer), r#"{"n":1}"#);
+    let answer = client.ask("tools/call", &call("promise", json!({"give": "wrong"})));
+    assert_eq!(answer["result"]["isError"], true, "a promise that is broken is no result: {answer}");
+    assert_eq!(answer["result"].get("structuredContent"), None);
+}
+
+#[test]
+fn a_tool_that_fails_says_so_in_its_own_words() {
+    let world = World::new();
+    let mut client = plain(&world, CONTRACT_ERRORS);
+    let listed = client.ask("tools/list", &json!({}));
+    let tool = listed["result"]["tools"][0]["name"].as_str().unwrap().to_owned();
+    let answer = client.ask("tools/call", &call(&tool, json!({"with": "failed"})));
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    assert_eq!(answer["result"]["_meta"]["dev.palisade/error"]["class"], Value::from("execution_error"), "{answer}");
+}

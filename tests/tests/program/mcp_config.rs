@@ -1,0 +1,224 @@
+//! `palisade mcp config`: the snippet that a client's configuration needs, alone on standard output.
+
+use crate::program;
+use palisade_tests::World;
+use palisade_tests::program::{Program, Ran, executable};
+use serde_json::{Map, Value, json};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::Command;
+
+const CLIENTS: [&str; 6] = ["claude-code", "claude-desktop", "vscode", "cursor", "zed", "codex"];
+const URL: &str = "http://127.0.0.1:8080/mcp";
+
+fn config<'w>(world: &'w World, client: &str) -> Program<'w> {
+    program(world, &["mcp", "config", "--client", client])
+}
+
+/// What standard output says of the server `palisade`, which is all that it says.
+#[track_caller]
+fn server(client: &str, ran: &Ran) -> Value {
+    let (servers, whole) = match client {
+        "codex" => return table(&ran.stdout),
+        "vscode" => ("servers", ran.json()),
+        "zed" => ("context_servers", ran.json()),
+        _ => ("mcpServers", ran.json()),
+    };
+    let server = whole[servers]["palisade"].clone();
+    assert_eq!(whole, json!({servers: {"palisade": server}}), "{client}");
+    server
+}
+
+/// Codex's table. What is read here is TOML whose values JSON writes alike, but for the comma at the end of a list.
+#[track_caller]
+fn table(toml: &str) -> Value {
+    let members = toml.strip_prefix("[mcp_servers.palisade]\n").expect("the table").replace(",\n]", "\n]");
+    let (mut found, mut rest) = (Map::new(), members.as_str());
+    while let Some((key, after)) = rest.split_once(" = ") {
+        let mut values = serde_json::Deserializer::from_str(after).into_iter::<Value>();
+        let value = values.next().expect("a value").expect("a value as in JSON");
+        found.insert(key.trim().to_owned(), value);
+        rest = &after[values.byte_offset()..];
+    }
+    assert_eq!(rest.trim(), "", "{toml}");
+    Value::Object(found)
+}
+
+/// The line on standard error that is a command for a shell: it alone stands further in.
+fn one_step(ran: &Ran) -> Option<&str> {
+    ran.stderr.lines().find_map(|line| line.strip_prefix("  "))
+}
+
+#[test]
+fn each_client_is_told_to_start_this_program_with_absolute_paths() {
+    let world = World::new();
+    let here = world.outer().canonicalize().expect("a directory");
+    let expected = json!([
+        "serve",
+        "--workspace",
+        world.root(),
+        "--plugins",
+        here.join("my plugins"),
+        "--plugins",
+        world.plugins(),
+        "--no-builtin",
+        "--config",
+        here.join("my.toml"),
+        "--allow",
+        "write,execute",
+    ]);
+    for client in CLIENTS {
+        let ran = config(&world, client)
+            .args(["--plugins", "my plugins", "--plugins"])
+            .args([world.plugins()])
+            .args(["--no-builtin", "--config", "my.toml", "--allow", "execute,write"])
+            .run()
+            .left_with(0);
+        let server = server(client, &ran);
+        assert_eq!(server["command"], json!(executable()), "{client}");
+        assert_eq!(server["args"], expected, "{client}");
+    }
+}
+
+#[test]
+fn what_the_environment_says_stands_in_the_snippet_since_a_client_has_another() {
+    let world = World::new();
+    let ran = config(&world, "cursor")
+        .args(["--plugins", "/third"])
+        .env("PALISADE_PLUGINS", "/first::/second")
+        .env("PALISADE_CONFIG", "/my.toml")
+        .run()
+        .left_with(0);
+    let words = ["--plugins", "/first", "--plugins", "/second", "--plugins", "/third", "--config", "/my.toml"];
+    let args = server("cursor", &ran)["args"].as_array().expect("a list").clone();
+    assert_eq!(args[3..], words.map(Value::from));
+}
+
+#[test]
+fn without_options_a_client_is_told_the_workspace_alone() {
+    let world = World::new();
+    let ran = config(&world, "claude-desktop").run().left_with(0);
+    let expected = json!({"command": executable(), "args": ["serve", "--workspace", world.root()], "env": {}});
+    assert_eq!(server("claude-desktop", &ran), expected);
+}
+
+#[test]
+fn standard_error_says_where_it_goes() {
+    let world = World::new();
+    for (client, place) in CLIENTS.into_iter().zip([
+        ".mcp.json",
+        "claude_desktop_config.json",
+        ".vscode/mcp.json",
+        "~/.cursor/mcp.json",
+        "settings.json",
+        "~/.codex/config.toml",
+    ]) {
+        let ran = config(&world, client).run().left_with(0);
+        ran.complains(&["goes into", place, "tools see", &*world.root().to_string_lossy()]);
+    }
+    config(&world, "claude-desktop").run().left_with(0).complains(&["start it again"]);
+    config(&world, "zed").run().left_with(0).complains(&["--allow write,execute,network"]);
+}
+
+#[test]
+fn a_shell_reads_the_command_of_one_step_as_it_was_meant() {
+    let world = World::new();
+    for (client, name) in [("claude-code", "claude"), ("vscode", "code"), ("codex", "codex")] {
+        let odd = "/srv/it's \"my\" own; $HOME `id`";
+        let ran = config(&world, client).args(["--plugins", odd]).run().left_with(0);
+        let command = one_step(&ran).unwrap_or_else(|| panic!("no command: {ran:?}"));
+        let script = format!("{name}() {{ printf '%s\\n' \"$@\"; }}; {command}");
+        let shell = Command::new("sh").args(["-c", &script]).output().expect("a shell");
+        let words = String::from_utf8(shell.stdout).expect("UTF-8");
+        assert_eq!(String::from_utf8_lossy(&shell.stderr), "", "{command}");
+        let words: Vec<&str> = words.lines().collect();
+        let last = *words.last().expect("a word");
+        if client == "vscode" {
+            let told: Value = serde_json::from_str(last).expect("JSON");
+            assert_eq!((&told["name"], &told["args"][4]), (&json!("palisade"), &json!(odd)));
+        } else {
+            let begin = words.iter().position(|word| *word == "--").expect("the end of the client's own options") + 1;
+            let program = executable();
+            assert_eq!((OsStr::new(words[begin]), words[begin + 1], last), (program.as_os_str(), "serve", odd));
+        }
+    }
+    for client in ["claude-desktop", "cursor", "zed"] {
+        let ran = config(&world, client).run().left_with(0);
+        assert_eq!(one_step(&ran), None, "{client}");
+    }
+}
+
+#[test]
+fn a_server_that_runs_is_named_by_its_address_and_no_token_is_printed() {
+    let world = World::new();
+    for client in CLIENTS.into_iter().filter(|client| *client != "claude-desktop") {
+        let ran = config(&world, client).args(["--http", URL]).env("PALISADE_SERVE_TOKEN", "hush").run().left_with(0);
+        let server = server(client, &ran);
+        assert_eq!((&server["url"], &server["command"]), (&json!(URL), &Value::Null), "{client}");
+        assert!(!ran.stdout.contains("hush") && !ran.stderr.contains("hush"), "{ran:?}");
+        ran.complains(&["palisade serve --http", "token"]);
+    }
+    for client in ["claude-code", "cursor", "codex"] {
+        let ran = config(&world, client).args(["--http", URL]).run().left_with(0);
+        assert!(ran.stdout.contains("PALISADE_SERVE_TOKEN"), "{ran:?}");
+    }
+}
+
+#[test]
+fn claude_desktop_takes_no_address_and_says_so() {
+    let world = World::new();
+    let ran = config(&world, "claude-desktop").args(["--http", URL]).run().left_with(2);
+    assert_eq!(ran.stdout, "");
+    ran.complains(&["error:", "claude-desktop", "leave out --http"]);
+}
+
+#[test]
+fn the_name_is_the_callers_choice() {
+    let world = World::new();
+    let ran = config(&world, "vscode").args(["--name", "my-tools"]).run().left_with(0);
+    assert!(ran.json()["servers"]["my-tools"].is_object(), "{ran:?}");
+    assert!(one_step(&ran).is_some_and(|command| command.contains(r#""name":"my-tools""#)), "{ran:?}");
+}
+
+#[test]
+fn a_client_that_nobody_knows_is_2_and_the_six_are_listed() {
+    let world = World::new();
+    let ran = config(&world, "emacs").run().left_with(2);
+    assert_eq!(ran.stdout, "");
+    ran.complains(&["emacs"]).complains(&CLIENTS);
+    program(&world, &["mcp", "config"]).run().left_with(2).complains(&["--client"]);
+    program(&world, &["mcp"]).run().left_with(2).complains(&["config"]);
+}
+
+#[test]
+fn what_cannot_stand_in_a_configuration_is_2() {
+    let world = World::new();
+    for (words, said) in [
+        (["--name", "two words"], "no name for a server"),
+        (["--name", "a\"b"], "no name for a server"),
+        (["--http", "127.0.0.1:8080"], "http://127.0.0.1:8080/mcp"),
+        (["--http", "http://ann:hush@host/mcp"], "http://127.0.0.1:8080/mcp"),
+        (["--plugins", "a\u{202e}b"], "nobody sees"),
+        (["--plugins", "a\nb"], "break a line"),
+        (["--plugins", "${HOME}/plugins"], "variable"),
+        (["--allow", "everything"], "everything"),
+    ] {
+        let ran = config(&world, "codex").args(words).run().left_with(2);
+        assert_eq!(ran.stdout, "", "{words:?}");
+        ran.complains(&["error:", said]);
+        assert!(!ran.stderr.contains(['\u{202e}']) && !ran.stderr.contains("hush"), "{ran:?}");
+    }
+    let ran = config(&world, "codex").args(["--http", URL, "--allow", "write"]).run().left_with(2);
+    ran.complains(&["--allow", "palisade serve"]);
+    let bytes = config(&world, "codex").args([OsStr::new("--plugins"), OsStr::from_bytes(b"a\xffb")]).run();
+    bytes.left_with(2).complains(&["UTF-8"]);
+}
+
+#[test]
+fn nothing_that_is_named_has_to_be_there_yet() {
+    let world = World::new();
+    fs::remove_dir(world.root()).expect("it can be removed");
+    let ran = config(&world, "zed").args(["--plugins", "/nowhere", "--config", "/nowhere.toml"]).run().left_with(0);
+    assert_eq!(server("zed", &ran)["args"][2], json!(world.root()));
+}

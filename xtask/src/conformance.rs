@@ -1,0 +1,211 @@
+//! The suite of the Model Context Protocol's makers, run against `palisade serve` with a plugin that has what the suite asks for.
+//!
+//! The suite comes from npm, in the exact versions of `tests/conformance/package-lock.json`, into a directory below the target directory; no package's install
+//! script runs, and nothing else on the machine changes. Where npm cannot be had there is nothing to run: that is said aloud, and is no failure. Each revision gets
+//! a server of its own, and has to pass whole and without a warning: there is no list of failures that are expected, only one of what is not built yet.
+
+mod changes;
+mod judgement;
+mod npm;
+mod requirements;
+mod results;
+mod server;
+mod stage;
+
+use crate::documents::Tried;
+use crate::guests::{self, Request, Selection};
+use crate::place::Place;
+use crate::providers;
+use anyhow::{Context as _, bail, ensure};
+use changes::Changes;
+use judgement::{Judgement, Scenario, Telling};
+use npm::{Fetched, Suite};
+use requirements::Requirements;
+use server::Server;
+use stage::Stage;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// A revision of the protocol, and how many scenarios it requires of a server.
+struct Revision {
+    name: &'static str,
+    required: usize,
+}
+
+const REVISIONS: [Revision; 2] =
+    [Revision { name: "2026-07-28", required: 37 }, Revision { name: "2025-11-25", required: 30 }];
+
+/// Scenarios of what is not built yet. One that passes wherever it is required has to leave the list, which ends empty.
+const NOT_YET: &[&str] = &[
+    "caching",
+    "completion-complete",
+    "elicitation-sep1034-defaults",
+    "elicitation-sep1330-enums",
+    "input-required-result-basic-elicitation",
+    "input-required-result-basic-list-roots",
+    "input-required-result-basic-sampling",
+    "input-required-result-capability-check",
+    "input-required-result-ignore-extra-params",
+    "input-required-result-missing-input-response",
+    "input-required-result-multi-round",
+    "input-required-result-multiple-input-requests",
+    "input-required-result-non-tool-request",
+    "input-required-result-request-state",
+    "input-required-result-result-type",
+    "input-required-result-tampered-state",
+    "prompts-get-embedded-resource",
+    "prompts-get-simple",
+    "prompts-get-with-args",
+    "prompts-get-with-image",
+    "prompts-list",
+    "resources-list",
+    "resources-read-binary",
+    "resources-read-text",
+    "resources-subscribe",
+    "resources-templates-read",
+    "resources-unsubscribe",
+    "sep-2164-resource-not-found",
+    "server-stateless",
+    "tools-call-elicitation",
+    "tools-call-sampling",
+];
+
+/// The package of the guests.
+const PACKAGE: &str = "palisade-test-guests";
+/// The plugin that the suite calls.
+const FIXTURE: &str = "mcp_conformance";
+/// The plugin that comes and goes while the server runs. It needs a prompt of its own as soon as plugins have prompts.
+const VISITOR: &str = "loader_good";
+
+/// How long a scenario may take, in milliseconds; the suite itself ends one that takes longer.
+const SCENARIO: &str = "30000";
+
+/// Runs the suite, or the scenarios that the further arguments name, in every revision that has them.
+pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
+    let wanted = wanted(std::env::args().skip(2))?;
+    let suite = match npm::fetch(place)? {
+        Fetched::Here(suite) => suite,
+        Fetched::OutOfReach(reason) => {
+            println!("skipped: {reason}");
+            return Ok(());
+        }
+    };
+    let equipment = Equipment::assemble(place, tried, suite)?;
+    let telling = if wanted.is_empty() { Telling::Faults } else { Telling::Everything };
+    let mut judgement = Judgement::new(NOT_YET, telling);
+    for revision in &REVISIONS {
+        let scenarios = equipment.try_on(revision, &wanted)?;
+        judgement.hear(revision.name, scenarios);
+    }
+    let known: BTreeSet<String> =
+        if wanted.is_empty() { NOT_YET.iter().map(|name| (*name).to_owned()).collect() } else { wanted };
+    ensure!(
+        judgement.heard_all(&known),
+        "not all of these are scenarios of some revision: {known:?}; a full run lists them"
+    );
+    judgement.conclude()
+}
+
+/// The scenarios that are named; all, where none is.
+fn wanted(arguments: impl Iterator<Item = String>) -> anyhow::Result<BTreeSet<String>> {
+    let mut wanted = BTreeSet::new();
+    for argument in arguments.filter(|argument| argument != "--debug") {
+        ensure!(!argument.starts_with('-'), "there is no option `{argument}`; it takes --debug and names of scenarios");
+        wanted.insert(argument);
+    }
+    Ok(wanted)
+}
+
+/// What a run needs and all revisions share.
+struct Equipment {
+    suite: Suite,
+    program: PathBuf,
+    fixture: PathBuf,
+    visitor: PathBuf,
+    home: PathBuf,
+}
+
+impl Equipment {
+    fn assemble(place: &Place, tried: Tried, suite: Suite) -> anyhow::Result<Self> {
+        let program = providers::build(place, tried)?;
+        let selection = Selection::Examples { package: PACKAGE, names: &[FIXTURE, VISITOR], features: &["guests"] };
+        let request = Request { workspace: &place.root, target: &place.target, guests: selection };
+        let mut built = guests::build(&request)?.into_iter().map(|guest| guest.path);
+        let (Some(fixture), Some(visitor)) = (built.next(), built.next()) else {
+            bail!("the guests {FIXTURE} and {VISITOR} were not built")
+        };
+        Ok(Self { suite, program, fixture, visitor, home: place.target.join("conformance") })
+    }
+
+    /// Runs what a revision has of the wanted scenarios, against a server of its own.
+    fn try_on(&self, revision: &Revision, wanted: &BTreeSet<String>) -> anyhow::Result<Vec<Scenario>> {
+        let requirements = self.suite.requirements(revision.name)?;
+        ensure!(
+            requirements.required.len() == revision.required,
+            "{} requires {} scenarios in this suite, and {} are expected",
+            revision.name,
+            requirements.required.len(),
+            revision.required
+        );
+        if !wanted.is_empty() && !requirements.all().any(|name| wanted.contains(name)) {
+            return Ok(Vec::new());
+        }
+        let stage = Stage::make(&self.home, revision.name, &self.fixture, &self.visitor)?;
+        server::warm(&self.program, &stage)?;
+        let server = Server::start(&self.program, &stage)?;
+        let changes = Changes::follow(&stage)?;
+        let asked = self.ask(revision, &requirements, wanted, &stage, server.url());
+        // What became of the server says more than what the suite makes of it.
+        server.stop()?;
+        changes.stop()?;
+        asked
+    }
+
+    fn ask(
+        &self,
+        revision: &Revision,
+        requirements: &Requirements,
+        wanted: &BTreeSet<String>,
+        stage: &Stage,
+        url: &str,
+    ) -> anyhow::Result<Vec<Scenario>> {
+        let results = stage.results();
+        let output = results.to_str().context("the path of the build directory is not UTF-8")?;
+        let common = ["server", "--url", url, "--timeout", SCENARIO, "--output-dir", output];
+        let run = |more: &[&str]| self.suite.run(&[&common[..], more].concat(), &stage.log("suite"));
+        if wanted.is_empty() {
+            let ended = run(&["--requirements", revision.name])?;
+            let scenarios = judgement::gather(requirements, results::read(&results)?, |_| true);
+            let agree = ended.success() == judgement::no_failure_in_required(&scenarios);
+            ensure!(agree, "the suite ended with {ended}, which its results do not explain; see {}", stage.place());
+            return Ok(scenarios);
+        }
+        for scenario in requirements.all().filter(|name| wanted.contains(*name)) {
+            // Forced, as in a full run: a scenario may lie outside of the revision's time.
+            run(&["--scenario", scenario, "--spec-version", revision.name, "--force"])?;
+        }
+        Ok(judgement::gather(requirements, results::read(&results)?, |name| wanted.contains(name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> impl Iterator<Item = String> {
+        words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>().into_iter()
+    }
+
+    #[test]
+    fn names_are_taken_and_other_options_refused() {
+        let named = wanted(words(&["--debug", "tools-list", "caching"])).unwrap_or_default();
+        assert_eq!(named.into_iter().collect::<Vec<_>>(), ["caching", "tools-list"]);
+        assert!(wanted(words(&["--debug"])).is_ok_and(|names| names.is_empty()));
+        assert!(wanted(words(&["tools-list", "--verbose"])).is_err());
+    }
+
+    #[test]
+    fn what_is_not_built_yet_is_listed_once_and_in_order() {
+        assert!(NOT_YET.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}

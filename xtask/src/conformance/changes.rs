@@ -1,0 +1,90 @@
+//! A list that changes while the suite looks: whenever a tool is called that asks for it, a plugin comes or goes.
+//!
+//! The tool itself could not do it, as plugins cannot reach plugins. So what happens in the server is followed in its events, and the plugin is moved here.
+
+use super::stage::Stage;
+use anyhow::{Context as _, anyhow};
+use serde_json::Value;
+use std::fs::File;
+use std::io::Read as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// The tools that ask for a change of the tools, and of the prompts: one plugin has both.
+const TOOLS: [&str; 2] = ["test_trigger_tool_change", "test_trigger_prompt_change"];
+/// How often the events are looked at. The suite waits 1.5 s for a change to be told.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Moves the visitor until it is stopped.
+pub(super) struct Changes {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Changes {
+    /// Follows the events of a server that runs.
+    pub(super) fn follow(stage: &Stage) -> anyhow::Result<Self> {
+        let path = stage.events();
+        let events = File::open(&path).with_context(|| format!("the server writes no events to {}", path.display()))?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (told, stage) = (stop.clone(), stage.clone());
+        let thread = thread::spawn(move || watch(events, &stage, &told));
+        Ok(Self { stop, thread })
+    }
+
+    /// Ends it, and says where a move has failed.
+    pub(super) fn stop(self) -> anyhow::Result<()> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().map_err(|_| anyhow!("the thread that moves a plugin panicked"))?
+    }
+}
+
+fn watch(mut events: File, stage: &Stage, stop: &AtomicBool) -> anyhow::Result<()> {
+    let mut unread = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        events.read_to_end(&mut unread).context("reading the server's events")?;
+        for _ in 0..asked(&mut unread) {
+            stage.move_visitor()?;
+        }
+        thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// How many of the whole lines ask for a change. They are taken away; the beginning of a line stays.
+fn asked(unread: &mut Vec<u8>) -> usize {
+    let whole = unread.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let lines: Vec<u8> = unread.drain(..whole).collect();
+    lines.split(|byte| *byte == b'\n').filter(|line| asks(line)).count()
+}
+
+fn asks(line: &[u8]) -> bool {
+    let event: Value = serde_json::from_slice(line).unwrap_or_default();
+    event["event"] == "tool.called" && TOOLS.iter().any(|tool| event["tool_name"] == *tool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_that_ask_for_a_change_are_counted_once_when_their_lines_are_whole() {
+        let line = |event: &str, tool: &str| format!("{{\"event\":\"{event}\",\"tool_name\":\"{tool}\"}}\n");
+        let text = [
+            line("tool.called", "test_trigger_tool_change"),
+            line("tool.completed", "test_trigger_tool_change"),
+            line("tool.called", "test_simple_text"),
+            line("tool.called", "test_trigger_prompt_change"),
+        ]
+        .concat();
+        let (first, rest) = text.as_bytes().split_at(text.len() - 5);
+        let mut unread = first.to_vec();
+        assert_eq!(asked(&mut unread), 1);
+        unread.extend(rest);
+        assert_eq!(asked(&mut unread), 1);
+        assert!(unread.is_empty());
+        assert_eq!(asked(&mut unread), 0);
+    }
+}

@@ -1,0 +1,71 @@
+//! Tests of the judgement: what passes, what does not, and what may be late.
+
+use super::*;
+
+fn scenario(name: &str, weight: Weight, statuses: &[Status]) -> Scenario {
+    let check = |status: &Status| Check { id: "c".to_owned(), status: *status, message: "m".to_owned() };
+    Scenario { name: name.to_owned(), weight, checks: statuses.iter().map(check).collect() }
+}
+
+fn required(statuses: &[Status]) -> Scenario {
+    scenario("a", Weight::Required, statuses)
+}
+
+/// Whether all is well after these revisions.
+fn is_well(not_yet: &[&str], revisions: &[Scenario]) -> bool {
+    let mut judgement = Judgement::new(not_yet, Telling::Faults);
+    for scenario in revisions {
+        judgement.hear("2026-07-28", vec![scenario.clone()]);
+    }
+    judgement.conclude().is_ok()
+}
+
+#[test]
+fn a_scenario_passes_without_failures_and_without_warnings() {
+    use Status::{Failure, Info, Skipped, Success, Warning};
+    assert!(is_well(&[], &[required(&[Success, Info, Skipped])]));
+    for faulty in [vec![Success, Failure], vec![Success, Warning], vec![Skipped, Info], vec![]] {
+        assert!(!is_well(&[], &[required(&faulty)]), "{faulty:?}");
+    }
+}
+
+#[test]
+fn what_counts_for_nothing_may_fail() {
+    let unscored = scenario("a", Weight::Unscored, &[Status::Failure]);
+    assert!(is_well(&[], std::slice::from_ref(&unscored)));
+    assert!(no_failure_in_required(&[unscored]));
+}
+
+#[test]
+fn what_is_not_built_may_fail_and_must_not_pass_everywhere() {
+    let (passing, failing) = (required(&[Status::Success]), required(&[Status::Failure]));
+    assert!(is_well(&["a"], std::slice::from_ref(&failing)));
+    assert!(is_well(&["a"], &[passing.clone(), failing.clone()]), "one revision of two is not built");
+    assert!(!is_well(&["a"], &[passing.clone(), passing]), "it is built");
+    assert!(!is_well(&["b"], &[failing]), "another one is not built");
+}
+
+#[test]
+fn the_suites_own_verdict_is_about_failures_and_what_has_no_result() {
+    assert!(no_failure_in_required(&[required(&[Status::Success, Status::Warning])]));
+    assert!(!no_failure_in_required(&[required(&[Status::Success, Status::Failure])]));
+    assert!(!no_failure_in_required(&[required(&[])]));
+}
+
+#[test]
+fn what_left_no_result_is_there_and_has_no_checks() {
+    let requirements = Requirements { required: vec!["a".to_owned(), "b".to_owned()], unscored: vec!["c".to_owned()] };
+    let results = BTreeMap::from([("b".to_owned(), required(&[Status::Success]).checks)]);
+    let gathered = gather(&requirements, results, |name| name != "c");
+    let counts: Vec<_> = gathered.iter().map(|scenario| (scenario.name.as_str(), scenario.checks.len())).collect();
+    assert_eq!(counts, [("a", 0), ("b", 1)]);
+}
+
+#[test]
+fn a_scenario_of_no_revision_is_noticed() {
+    let mut judgement = Judgement::new(&[], Telling::Everything);
+    judgement.hear("2026-07-28", vec![required(&[Status::Success])]);
+    let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    assert!(judgement.heard_all(&named(&["a"])) && judgement.heard_all(&named(&[])));
+    assert!(!judgement.heard_all(&named(&["a", "b"])));
+}

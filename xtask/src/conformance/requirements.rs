@@ -1,0 +1,53 @@
+//! What a revision requires, as the suite's own list of it says. Of YAML only as much is read as these lists have: they are frozen.
+
+/// The scenarios of a revision.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Requirements {
+    /// What a server has to pass.
+    pub(super) required: Vec<String>,
+    /// What is run and reported, and counts for nothing.
+    pub(super) unscored: Vec<String>,
+}
+
+impl Requirements {
+    /// Reads a list.
+    pub(super) fn parse(text: &str) -> Self {
+        let (mut required, mut unscored) = (Vec::new(), Vec::new());
+        let (mut section, mut last) = ("", "");
+        for line in text.lines() {
+            let words = line.trim();
+            if words.is_empty() || words.starts_with('#') {
+                continue;
+            }
+            match (section, words.split_once(": ")) {
+                _ if !line.starts_with(' ') => section = words.trim_end_matches(':'),
+                ("server", None) => required.extend(words.strip_prefix("- ").map(str::to_owned)),
+                ("not_scored", Some(("- scenario", name))) => last = name,
+                ("not_scored", Some(("leg", "server"))) => unscored.push(last.to_owned()),
+                _ => {}
+            }
+        }
+        Self { required, unscored }
+    }
+
+    /// All that a server can be tried with, what is required first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &str> {
+        self.required.iter().chain(&self.unscored).map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_servers_part_of_a_list_is_read_and_the_clients_is_not() {
+        let text = "# server:\n\nserver:\n  - server-stateless\n  # more\n  - tools-list\n\nclient:\n  - tools_call\n  - auth/x\n\n\
+                    not_scored:\n  - scenario: auth/y\n    leg: client\n    reason: extension\n  - scenario: tasks-a\n    leg: server\n    \
+                    reason: extension\n    note: >-\n      some: words\n";
+        let read = Requirements::parse(text);
+        assert_eq!(read.required, ["server-stateless", "tools-list"]);
+        assert_eq!(read.unscored, ["tasks-a"]);
+        assert_eq!(read.all().collect::<Vec<_>>(), ["server-stateless", "tools-list", "tasks-a"]);
+    }
+}
