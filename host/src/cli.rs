@@ -93,8 +93,7 @@ fn usage(error: &clap::Error) -> ExitCode {
 fn start_log() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("PALISADE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("palisade=warn"));
-    // The protocol's library logs what clients send.
-    let filter = match "rmcp=error".parse() {
+    let filter = match crate::mcp::QUIET.parse() {
         Ok(quiet) => filter.add_directive(quiet),
         Err(_) => filter,
     };

@@ -32,6 +32,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+/// What the log is to say of the protocol's library: errors only, for all else has in it what clients send.
+pub(crate) const QUIET: &str = "rmcp=error";
+
 /// A host as an MCP server. Cloning shares.
 #[derive(Clone)]
 pub struct Server(Arc<Shared>);

@@ -10,12 +10,13 @@ use super::rounds::{Forms, Purpose, Rounds};
 use super::voice::{Voice, Wanted};
 use super::{Shared, listing};
 use crate::dispatch::Party;
+use crate::execution::BoxFuture;
 use crate::registry::Registered;
 use crate::tool::nearest_names;
 use crate::tool::{Call, CallInput, ErrorKind, ToolResult};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, LoggingLevel};
-use rmcp::service::{Peer, RequestContext};
+use rmcp::service::RequestContext;
 use serde_json::{Map, Value, json};
 use std::pin::pin;
 use std::sync::Arc;
@@ -24,6 +25,8 @@ use tokio::sync::mpsc;
 
 /// How long a call waits for a tool whose plugin may still be loaded.
 const LOADING: Duration = Duration::from_secs(30);
+/// How long a call that has ended waits until its question is withdrawn.
+const WITHDRAWAL: Duration = Duration::from_secs(1);
 
 /// A request on its way.
 pub(super) struct Request {
@@ -106,15 +109,20 @@ impl Request {
         let logger = tool.origin().plugin().unwrap_or(env!("CARGO_PKG_NAME"));
         let mut voice = Voice::of(host.hub(), call.id(), self.wanted(), logger);
         let mut running = pin!(host.dispatch_as(self.client.session(), call, party));
-        let mut asked = pin!(put_all(peer, &mut questions));
+        let mut putting: Option<BoxFuture<'_, ()>> = None;
         let result = loop {
             tokio::select! {
                 biased;
                 said = voice.next(), if !self.context.ct.is_cancelled() => voice.tell(peer, said).await,
-                () = &mut asked => {}
+                question = next(&mut questions), if putting.is_none() => putting = Some(Box::pin(ask::put(peer, question))),
+                () = end_of(&mut putting) => putting = None,
                 result = &mut running => break result,
             }
         };
+        // A question that no longer stands is withdrawn.
+        if putting.is_some() {
+            let _ = tokio::time::timeout(WITHDRAWAL, end_of(&mut putting)).await;
+        }
         if !self.context.ct.is_cancelled() {
             voice.finish(peer).await;
         }
@@ -152,14 +160,23 @@ impl Request {
     }
 }
 
-/// Puts each question as it comes; never ends.
-async fn put_all(peer: &Peer<RoleServer>, questions: &mut Option<mpsc::Receiver<Question>>) {
-    if let Some(questions) = questions {
-        while let Some(question) = questions.recv().await {
-            ask::put(peer, question).await;
-        }
+/// The next question; never comes back where none is asked.
+async fn next(questions: &mut Option<mpsc::Receiver<Question>>) -> Question {
+    match questions {
+        Some(questions) => match questions.recv().await {
+            Some(question) => question,
+            None => std::future::pending().await,
+        },
+        None => std::future::pending().await,
     }
-    std::future::pending().await
+}
+
+/// The end of what is under way, where something is.
+async fn end_of(putting: &mut Option<BoxFuture<'_, ()>>) {
+    match putting {
+        Some(putting) => putting.await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The tools that a client is shown.
