@@ -20,10 +20,11 @@ mod progress;
 mod question;
 mod rounds;
 mod seal;
+mod trace;
 mod voice;
 
 use crate::host::Host;
-use client::Client;
+use client::{Client, Transport};
 use handler::Front;
 use rmcp::service::QuitReason;
 use seal::Sealer;
@@ -102,7 +103,7 @@ impl Server {
         output: impl Write + Send + 'static,
         stop: CancellationToken,
     ) -> Result<(), ServeError> {
-        let client = Arc::new(Client::new(&self.0.host, "stdio"));
+        let client = Arc::new(Client::new(&self.0.host, Transport::Lines));
         let lines = line::Lines::start(input, output, (client.clone(), stop.clone()))?;
         let front = Front::of_one(self.0.clone(), client);
         let running = rmcp::service::serve_directly_with_ct(front, lines, None, stop);

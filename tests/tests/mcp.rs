@@ -5,14 +5,18 @@
 mod confirm;
 #[path = "mcp/lines.rs"]
 mod lines;
+#[path = "mcp/mcp_conformance.rs"]
+mod mcp_conformance;
 #[path = "mcp/talk.rs"]
 mod talk;
 #[path = "mcp/tools.rs"]
 mod tools;
 
 use palisade_tests::mcp::Client;
-use palisade_tests::{Guest, Program, World};
+use palisade_tests::{Guest, Program, World, is_tested};
 use serde_json::{Value, json};
+
+palisade_tests::foreach_mcp!(is_tested);
 
 /// The program with a guest's tools and no others.
 fn serving(world: &World, guest: Guest) -> Program<'_> {

@@ -8,11 +8,12 @@ use super::era::{Era, can_show_forms};
 use super::outcome::answer;
 use super::rounds::{Forms, Purpose, Rounds};
 use super::voice::{Voice, Wanted};
-use super::{Shared, listing};
+use super::{Shared, listing, trace};
 use crate::dispatch::Party;
 use crate::execution::BoxFuture;
 use crate::registry::Registered;
 use crate::tool::nearest_names;
+use crate::tool::text::elided;
 use crate::tool::{Call, CallInput, ErrorKind, ToolResult};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, LoggingLevel};
@@ -22,6 +23,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tracing::Instrument as _;
 
 /// How long a call waits for a tool whose plugin may still be loaded.
 const LOADING: Duration = Duration::from_secs(30);
@@ -38,6 +40,13 @@ pub(super) struct Request {
 impl Request {
     /// Runs the call to its end, and says how it ended. Dropping the future ends it, too.
     pub(super) async fn call(self, params: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
+        let span = trace::span(&self.context, &self.client, elided(&params.name, 64).as_ref());
+        let answer = self.answer(params).instrument(span.clone()).await;
+        trace::ended(&span, &answer);
+        answer
+    }
+
+    async fn answer(&self, params: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
         let tool = self.tool(&params.name).await?;
         let CallToolRequestParams { arguments, input_responses, request_state, .. } = params;
         let input = Value::Object(arguments.unwrap_or_default());

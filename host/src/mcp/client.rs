@@ -12,25 +12,46 @@ use std::sync::{Mutex, PoisonError};
 /// Counts clients, so that the ids of calls differ between them: those that clients choose do not.
 static CLIENTS: AtomicU64 = AtomicU64::new(1);
 
+/// How a client is connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transport {
+    /// By its standard input and output.
+    Lines,
+}
+
+impl Transport {
+    /// The name that OpenTelemetry has for it.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Lines => "pipe",
+        }
+    }
+}
+
 /// Whoever is at the other end of a connection. Dropped, it ends its calls.
 pub(super) struct Client {
     session: Session,
     name: String,
+    transport: Transport,
     calls: AtomicU64,
     level: Mutex<LoggingLevel>,
 }
 
 impl Client {
-    /// A client that has come by a transport of this name.
-    pub(super) fn new(host: &Host, transport: &str) -> Self {
-        let name = format!("mcp-{transport}-{}", CLIENTS.fetch_add(1, Ordering::Relaxed));
+    /// A client that has come this way.
+    pub(super) fn new(host: &Host, transport: Transport) -> Self {
+        let name = format!("mcp-{}", CLIENTS.fetch_add(1, Ordering::Relaxed));
         let session = host.new_session(&name).build();
-        Self { session, name, calls: AtomicU64::new(1), level: Mutex::new(LoggingLevel::Info) }
+        Self { session, name, transport, calls: AtomicU64::new(1), level: Mutex::new(LoggingLevel::Info) }
     }
 
     /// Tells it from all others, in this process.
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(super) fn transport(&self) -> Transport {
+        self.transport
     }
 
     pub(super) fn session(&self) -> &Session {

@@ -2,7 +2,7 @@
 
 use super::{call, plain};
 use palisade_tests::World;
-use palisade_tests::guest::{CONTRACT_HOST, LIMITS_OUTPUT};
+use palisade_tests::guest::{CONTRACT_ERRORS, CONTRACT_HOST, LIMITS_OUTPUT};
 use serde_json::{Value, json};
 
 /// The levels and texts of the log messages among these.
@@ -85,4 +85,20 @@ fn a_flood_of_messages_is_cut_and_the_answer_comes_all_the_same() {
     assert!(answer["result"].is_object(), "{answer}");
     let heard = client.told("notifications/message").len();
     assert!((1..=120).contains(&heard), "{heard} messages");
+}
+
+#[test]
+fn a_line_of_the_log_says_which_trace_of_the_caller_its_call_belongs_to() {
+    let world = World::new();
+    let program = super::serving(&world, CONTRACT_ERRORS).env("PALISADE_LOG", "palisade=debug");
+    let mut client = palisade_tests::mcp::Client::legacy(program, &json!({}));
+    let mut params = call("fail", json!({"with": "failed"}));
+    let (trace, span) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+    params["_meta"] = json!({"traceparent": format!("00-{trace}-{span}-01")});
+    client.ask("tools/call", &params);
+    let (ran, _) = client.end();
+    let line = ran.stderr.lines().find(|line| line.contains(trace)).unwrap_or_else(|| panic!("{}", ran.stderr));
+    for part in [span, "tools/call fail", "execute_tool", "gen_ai.tool.name", "pipe"] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
 }

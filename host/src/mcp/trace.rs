@@ -1,0 +1,113 @@
+//! Where a call belongs in the traces of its caller: one span for each, named and described as OpenTelemetry's conventions for MCP and for generative AI have it.
+//!
+//! Nothing of what a tool is given or gives back is in it. The conventions: <https://github.com/open-telemetry/semantic-conventions-genai>.
+
+use super::client::Client;
+use rmcp::RoleServer;
+use rmcp::model::{CallToolResponse, ErrorData};
+use rmcp::service::RequestContext;
+use tracing::Span;
+use tracing::field::{Empty, display};
+
+/// The part of a caller's trace that a request belongs to: `traceparent` of W3C's trace context, <https://www.w3.org/TR/trace-context/>.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Parent<'a> {
+    pub(super) trace: &'a str,
+    pub(super) span: &'a str,
+    pub(super) flags: &'a str,
+}
+
+impl<'a> Parent<'a> {
+    /// Reads version 00, and of later versions what they share with it. What is malformed counts as absent, as the standard wants.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        let mut parts = text.splitn(5, '-');
+        let version = hex(parts.next()?, 2).filter(|version| *version != "ff")?;
+        let trace = hex(parts.next()?, 32).filter(|id| !is_zero(id))?;
+        let span = hex(parts.next()?, 16).filter(|id| !is_zero(id))?;
+        let flags = hex(parts.next()?, 2)?;
+        let is_whole = version != "00" || parts.next().is_none();
+        is_whole.then_some(Self { trace, span, flags })
+    }
+}
+
+fn hex(text: &str, length: usize) -> Option<&str> {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    (text.len() == length && text.bytes().all(is_digit)).then_some(text)
+}
+
+fn is_zero(id: &str) -> bool {
+    id.bytes().all(|byte| byte == b'0')
+}
+
+/// The span of a call of this tool.
+pub(super) fn span(context: &RequestContext<RoleServer>, client: &Client, tool: &str) -> Span {
+    let version = context.protocol_version();
+    let span = tracing::info_span!(
+        "mcp",
+        otel.name = %format_args!("tools/call {tool}"),
+        otel.kind = "server",
+        mcp.method.name = "tools/call",
+        mcp.protocol.version = version.as_ref().map(|version| version.as_str()),
+        mcp.session.id = client.name(),
+        jsonrpc.request.id = %context.id,
+        gen_ai.operation.name = "execute_tool",
+        gen_ai.tool.name = tool,
+        network.transport = client.transport().as_str(),
+        error.type = Empty,
+        trace_id = Empty,
+        parent_id = Empty,
+        trace_flags = Empty,
+    );
+    if let Some(parent) = context.meta.get_traceparent().and_then(Parent::parse) {
+        span.record("trace_id", parent.trace).record("parent_id", parent.span).record("trace_flags", parent.flags);
+    }
+    span
+}
+
+/// How the call ended, where it did not end well.
+pub(super) fn ended(span: &Span, answer: &Result<CallToolResponse, ErrorData>) {
+    match answer {
+        Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => {
+            span.record("error.type", "tool_error");
+        }
+        Ok(_) => {}
+        Err(error) => {
+            span.record("error.type", display(error.code.0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_parent_is_read_as_the_standard_has_it() {
+        let (trace, span) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+        let parent = Some(Parent { trace, span, flags: "01" });
+        assert_eq!(Parent::parse(&format!("00-{trace}-{span}-01")), parent);
+        assert_eq!(Parent::parse(&format!("cc-{trace}-{span}-01-what-comes-later")), parent);
+    }
+
+    #[test]
+    fn what_is_no_trace_parent_counts_as_absent() {
+        let (trace, span) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+        let zeros = |count: usize| "0".repeat(count);
+        for text in [
+            String::new(),
+            "00".to_owned(),
+            format!("00-{trace}-{span}"),
+            format!("00-{trace}-{span}-01-more"),
+            format!("ff-{trace}-{span}-01"),
+            format!("0-{trace}-{span}-01"),
+            format!("00-{}-{span}-01", trace.to_uppercase()),
+            format!("00-{}-{span}-01", zeros(32)),
+            format!("00-{trace}-{}-01", zeros(16)),
+            format!("00-{trace}x-{span}-01"),
+            format!("00-{trace}-{span}-zz"),
+            format!("00-{trace}-{span}-01\n"),
+        ] {
+            assert_eq!(Parent::parse(&text), None, "{text:?}");
+        }
+    }
+}

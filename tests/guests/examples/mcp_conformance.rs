@@ -1,0 +1,207 @@
+//! What the conformance suite of the Model Context Protocol calls by name, apart from what asks the client and from resources and prompts.
+//!
+//! The names and most of the texts are the suite's: each scenario describes the tool that it needs. No tool changes anything, so that nothing has to be allowed.
+//! `cargo xtask conformance` gives this plugin to a server and runs the suite.
+
+use std::time::Duration;
+
+use palisade_guest::{Content, Context, Definition, Error, Output, Result, SideEffects, Tool, tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// How long a tool waits between two things that it says: the suite wants to see them come one by one.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long the tool works whose stream may break meanwhile.
+const LONG: Duration = Duration::from_millis(500);
+
+/// A picture of one red point: signature, header, data, end.
+const RED_POINT: [u8; 69] = [
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00, 0x00,
+    0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x02, 0x00, 0x00, 0x00, 0x90, 0x77, 0x53, 0xde, 0x00, 0x00, 0x00, 0x0c, 0x49,
+    0x44, 0x41, 0x54, 0x78, 0xda, 0x63, 0xf8, 0xcf, 0xc0, 0x00, 0x00, 0x03, 0x01, 0x01, 0x00, 0xf7, 0x03, 0x41, 0x43,
+    0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+];
+/// Two samples of silence, one byte each, 8,000 a second.
+const SILENCE: [u8; 46] = [
+    0x52, 0x49, 0x46, 0x46, 0x26, 0x00, 0x00, 0x00, 0x57, 0x41, 0x56, 0x45, 0x66, 0x6d, 0x74, 0x20, 0x10, 0x00, 0x00,
+    0x00, 0x01, 0x00, 0x01, 0x00, 0x40, 0x1f, 0x00, 0x00, 0x40, 0x1f, 0x00, 0x00, 0x01, 0x00, 0x08, 0x00, 0x64, 0x61,
+    0x74, 0x61, 0x02, 0x00, 0x00, 0x00, 0x80, 0x80,
+];
+
+/// A schema that uses what JSON Schema 2020-12 has and clients may strip: all of it has to arrive in a listing.
+const DRAFT_2020_12: &str = r##"{
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {
+        "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": { "street": { "type": "string" }, "city": { "type": "string" } }
+        }
+    },
+    "properties": {
+        "name": { "type": "string" },
+        "address": { "$ref": "#/$defs/address" },
+        "contactMethod": { "type": "string", "enum": ["phone", "email"] },
+        "phone": { "type": "string" },
+        "email": { "type": "string" }
+    },
+    "allOf": [{ "anyOf": [{ "required": ["phone"] }, { "required": ["email"] }] }],
+    "if": { "properties": { "contactMethod": { "const": "phone" } }, "required": ["contactMethod"] },
+    "then": { "required": ["phone"] },
+    "else": { "required": ["email"] },
+    "additionalProperties": false
+}"##;
+
+/// Says one sentence.
+#[tool(side_effects = "none")]
+fn test_simple_text() -> &'static str {
+    "This is a simple text response for testing."
+}
+
+/// Shows a picture.
+#[tool(side_effects = "none")]
+fn test_image_content() -> Content {
+    Content::image("image/png", RED_POINT)
+}
+
+/// Plays a sound.
+#[tool(side_effects = "none")]
+fn test_audio_content() -> Content {
+    Content::audio("audio/wav", SILENCE)
+}
+
+/// Hands out a document.
+#[tool(side_effects = "none")]
+fn test_embedded_resource() -> Content {
+    Content::resource("test://embedded-resource", Some("text/plain"), "This is an embedded resource content.")
+}
+
+/// Gives a text, a picture and a document at once.
+#[tool(side_effects = "none")]
+fn test_multiple_content_types() -> Vec<Content> {
+    let document = r#"{"test":"data","value":123}"#;
+    vec![
+        Content::text("Multiple content types test:"),
+        Content::image("image/png", RED_POINT),
+        Content::resource("test://mixed-content-resource", Some("application/json"), document),
+    ]
+}
+
+/// Fails, always.
+#[tool(side_effects = "none")]
+fn test_error_handling() -> Result<String> {
+    Err(Error::failed("This tool intentionally returns an error for testing"))
+}
+
+/// Logs three messages, with a pause between them.
+#[tool(side_effects = "none")]
+fn test_tool_with_logging(ctx: &Context) -> &'static str {
+    ctx.info("Tool execution started");
+    std::thread::sleep(PAUSE);
+    ctx.info("Tool processing data");
+    std::thread::sleep(PAUSE);
+    ctx.info("Tool execution completed");
+    "Three messages were logged."
+}
+
+/// Logs one message, whether or not anybody wants to hear it.
+#[tool(side_effects = "none")]
+fn test_logging_tool(ctx: &Context) -> &'static str {
+    ctx.info("Only whoever asked for messages may read this.");
+    "One message was logged."
+}
+
+/// Says three times how far it is, with a pause between.
+#[tool(side_effects = "none")]
+fn test_tool_with_progress(ctx: &Context) -> &'static str {
+    ctx.progress(0.0, Some(100.0), "begun");
+    std::thread::sleep(PAUSE);
+    ctx.progress(50.0, Some(100.0), "half way");
+    std::thread::sleep(PAUSE);
+    ctx.progress(100.0, Some(100.0), "done");
+    "Progress was told three times."
+}
+
+/// Says how far it is while it works, and asks nobody for anything.
+#[tool(side_effects = "none")]
+fn test_streaming_elicitation(ctx: &Context) -> &'static str {
+    ctx.progress(50.0, Some(100.0), "half way");
+    std::thread::sleep(PAUSE);
+    "Streaming is complete."
+}
+
+/// Works for a while, so that a client can lose its stream and come back to another one.
+#[tool(side_effects = "none")]
+fn test_reconnection() -> &'static str {
+    std::thread::sleep(LONG);
+    "Whoever reads this has come back, or has never been away."
+}
+
+/// Asks whoever runs the suite to change the list of tools: a plugin cannot do it by itself.
+#[tool(side_effects = "none")]
+fn test_trigger_tool_change() -> &'static str {
+    "The tools are about to change."
+}
+
+/// Asks whoever runs the suite to change the list of prompts: a plugin cannot do it by itself.
+#[tool(side_effects = "none")]
+fn test_trigger_prompt_change() -> &'static str {
+    "The prompts are about to change."
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Greeting {
+    /// What is said, in the arguments and in a header of the request.
+    #[schemars(extend("x-mcp-header" = "Greeting"))]
+    greeting: String,
+}
+
+/// Repeats a greeting that a request over HTTP has to carry a second time, in the header `Mcp-Param-Greeting`.
+#[tool(side_effects = "none")]
+fn test_mirrored_argument(args: Greeting) -> String {
+    args.greeting
+}
+
+/// A tool whose schema is written by hand, since the types of Rust have no words for most of it.
+enum Draft2020 {}
+
+impl Tool for Draft2020 {
+    const NAME: &'static str = "json_schema_2020_12_tool";
+
+    fn definition() -> Definition {
+        Definition {
+            name: Self::NAME.to_owned(),
+            title: None,
+            description: "Takes a name, an address, and a way to reach somebody.".to_owned(),
+            input_schema: DRAFT_2020_12.to_owned(),
+            output_schema: None,
+            side_effects: SideEffects::None,
+            idempotent: true,
+            timeout_ms: None,
+            metadata: String::new(),
+        }
+    }
+
+    fn execute(input: &str, _: &Context) -> Result<Output> {
+        Ok(Output::text(format!("Called with {input}")))
+    }
+}
+
+palisade_guest::export!(
+    test_simple_text,
+    test_image_content,
+    test_audio_content,
+    test_embedded_resource,
+    test_multiple_content_types,
+    test_error_handling,
+    test_tool_with_logging,
+    test_logging_tool,
+    test_tool_with_progress,
+    test_streaming_elicitation,
+    test_reconnection,
+    test_trigger_tool_change,
+    test_trigger_prompt_change,
+    test_mirrored_argument,
+    Draft2020,
+);

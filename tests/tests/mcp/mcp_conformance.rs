@@ -1,0 +1,51 @@
+//! The plugin that the public conformance suite calls: accepted as it is, and shown to clients whole. What the suite makes of it, `cargo xtask conformance` says.
+
+use super::{call, plain, text};
+use palisade_tests::World;
+use palisade_tests::guest::MCP_CONFORMANCE;
+use serde_json::{Value, json};
+
+#[test]
+fn keywords_of_a_schema_that_no_client_needs_arrive_all_the_same() {
+    let world = World::new();
+    let mut client = plain(&world, MCP_CONFORMANCE);
+    let listed = client.ask("tools/list", &json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let schema = |name: &str| &tools.iter().find(|tool| tool["name"] == name).unwrap()["inputSchema"];
+    let whole = schema("json_schema_2020_12_tool");
+    assert_eq!(whole["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(whole["$defs"]["address"]["$anchor"], "addressDef");
+    assert!(whole["allOf"][0]["anyOf"].is_array());
+    assert!(["if", "then", "else"].iter().all(|keyword| whole[*keyword].is_object()), "{whole}");
+    assert_eq!(whole["additionalProperties"], json!(false));
+    assert_eq!(schema("test_mirrored_argument")["properties"]["greeting"]["x-mcp-header"], "Greeting");
+}
+
+#[test]
+fn what_the_fixture_gives_arrives_in_its_order_and_its_form() {
+    let world = World::new();
+    let mut client = plain(&world, MCP_CONFORMANCE);
+    let given = client.ask("tools/call", &call("test_multiple_content_types", json!({})));
+    let blocks = given["result"]["content"].as_array().unwrap();
+    assert_eq!(blocks.iter().map(|block| block["type"].clone()).collect::<Vec<_>>(), ["text", "image", "resource"]);
+    assert_eq!(blocks[2]["resource"]["text"], r#"{"test":"data","value":123}"#);
+    let sound = client.ask("tools/call", &call("test_audio_content", json!({})));
+    assert_eq!(sound["result"]["content"][0]["mimeType"], "audio/wav");
+    let failed = client.ask("tools/call", &call("test_error_handling", json!({})));
+    assert_eq!(failed["result"]["isError"], json!(true));
+    assert!(text(&failed).contains("intentionally"), "{failed}");
+}
+
+#[test]
+fn the_fixture_tells_its_progress_in_three_steps() {
+    let world = World::new();
+    let mut client = plain(&world, MCP_CONFORMANCE);
+    let mut params = call("test_tool_with_progress", json!({}));
+    params["_meta"] = json!({"progressToken": "progress-test-1"});
+    client.ask("tools/call", &params);
+    let told = client.told("notifications/progress");
+    let steps: Vec<Option<f64>> = told.iter().map(|message| message["params"]["progress"].as_f64()).collect();
+    assert_eq!(steps, [Some(0.0), Some(50.0), Some(100.0)]);
+    let is_ours = |message: &&Value| message["params"]["progressToken"] == "progress-test-1";
+    assert!(told.iter().all(is_ours), "{told:?}");
+}
