@@ -13,7 +13,7 @@ use shell::{Outcome, Trial};
 use std::fs;
 
 /// The documents, each with every command that it shows tried in a fresh copy of the repository.
-const DOCUMENTS: [&str; 12] = [
+const DOCUMENTS: [&str; 13] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -25,6 +25,7 @@ const DOCUMENTS: [&str; 12] = [
     "plugins/README.md",
     "docs/settings.md",
     "docs/events.md",
+    "docs/mcp.md",
     "docs/performance.md",
 ];
 

@@ -69,3 +69,83 @@ impl Writer {
         self.gone.cancelled().await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::{ErrorData, JsonRpcMessage, RequestId};
+    use std::sync::{Arc, Mutex};
+
+    fn message(id: i64) -> ServerJsonRpcMessage {
+        JsonRpcMessage::error(ErrorData::invalid_request("no", None), Some(RequestId::Number(id)))
+    }
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A pipe that nobody reads.
+    struct Stuck(mpsc::Receiver<()>);
+
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_are_written_in_the_order_in_which_they_were_given_whenever_they_are_waited_for() {
+        let output = Shared::default();
+        let writer = Writer::start(output.clone()).unwrap();
+        let mut written: Vec<_> = (0..100).map(|id| writer.write(&message(id))).collect();
+        while let Some(last) = written.pop() {
+            assert_eq!(last.await, Ok(()));
+        }
+        let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
+        let id = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_i64().unwrap();
+        assert_eq!(text.lines().map(id).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_counts_as_gone_after_a_while() {
+        let (_holds, stuck) = mpsc::channel();
+        let writer = Writer::start(Stuck(stuck)).unwrap();
+        let start = tokio::time::Instant::now();
+        assert_eq!(writer.write(&message(1)).await, Err(Gone));
+        assert_eq!(start.elapsed(), PATIENCE);
+        writer.gone().await;
+        assert_eq!(start.elapsed(), PATIENCE, "whoever listens knows it at once");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_has_closed_its_end_is_gone_at_once() {
+        struct Closed;
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let writer = Writer::start(Closed).unwrap();
+        assert_eq!(writer.write(&message(1)).await, Err(Gone));
+        writer.gone().await;
+    }
+}
