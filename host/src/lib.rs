@@ -26,6 +26,7 @@ pub mod dispatch;
 pub mod events;
 pub mod execution;
 pub mod host;
+pub mod http;
 pub mod mcp;
 pub mod native;
 pub mod plugins;

@@ -9,6 +9,7 @@ mod bucket;
 mod call;
 mod client;
 mod content;
+mod endpoint;
 mod era;
 mod frame;
 mod handler;
@@ -16,19 +17,25 @@ mod line;
 mod listing;
 mod logging;
 mod outcome;
+mod principals;
 mod progress;
 mod question;
 mod rounds;
 mod seal;
+mod sessions;
 mod trace;
 mod voice;
 
 use crate::host::Host;
+use crate::http;
 use client::{Client, Transport};
+use endpoint::Endpoint;
 use handler::Front;
+use principals::Principals;
 use rmcp::service::QuitReason;
 use seal::Sealer;
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -45,6 +52,7 @@ struct Shared {
     host: Arc<Host>,
     settings: Settings,
     sealer: Sealer,
+    principals: Principals,
 }
 
 /// How a host is served.
@@ -74,6 +82,9 @@ pub enum ServeError {
     /// Without random numbers nothing can be sealed.
     #[error("the system gives no random numbers: {0}")]
     Randomness(getrandom::Error),
+    /// Nobody could connect.
+    #[error("cannot listen: {0}")]
+    Listener(std::io::Error),
     /// The threads that read and write could not be started.
     #[error("cannot start to read and write: {0}")]
     Thread(#[from] std::io::Error),
@@ -87,7 +98,8 @@ impl Server {
     /// [`ServeError::Randomness`].
     pub fn new(host: Arc<Host>, settings: Settings) -> Result<Self, ServeError> {
         let sealer = Sealer::new().map_err(ServeError::Randomness)?;
-        Ok(Self(Arc::new(Shared { host, settings, sealer })))
+        let principals = Principals::default();
+        Ok(Self(Arc::new(Shared { host, settings, sealer, principals })))
     }
 
     /// Serves one client that writes a message a line: until its input ends, it stops reading, or `stop` is cancelled. Its calls are cancelled then.
@@ -111,5 +123,40 @@ impl Server {
             tracing::error!("the connection ended in a panic: {error}");
         }
         Ok(())
+    }
+
+    /// Serves whoever connects to this listener, under the path `/mcp`. Nothing is answered until [`Http::run`] is.
+    ///
+    /// Called inside of a runtime.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Listener`].
+    pub fn over_http(&self, listener: TcpListener, settings: http::Settings) -> Result<Http, ServeError> {
+        let server = http::Server::new(listener, settings).map_err(ServeError::Listener)?;
+        Ok(Http { server, shared: self.0.clone() })
+    }
+}
+
+/// A server over HTTP that is about to answer.
+pub struct Http {
+    server: http::Server,
+    shared: Arc<Shared>,
+}
+
+impl Http {
+    /// Where clients find it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}{}", self.server.address(), endpoint::PATH)
+    }
+
+    /// Serves until `stop` is cancelled. Every call is then, too, and what is being answered has two seconds.
+    pub async fn run(self, stop: CancellationToken) {
+        let shared = self.shared;
+        let make = move || Ok(Front::over_http(shared.clone()));
+        let endpoint = Endpoint::new(make, self.server.hosts(), stop.clone());
+        let door = self.server.door(vec![(endpoint::PATH, Arc::new(endpoint) as Arc<dyn http::Service>)]);
+        self.server.run(door, stop).await;
     }
 }

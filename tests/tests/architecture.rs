@@ -118,6 +118,7 @@ const ORDER: &[&str] = &[
     "session",
     "dispatch",
     "host",
+    "http",
     "mcp",
     "config",
     "cli",

@@ -17,6 +17,8 @@ static CLIENTS: AtomicU64 = AtomicU64::new(1);
 pub(super) enum Transport {
     /// By its standard input and output.
     Lines,
+    /// By HTTP.
+    Http,
 }
 
 impl Transport {
@@ -24,6 +26,7 @@ impl Transport {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Lines => "pipe",
+            Self::Http => "tcp",
         }
     }
 }

@@ -3,9 +3,10 @@
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
 use super::call::{self, Request};
-use super::client::Client;
+use super::client::{Client, Transport};
 use super::era::{Era, VERSIONS, negotiated};
-use super::{Changes, Shared};
+use super::principals::Principal;
+use super::{Changes, Shared, endpoint, sessions};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
     CustomResult, DiscoverResult, ErrorCode, ErrorData, Implementation, InitializeRequestParams, InitializeResult,
@@ -15,7 +16,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a client's model is told of the server as a whole.
 const INSTRUCTIONS: &str = "Each tool runs in a sandbox of its own that sees one workspace directory, and nothing else. Paths are relative to it.";
@@ -27,20 +28,56 @@ const METHODS: &[&str] = &["tools/list", "tools/call", "server/discover"];
 /// Those that there are only before 2026-07-28.
 const LEGACY_METHODS: &[&str] = &["initialize", "ping", "logging/setLevel"];
 
-/// What answers the requests of one connection.
+/// What answers requests: of one connection, or of one session, or a single one.
 pub(super) struct Front {
     server: Arc<Shared>,
-    client: Arc<Client>,
+    seat: Seat,
+}
+
+/// Whose requests they are.
+enum Seat {
+    /// One client's, from the beginning of its connection to its end.
+    Own(Arc<Client>),
+    /// That of whoever comes by HTTP: of one legacy session, which makes itself known with its first request, or of modern requests, each by its own words.
+    Http(OnceLock<Arc<Client>>),
 }
 
 impl Front {
     /// A connection that is one client's from its beginning to its end.
     pub(super) fn of_one(server: Arc<Shared>, client: Arc<Client>) -> Self {
-        Self { server, client }
+        Self { server, seat: Seat::Own(client) }
     }
 
-    fn client(&self) -> &Arc<Client> {
-        &self.client
+    /// What comes by HTTP.
+    pub(super) fn over_http(server: Arc<Shared>) -> Self {
+        Self { server, seat: Seat::Http(OnceLock::new()) }
+    }
+
+    fn client(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
+        match (&self.seat, Era::of(context)) {
+            (Seat::Own(client), _) => client.clone(),
+            (Seat::Http(own), Era::Legacy) => own.get_or_init(|| self.of_session(context)).clone(),
+            (Seat::Http(_), Era::Modern) => {
+                let info = context.meta.client_info();
+                let principal = Principal::new(endpoint::caller(&context.extensions), info.as_ref());
+                self.server.principals.client(&self.server.host, principal)
+            }
+        }
+    }
+
+    /// The client of a session, whose calls end with it.
+    fn of_session(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
+        let client = Arc::new(Client::new(&self.server.host, Transport::Http));
+        if let Some(seat) = context.extensions.get::<sessions::Seat>() {
+            let (ended, client) = (seat.ended.clone(), Arc::downgrade(&client));
+            tokio::spawn(async move {
+                ended.cancelled().await;
+                if let Some(client) = client.upgrade() {
+                    client.leave();
+                }
+            });
+        }
+        client
     }
 
     fn watches(&self) -> bool {
@@ -85,7 +122,7 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let era = Era::of(&context);
-        let listed = ListToolsResult::with_all_items(call::list(&self.server, self.client(), era).await);
+        let listed = ListToolsResult::with_all_items(call::list(&self.server, &self.client(&context), era).await);
         let kept = if self.watches() { KEPT.0 } else { KEPT.1 };
         Ok(match era {
             Era::Legacy => listed,
@@ -98,7 +135,7 @@ impl ServerHandler for Front {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let request = Request { server: self.server.clone(), client: self.client().clone(), context };
+        let request = Request { server: self.server.clone(), client: self.client(&context), context };
         request.call(params).await
     }
 
@@ -114,7 +151,7 @@ impl ServerHandler for Front {
     ) -> Result<(), ErrorData> {
         match Era::of(&context) {
             Era::Legacy => {
-                self.client().set_level(params.level);
+                self.client(&context).set_level(params.level);
                 Ok(())
             }
             Era::Modern => Err(no_method("logging/setLevel")),

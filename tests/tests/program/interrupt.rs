@@ -79,7 +79,9 @@ pub(crate) fn interrupt(child: &Child) {
 fn a_request_to_end_and_a_terminal_that_goes_end_a_command_in_order() {
     for signal in [Signal::TERM, Signal::HUP] {
         if signal == Signal::HUP && is_ignored_here(1) {
-            skip("a terminal that goes: whoever started this has it ignored, as `nohup` does, and programs leave that as it is");
+            skip(
+                "a terminal that goes: whoever started this has it ignored, as `nohup` does, and programs leave that as it is",
+            );
             continue;
         }
         let world = World::new();
