@@ -4,6 +4,7 @@ use crate::tool::SideEffects;
 use crate::tool::conversation::Provider;
 use crate::tool::formats::Format;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ pub(super) enum Verb {
     Policy(Policy),
     /// Print the tools' definitions in a provider's format
     Export(Export),
-    /// Serve the tools to MCP clients, on standard input and output
+    /// Serve the tools to MCP clients, on standard input and output or over HTTP
     Serve(Serve),
     /// Help clients of the Model Context Protocol find palisade
     Mcp(Mcp),
@@ -124,6 +125,18 @@ pub(super) struct Running {
 
 #[derive(ClapArgs)]
 pub(super) struct Serve {
+    /// Serve over HTTP, under /mcp, in place of standard input and output. Beyond this machine a token is needed, and a proxy that encrypts
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8080")]
+    pub(super) http: Option<SocketAddr>,
+    /// The token that clients have to send, in a file of its own (16 to 1024 letters, digits and -._~+/=) [env: PALISADE_SERVE_TOKEN, the token itself]
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(super) token_file: Option<PathBuf>,
+    /// Answer to this name too, such as tools.example or tools.example:8080; can be given several times
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub(super) host: Vec<String>,
+    /// Let web pages of this origin ask, such as https://app.example; can be given several times
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    pub(super) origin: Vec<String>,
     #[command(flatten)]
     pub(super) running: Running,
 }

@@ -6,35 +6,94 @@ use super::running::{Tools, Wanted, drive};
 use super::signals::Signals;
 use super::{open, output};
 use crate::host::Host;
+use crate::http;
 use crate::mcp::{ServeError, Server, Settings};
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, IsTerminal as _, Read as _, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
+/// The variable that may hold the token.
+const TOKEN: &str = "PALISADE_SERVE_TOKEN";
+/// The longest file of a token, in bytes.
+const TOKEN_FILE: u64 = 4096;
+
+/// How clients come.
+enum Way {
+    Lines,
+    Http(TcpListener, http::Settings),
+}
+
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
+    // What is wrong with the address is told before anything is loaded.
+    let way = way(args)?;
     let tools = Tools::open(common, &args.running, Wanted::Served)?;
     let mut settings = Settings::default();
     settings.timeout = args.running.timeout;
     let server = Server::new(tools.host.clone(), settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start to serve: {error}")))?;
-    if io::stdin().is_terminal() {
-        output::note(
-            "serving MCP on standard input, one message a line; end it with Ctrl-D. Clients start this by themselves: see `palisade mcp config`",
-        );
-    }
     let host = tools.host.clone();
     let served = drive(signals, runtime, async |told| {
         tokio::spawn(tell_rejected(host));
-        lines(&server, told.clone()).await.map(|()| told.is_cancelled())
+        serve(&server, way, told.clone()).await.map(|()| told.is_cancelled())
     })?;
     tools.finish_events();
     Ok(if served? { Exit::Interrupted } else { Exit::Ok })
 }
 
+fn way(args: &Args) -> Result<Way, Failure> {
+    let Some(address) = args.http else { return Ok(Way::Lines) };
+    let settings = http::Settings::new(address, token(args.token_file.as_deref())?).map_err(Failure::usage)?;
+    let settings = args.host.iter().try_fold(settings, |settings, host| settings.with_host(host));
+    let settings = settings
+        .and_then(|settings| args.origin.iter().try_fold(settings, |settings, origin| settings.with_origin(origin)));
+    Ok(Way::Http(listen(address)?, settings.map_err(Failure::usage)?))
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).map_err(|error| Failure::usage(format!("cannot listen on {address}: {error}")))
+}
+
+/// A token is never an argument: everybody on the machine sees those.
+fn token(file: Option<&Path>) -> Result<Option<http::Token>, Failure> {
+    let (text, place) = match (file, std::env::var_os(TOKEN)) {
+        (Some(file), _) => (from_file(file)?, file.display().to_string()),
+        (None, Some(text)) => (text.to_string_lossy().into_owned(), TOKEN.to_owned()),
+        (None, None) => return Ok(None),
+    };
+    let token = http::Token::new(text.trim_end_matches(['\r', '\n']));
+    token.map(Some).map_err(|refused| Failure::usage(format!("{place}: {refused}")))
+}
+
+fn from_file(file: &Path) -> Result<String, Failure> {
+    let failure = |error| Failure::usage(format!("cannot read the token in `{}`: {error}", file.display()));
+    let mut text = String::new();
+    let opened = std::fs::File::open(file).map_err(failure)?;
+    opened.take(TOKEN_FILE).read_to_string(&mut text).map_err(failure)?;
+    Ok(text)
+}
+
+async fn serve(server: &Server, way: Way, stop: CancellationToken) -> Result<(), ServeError> {
+    match way {
+        Way::Lines => lines(server, stop).await,
+        Way::Http(listener, settings) => {
+            let http = server.over_http(listener, settings)?;
+            output::note(&format!("serving MCP on {}", http.url()));
+            http.run(stop).await;
+            Ok(())
+        }
+    }
+}
+
 async fn lines(server: &Server, stop: CancellationToken) -> Result<(), ServeError> {
-    let output = protocol_output()?;
-    server.serve_lines(io::stdin(), output, stop.child_token()).await
+    if io::stdin().is_terminal() {
+        output::note(
+            "serving MCP on standard input, one message a line; end it with Ctrl-D. Clients start this by themselves: see `palisade mcp config`",
+        );
+    }
+    server.serve_lines(io::stdin(), protocol_output()?, stop.child_token()).await
 }
 
 /// Standard output without the buffer that breaks at line ends: what is written is whole lines already.

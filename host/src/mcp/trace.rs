@@ -3,6 +3,7 @@
 //! Nothing of what a tool is given or gives back is in it. The conventions: <https://github.com/open-telemetry/semantic-conventions-genai>.
 
 use super::client::Client;
+use super::sessions::Seat;
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, ErrorData};
 use rmcp::service::RequestContext;
@@ -42,13 +43,14 @@ fn is_zero(id: &str) -> bool {
 /// The span of a call of this tool.
 pub(super) fn span(context: &RequestContext<RoleServer>, client: &Client, tool: &str) -> Span {
     let version = context.protocol_version();
+    let session = context.extensions.get::<Seat>().map_or(client.name(), |seat| &*seat.session);
     let span = tracing::info_span!(
         "mcp",
         otel.name = %format_args!("tools/call {tool}"),
         otel.kind = "server",
         mcp.method.name = "tools/call",
         mcp.protocol.version = version.as_ref().map(|version| version.as_str()),
-        mcp.session.id = client.name(),
+        mcp.session.id = session,
         jsonrpc.request.id = %context.id,
         gen_ai.operation.name = "execute_tool",
         gen_ai.tool.name = tool,
