@@ -26,6 +26,8 @@ pub mod dispatch;
 pub mod events;
 pub mod execution;
 pub mod host;
+#[cfg_attr(not(test), expect(dead_code, reason = "nothing is mounted on it yet"))]
+pub mod http;
 pub mod mcp;
 pub mod native;
 pub mod plugins;

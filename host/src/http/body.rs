@@ -1,0 +1,116 @@
+//! The body of a request, read within bounds of size and time.
+
+use super::refusal::Refusal;
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::body::Body;
+use std::fmt::Display;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// The longest body, in bytes: an input of 1 MiB that stands in it with escapes.
+pub(super) const MAX: usize = 2 << 20;
+/// How long a body may take to arrive.
+const TIME: Duration = Duration::from_secs(10);
+
+/// All of a body, or why not.
+pub(super) async fn read<B>(body: B) -> Result<Bytes, Refusal>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Display,
+{
+    if body.size_hint().lower() > MAX as u64 {
+        return Err(Refusal::TooLong);
+    }
+    timeout(TIME, collect(body)).await.unwrap_or(Err(Refusal::Slow))
+}
+
+/// Copied together as it arrives: a body in chunks of one byte costs no more than what it says.
+async fn collect<B>(body: B) -> Result<Bytes, Refusal>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Display,
+{
+    let (mut body, mut read) = (pin!(body), Vec::new());
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Refusal::Broken(error.to_string()))?;
+        if let Ok(data) = frame.into_data() {
+            if data.len() > MAX - read.len() {
+                return Err(Refusal::TooLong);
+            }
+            read.extend_from_slice(&data);
+        }
+    }
+    Ok(read.into())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+    use hyper::body::{Frame, SizeHint};
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+    use tokio::sync::mpsc::{Receiver, channel};
+
+    /// What is sent to it, and at least how long it says that it is: a body in chunks says nothing.
+    struct Chunks(Receiver<Bytes>, u64);
+
+    impl Body for Chunks {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            self.0.poll_recv(cx).map(|chunk| chunk.map(|chunk| Ok(Frame::data(chunk))))
+        }
+
+        fn size_hint(&self) -> SizeHint {
+            let mut hint = SizeHint::new();
+            hint.set_lower(self.1);
+            hint
+        }
+    }
+
+    async fn of_chunks(chunks: Vec<Bytes>) -> Result<Bytes, Refusal> {
+        let (send, receive) = channel(1);
+        let (read, ()) = tokio::join!(read(Chunks(receive, 0)), async move {
+            for chunk in chunks {
+                let _ = send.send(chunk).await;
+            }
+        });
+        read
+    }
+
+    #[tokio::test]
+    async fn a_body_of_two_mebibytes_is_read_and_one_byte_more_is_not() {
+        let (half, byte) = (Bytes::from(vec![b'x'; MAX / 2]), Bytes::from_static(b"x"));
+        assert_eq!(of_chunks(vec![half.clone(), half.clone()]).await.unwrap().len(), MAX);
+        assert_eq!(of_chunks(vec![half.clone(), half, byte]).await, Err(Refusal::TooLong));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_says_it_is_longer_is_refused_before_it_is_read() {
+        let (_send, receive) = channel(1);
+        assert_eq!(read(Chunks(receive, MAX as u64 + 1)).await, Err(Refusal::TooLong));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_dribbles_in_is_given_ten_seconds_in_all() {
+        let (send, receive) = channel(1);
+        let begun = tokio::time::Instant::now();
+        let dribble = tokio::spawn(async move {
+            while send.send(Bytes::from_static(b"x")).await.is_ok() {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        });
+        assert_eq!(read(Chunks(receive, 0)).await, Err(Refusal::Slow));
+        assert_eq!(begun.elapsed(), TIME);
+        dribble.await.unwrap();
+    }
+}

@@ -1,0 +1,240 @@
+//! The names that a server answers to, and the origins whose pages may ask it: what keeps a web page, by a name that it has turned to this machine, from asking.
+
+use std::net::{Ipv6Addr, SocketAddr};
+
+/// The port of `http`, which its clients leave out.
+const HTTP: u16 = 80;
+/// The port of `https`, likewise.
+const HTTPS: u16 = 443;
+
+/// A host and perhaps a port, as they are written in a `Host` header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Authority {
+    host: String,
+    port: Option<u16>,
+}
+
+impl Authority {
+    /// Reads a name or an address, an IPv6 one in brackets, and perhaps a port. Nothing else: no user, no path, no wildcard.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (host, rest) = match text.strip_prefix('[') {
+            Some(bracketed) => {
+                let (address, rest) = bracketed.split_once(']')?;
+                (format!("[{}]", address.parse::<Ipv6Addr>().ok()?), rest)
+            }
+            None => {
+                let (name, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
+                (is_name(name).then(|| name.to_ascii_lowercase())?, rest)
+            }
+        };
+        let port = match rest.strip_prefix(':') {
+            Some(digits) => Some(port(digits)?),
+            None => rest.is_empty().then_some(None)?,
+        };
+        Some(Self { host, port })
+    }
+
+    fn at(&self, otherwise: u16) -> Place {
+        Place { host: self.host.clone(), port: self.port.unwrap_or(otherwise) }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    (1..=253).contains(&text.len()) && text.bytes().all(is_part)
+}
+
+fn port(digits: &str) -> Option<u16> {
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    host: String,
+    port: u16,
+}
+
+/// Where a web page comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Origin {
+    scheme: String,
+    host: String,
+    /// Where the scheme has one that is left out, that one.
+    port: Option<u16>,
+}
+
+impl Origin {
+    /// Reads a scheme, a name and perhaps a port. `null`, which is every page that hides where it comes from, is none.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (scheme, rest) = text.split_once("://")?;
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+        let is_scheme = scheme.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && scheme.bytes().all(is_part);
+        let (scheme, Authority { host, port }) =
+            (is_scheme.then(|| scheme.to_ascii_lowercase())?, Authority::parse(rest)?);
+        let usual = match scheme.as_str() {
+            "http" => Some(HTTP),
+            "https" => Some(HTTPS),
+            _ => None,
+        };
+        Some(Self { scheme, host, port: port.or(usual) })
+    }
+
+    fn of(Place { host, port }: Place) -> Self {
+        Self { scheme: "http".to_owned(), host, port: Some(port) }
+    }
+}
+
+/// All names that a server answers to, and all origins that may ask.
+#[derive(Debug)]
+pub(super) struct Names {
+    places: Vec<Place>,
+    origins: Vec<Origin>,
+}
+
+impl Names {
+    /// Those of the address itself and those that were given. A given name without a port is meant with the server's port and with none, as behind a proxy.
+    pub(super) fn new(bound: SocketAddr, hosts: &[Authority], origins: &[Origin]) -> Self {
+        let mut places = own(bound);
+        let origins = places.iter().cloned().map(Origin::of).chain(origins.iter().cloned()).collect();
+        places.extend(hosts.iter().flat_map(|host| [host.at(bound.port()), host.at(HTTP)]));
+        Self { places, origins }
+    }
+
+    /// Whether this is a `Host` that the server answers to.
+    pub(super) fn has_host(&self, header: &str) -> bool {
+        Authority::parse(header).is_some_and(|host| self.places.contains(&host.at(HTTP)))
+    }
+
+    /// Whether this is an `Origin` that may ask.
+    pub(super) fn has_origin(&self, header: &str) -> bool {
+        Origin::parse(header).is_some_and(|origin| self.origins.contains(&origin))
+    }
+
+    /// The names alone, without ports.
+    pub(super) fn hosts(&self) -> Vec<String> {
+        let mut hosts: Vec<String> = self.places.iter().map(|place| place.host.clone()).collect();
+        hosts.sort();
+        hosts.dedup();
+        hosts
+    }
+}
+
+/// Those of the address that is listened at.
+fn own(bound: SocketAddr) -> Vec<Place> {
+    let ip = bound.ip();
+    let loopback = ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned);
+    let mut hosts = if ip.is_loopback() || ip.is_unspecified() { loopback.to_vec() } else { Vec::new() };
+    if !ip.is_unspecified() {
+        hosts.push(if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() });
+    }
+    hosts.into_iter().map(|host| Place { host, port: bound.port() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+
+    fn names(bound: &str, hosts: &[&str], origins: &[&str]) -> Names {
+        let hosts: Vec<_> = hosts.iter().map(|host| Authority::parse(host).unwrap()).collect();
+        let origins: Vec<_> = origins.iter().map(|origin| Origin::parse(origin).unwrap()).collect();
+        Names::new(bound.parse().unwrap(), &hosts, &origins)
+    }
+
+    #[test]
+    fn a_server_on_this_machine_answers_to_its_own_names_and_port_only() {
+        let names = names("127.0.0.1:8000", &[], &[]);
+        for own in ["127.0.0.1:8000", "localhost:8000", "LOCALHOST:8000", "[::1]:8000", "[0:0::1]:8000"] {
+            assert!(names.has_host(own), "{own}");
+        }
+        for foreign in [
+            "127.0.0.1",
+            "localhost",
+            "localhost:8001",
+            "localhost.:8000",
+            "evil.example:8000",
+            "localhost:8000.evil.example",
+            "user@localhost:8000",
+            "127.0.0.2:8000",
+            "localhost:08000:1",
+            "localhost:+8000",
+            "localhost:",
+            " localhost:8000",
+            "[::1",
+            "::1",
+            "",
+        ] {
+            assert!(!names.has_host(foreign), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn port_80_may_be_left_out() {
+        let names = names("127.0.0.1:80", &[], &[]);
+        assert!(names.has_host("localhost") && names.has_host("localhost:80"));
+        assert!(names.has_origin("http://localhost") && names.has_origin("http://localhost:80"));
+    }
+
+    #[test]
+    fn a_given_name_holds_for_the_port_of_the_server_and_for_a_proxy_before_it() {
+        let names = names("192.0.2.1:8000", &["tools.example", "other.example:9000"], &[]);
+        for own in ["192.0.2.1:8000", "tools.example", "tools.example:8000", "Tools.Example:80", "other.example:9000"] {
+            assert!(names.has_host(own), "{own}");
+        }
+        for foreign in ["localhost:8000", "127.0.0.1:8000", "tools.example:9000", "other.example", "a.tools.example"] {
+            assert!(!names.has_host(foreign), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn on_all_addresses_only_those_of_this_machine_and_the_given_names_count() {
+        let names = names("0.0.0.0:8000", &["tools.example"], &[]);
+        assert!(names.has_host("localhost:8000") && names.has_host("tools.example"));
+        assert!(!names.has_host("0.0.0.0:8000") && !names.has_host("192.0.2.1:8000"));
+        assert_eq!(names.hosts(), ["127.0.0.1", "[::1]", "localhost", "tools.example"]);
+    }
+
+    #[test]
+    fn pages_of_the_server_itself_and_of_given_origins_may_ask() {
+        let names =
+            names("127.0.0.1:8000", &["tools.example"], &["https://app.example", "http://localhost:3000", "ext://abc"]);
+        for own in [
+            "http://127.0.0.1:8000",
+            "http://localhost:8000",
+            "http://[::1]:8000",
+            "https://app.example",
+            "https://app.example:443",
+            "HTTPS://App.Example",
+            "http://localhost:3000",
+            "ext://abc",
+        ] {
+            assert!(names.has_origin(own), "{own}");
+        }
+        for foreign in [
+            "null",
+            "https://localhost:8000",
+            "http://localhost",
+            "http://app.example",
+            "https://app.example:8443",
+            "https://app.example.evil.example",
+            "https://app.example/",
+            "http://tools.example",
+            "localhost:8000",
+            "*",
+            "",
+        ] {
+            assert!(!names.has_origin(foreign), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn wildcards_are_no_names() {
+        for none in ["*", "*.example", "*:8000", "localhost:*"] {
+            assert_eq!(Authority::parse(none), None, "{none}");
+        }
+        for none in ["*", "null", "https://*", "https://*.example", "http://localhost:*", "://x", "1a://x", "file://"] {
+            assert_eq!(Origin::parse(none), None, "{none}");
+        }
+    }
+}

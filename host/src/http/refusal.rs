@@ -1,0 +1,92 @@
+//! Requests that are not let in, and what they are told.
+
+use super::Body;
+use super::body::MAX;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::{Response, StatusCode};
+use std::time::Duration;
+
+/// Why a request is not let in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error(
+        "this server does not answer to the name in `Host`: use the address it listens at, or add the name to those it answers to"
+    )]
+    Host,
+    #[error("web pages of this `Origin` may not ask: add it to those that may")]
+    Origin,
+    #[error("there is nothing at this path")]
+    Path,
+    #[error("too many requests from this address: try again in {} ms", .0.as_millis())]
+    Rate(Duration),
+    #[error("a token is needed: send `Authorization: Bearer TOKEN`")]
+    NoToken,
+    #[error("this token does not let anybody in")]
+    WrongToken,
+    #[error("the method is none of POST, GET and DELETE")]
+    Method,
+    #[error("a body may have {MAX} bytes; this one has more")]
+    TooLong,
+    #[error("the body did not arrive within 10 s")]
+    Slow,
+    #[error("the body cannot be read: {0}")]
+    Broken(String),
+}
+
+impl Refusal {
+    /// A word for programs, which stays.
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Host => "host_refused",
+            Self::Origin => "origin_refused",
+            Self::Path => "not_found",
+            Self::Rate(_) => "rate_limited",
+            Self::NoToken => "token_needed",
+            Self::WrongToken => "token_refused",
+            Self::Method => "method_not_allowed",
+            Self::TooLong => "body_too_long",
+            Self::Slow => "body_too_slow",
+            Self::Broken(_) => "body_broken",
+        }
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Host | Self::Origin => StatusCode::FORBIDDEN,
+            Self::Path => StatusCode::NOT_FOUND,
+            Self::Rate(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::NoToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Slow => StatusCode::REQUEST_TIMEOUT,
+            Self::Broken(_) => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    /// As an answer.
+    pub(super) fn into_response(self) -> Response<Body> {
+        let told = serde_json::json!({"error": self.code(), "message": self.to_string()});
+        let mut response = Response::new(Full::new(Bytes::from(told.to_string())).boxed());
+        *response.status_mut() = self.status();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        match self {
+            Self::Rate(wait) => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
+            }
+            Self::NoToken => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::WrongToken => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer error=\"invalid_token\""));
+            }
+            Self::Method => {
+                headers.insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
+            }
+            _ => {}
+        }
+        response
+    }
+}

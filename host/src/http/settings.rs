@@ -1,0 +1,198 @@
+//! Where a server listens and whom it lets in, checked when it is written down: what is not safe cannot be expressed.
+
+use super::names::{Authority, Origin};
+use crate::tool::text::elided;
+use std::fmt;
+use std::net::SocketAddr;
+
+/// The most names, and the most origins, that can be given.
+const MOST: usize = 64;
+/// How long a token is, in characters. Shorter ones can be guessed.
+const LENGTH: std::ops::RangeInclusive<usize> = 16..=1024;
+/// How much of a name is repeated in an error, in characters.
+const SHOWN: usize = 80;
+
+/// Where a server listens, and whom it lets in.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub(super) address: SocketAddr,
+    pub(super) token: Option<Token>,
+    pub(super) hosts: Vec<Authority>,
+    pub(super) origins: Vec<Origin>,
+}
+
+/// Why a server cannot be set up so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// Others could reach it, and it asks for no token.
+    #[error("`{0}` can be reached from other machines: set a token, or serve on 127.0.0.1")]
+    TokenNeeded(SocketAddr),
+    /// No name of a host.
+    #[error("`{0}` is no host: want NAME or NAME:PORT, without a scheme, a path or a wildcard")]
+    Host(String),
+    /// No origin.
+    #[error("`{0}` is no origin: want SCHEME://NAME or SCHEME://NAME:PORT; neither wildcards nor `null` are accepted")]
+    Origin(String),
+    /// Too many names.
+    #[error("at most 64 hosts and 64 origins can be given")]
+    TooMany,
+}
+
+impl Settings {
+    /// A server at this address. Clients have to send the token, if there is one; without one, only this machine can be served.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError::TokenNeeded`] for an address beyond loopback without a token.
+    pub fn new(address: SocketAddr, token: Option<Token>) -> Result<Self, SettingsError> {
+        if token.is_none() && !address.ip().is_loopback() {
+            return Err(SettingsError::TokenNeeded(address));
+        }
+        Ok(Self { address, token, hosts: Vec::new(), origins: Vec::new() })
+    }
+
+    /// Answers to another name too. One without a port is meant with the server's port and with none.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError::Host`] for anything but a name and perhaps a port, [`SettingsError::TooMany`] beyond 64.
+    pub fn with_host(mut self, host: &str) -> Result<Self, SettingsError> {
+        let read = Authority::parse(host).ok_or_else(|| SettingsError::Host(elided(host, SHOWN)))?;
+        push(&mut self.hosts, read)?;
+        Ok(self)
+    }
+
+    /// Lets the web pages of another origin ask. Those of the server itself may.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError::Origin`] for anything but one origin, [`SettingsError::TooMany`] beyond 64.
+    pub fn with_origin(mut self, origin: &str) -> Result<Self, SettingsError> {
+        let read = Origin::parse(origin).ok_or_else(|| SettingsError::Origin(elided(origin, SHOWN)))?;
+        push(&mut self.origins, read)?;
+        Ok(self)
+    }
+
+    /// The same for another address, under the same condition.
+    pub(super) fn moved_to(self, address: SocketAddr) -> Result<Self, SettingsError> {
+        let Self { address: _, token, hosts, origins } = self;
+        Self::new(address, token).map(|moved| Self { hosts, origins, ..moved })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), SettingsError> {
+    if list.len() >= MOST {
+        return Err(SettingsError::TooMany);
+    }
+    list.push(item);
+    Ok(())
+}
+
+/// What clients prove with that they may ask. Only its digest is kept, so that it can neither be shown nor be told from another by how long that takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Token(blake3::Hash);
+
+/// Why a text is no token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenRefused {
+    /// It could be guessed, or does not fit in a header.
+    #[error("a token has 16 to 1024 characters; this one has {0}")]
+    Length(usize),
+    /// It cannot stand in a header.
+    #[error("a token has letters, digits and `-._~+/=` only")]
+    Characters,
+}
+
+impl Token {
+    /// A token of 16 to 1024 letters, digits and `-._~+/=`.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenRefused`], which does not repeat the token.
+    pub fn new(text: &str) -> Result<Self, TokenRefused> {
+        if !LENGTH.contains(&text.len()) {
+            return Err(TokenRefused::Length(text.chars().count()));
+        }
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
+        if !text.bytes().all(is_part) {
+            return Err(TokenRefused::Characters);
+        }
+        Ok(Self::of(text))
+    }
+
+    /// Whatever a client sent.
+    pub(super) fn of(text: &str) -> Self {
+        Self(blake3::hash(text.as_bytes()))
+    }
+
+    /// What stands for the token where it must not stand itself.
+    pub(super) fn digest(&self) -> blake3::Hash {
+        self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+
+    const TOKEN: &str = "0123456789abcdef";
+
+    fn at(address: &str, token: Option<&str>) -> Result<Settings, SettingsError> {
+        Settings::new(address.parse().unwrap(), token.map(|token| Token::new(token).unwrap()))
+    }
+
+    #[test]
+    fn an_address_beyond_this_machine_needs_a_token() {
+        for address in ["127.0.0.1:0", "127.1.2.3:80", "[::1]:8000"] {
+            assert!(at(address, None).is_ok(), "{address}");
+        }
+        for address in ["0.0.0.0:8000", "[::]:8000", "192.0.2.1:80", "[::ffff:192.0.2.1]:80"] {
+            assert_eq!(at(address, None).unwrap_err(), SettingsError::TokenNeeded(address.parse().unwrap()));
+            assert!(at(address, Some(TOKEN)).is_ok(), "{address}");
+        }
+    }
+
+    #[test]
+    fn wildcards_and_null_are_refused() {
+        let settings = || at("127.0.0.1:0", None).unwrap();
+        assert_eq!(settings().with_host("*").unwrap_err(), SettingsError::Host("*".to_owned()));
+        for origin in ["*", "null", "https://*", "https://example.com/"] {
+            assert_eq!(settings().with_origin(origin).unwrap_err(), SettingsError::Origin(origin.to_owned()));
+        }
+        assert!(settings().with_host("tools.example").unwrap().with_origin("https://app.example").is_ok());
+    }
+
+    #[test]
+    fn there_are_sixty_four_names_and_not_one_more() {
+        let with = |count| (0..count).try_fold(at("127.0.0.1:0", None).unwrap(), |all, _| all.with_host("a.example"));
+        assert!(with(64).is_ok());
+        assert_eq!(with(65).unwrap_err(), SettingsError::TooMany);
+    }
+
+    #[test]
+    fn a_token_is_long_enough_fits_in_a_header_and_is_never_shown() {
+        assert_eq!(format!("{:?}", Token::new(TOKEN).unwrap()), "Token");
+        assert_eq!(Token::new(&TOKEN[1..]).unwrap_err(), TokenRefused::Length(15));
+        assert!(Token::new(&"x".repeat(1024)).is_ok());
+        assert_eq!(Token::new(&"x".repeat(1025)).unwrap_err(), TokenRefused::Length(1025));
+        for text in ["0123456789abcde ", "0123456789abcdef\n", "0123456789abcdé"] {
+            assert_eq!(Token::new(text).unwrap_err(), TokenRefused::Characters);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! A connection that is given up when its client takes nothing for a while.
+//!
+//! The body of an answer cannot notice that: it is not asked for more while what it gave waits to be taken. The connection is, and with it goes the body.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+/// How long a client may leave what waits for it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A connection, which fails once what was to be written has not moved for 30 s.
+pub(super) struct Socket<S> {
+    inner: S,
+    /// Runs while something waits to be written.
+    waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Socket<S> {
+    pub(super) fn new(inner: S) -> Self {
+        Self { inner, waiting: None }
+    }
+
+    fn watch(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.waiting = None;
+            return written;
+        }
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        waiting.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        self.watch(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write_vectored(cx, parts);
+        self.watch(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::time::Instant;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_nothing_for_thirty_seconds_is_given_up() {
+        let (ours, _theirs) = duplex(8);
+        let (mut socket, begun) = (Socket::new(ours), Instant::now());
+        let error = socket.write_all(&[0; 9]).await.unwrap_err();
+        assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, PATIENCE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_slow_and_takes_something_each_time_is_not() {
+        let (ours, mut theirs) = duplex(8);
+        let mut socket = Socket::new(ours);
+        let reader = tokio::spawn(async move {
+            let mut taken = [0; 8];
+            for _ in 0..4 {
+                sleep(PATIENCE - Duration::from_millis(2)).await;
+                theirs.read_exact(&mut taken).await.unwrap();
+            }
+        });
+        assert!(socket.write_all(&[0; 32]).await.is_ok());
+        reader.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_with_nothing_to_write_may_stay_silent_for_ever() {
+        let (ours, mut theirs) = duplex(8);
+        let mut socket = Socket::new(ours);
+        sleep(100 * PATIENCE).await;
+        socket.write_all(b"late").await.unwrap();
+        let mut taken = [0; 4];
+        theirs.read_exact(&mut taken).await.unwrap();
+        assert_eq!(&taken, b"late");
+    }
+}
