@@ -1,0 +1,118 @@
+//! Requests that were let in, made into messages, and handed to the library; and its answers.
+
+use super::frame::{self, Refused};
+use super::sessions::{RETRY, Refusal, Sessions};
+use crate::execution::BoxFuture;
+use crate::http::{Admitted, Body, Caller, Service};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode};
+use rmcp::ServerHandler;
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, Extensions, RequestId};
+use rmcp::transport::common::http_header::{HEADER_SESSION_ID, JSON_MIME_TYPE};
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use std::io;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Where the endpoint is.
+pub(super) const PATH: &str = "/mcp";
+
+/// Makes what answers: for each legacy session one, for each modern request one, and now and then one that is only asked for a tool's schema.
+type Factory<S> = Arc<dyn Fn() -> io::Result<S> + Send + Sync>;
+
+/// The protocol over HTTP, in both eras.
+pub(super) struct Endpoint<S> {
+    make: Factory<S>,
+    sessions: Sessions,
+    config: StreamableHttpServerConfig,
+}
+
+impl<S: ServerHandler> Endpoint<S> {
+    /// An endpoint that is reached under these names, until `stop` is cancelled: then all sessions and streams end.
+    pub(super) fn new(
+        make: impl Fn() -> io::Result<S> + Send + Sync + 'static,
+        hosts: Vec<String>,
+        stop: CancellationToken,
+    ) -> Self {
+        let config = StreamableHttpServerConfig::default()
+            .with_allowed_hosts(hosts)
+            .with_cancellation_token(stop)
+            .with_sse_retry(Some(RETRY))
+            .with_json_response(true);
+        Self { make: Arc::new(make), sessions: Sessions::default(), config }
+    }
+
+    async fn pass(&self, request: Admitted) -> Response<Body> {
+        let view = self.sessions.seen_by(request.caller());
+        let request = request.into_request();
+        let id = match read(&request) {
+            Ok(id) => id,
+            Err(refused) => return error(StatusCode::BAD_REQUEST, refused),
+        };
+        if request.method() == Method::DELETE && session(request.headers()).is_some_and(|id| !view.has(id)) {
+            return refusal(Refusal::Gone, None);
+        }
+        let (make, view) = (self.make.clone(), Arc::new(view));
+        let service = StreamableHttpService::new(move || make(), view.clone(), self.config.clone());
+        let response = service.handle(request.map(Full::new)).await;
+        match view.refusal() {
+            Some(refused) if !response.status().is_success() => refusal(refused, id),
+            _ => response,
+        }
+    }
+}
+
+impl<S: ServerHandler> Service for Endpoint<S> {
+    fn answer(&self, request: Admitted) -> BoxFuture<'_, Response<Body>> {
+        Box::pin(self.pass(request))
+    }
+}
+
+/// Who sent a message, as its handler can know it.
+pub(super) fn caller(extensions: &Extensions) -> Option<Caller> {
+    extensions.get::<Parts>()?.extensions.get().copied()
+}
+
+/// Checks the message of a request that brings one. Its id, where it wants an answer.
+fn read(request: &Request<Bytes>) -> Result<Option<RequestId>, Refused> {
+    if request.method() != Method::POST {
+        return Ok(None);
+    }
+    Ok(match frame::message(request.body())? {
+        ClientJsonRpcMessage::Request(request) => Some(request.id),
+        _ => None,
+    })
+}
+
+fn session(headers: &HeaderMap) -> Option<&str> {
+    headers.get(HEADER_SESSION_ID)?.to_str().ok()
+}
+
+/// What a request is told that its session did not take.
+fn refusal(refusal: Refusal, id: Option<RequestId>) -> Response<Body> {
+    let status = match refusal {
+        Refusal::Gone => StatusCode::NOT_FOUND,
+        Refusal::Full => StatusCode::SERVICE_UNAVAILABLE,
+        Refusal::Busy => StatusCode::TOO_MANY_REQUESTS,
+        Refusal::Duplicate => StatusCode::BAD_REQUEST,
+    };
+    let mut response = error(status, Refused { id, error: ErrorData::invalid_request(refusal.to_string(), None) });
+    if matches!(refusal, Refusal::Full | Refusal::Busy) {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+fn error(status: StatusCode, refused: Refused) -> Response<Body> {
+    let text = serde_json::to_vec(&refused.into_message()).unwrap_or_default();
+    let mut response = Response::new(Full::new(Bytes::from(text)).boxed());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON_MIME_TYPE));
+    response
+}
+
+#[cfg(test)]
+mod tests;

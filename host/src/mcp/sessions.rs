@@ -1,0 +1,247 @@
+//! The sessions of legacy clients over HTTP: how many there are, whose they are, and when they end.
+//!
+//! The library's own keeper of sessions has no cap, knows nothing of who asks, and takes a session that is silent for one that has been left, however long its
+//! calls run. Its parts are used here. No lock is held while anything is waited for.
+
+mod held;
+mod stream;
+
+use crate::http::Caller;
+use futures_core::Stream;
+use held::Held;
+#[cfg_attr(not(test), expect(unused_imports, reason = "for handlers, none of which looks at it yet"))]
+pub(super) use held::Seat;
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::WorkerTransport;
+use rmcp::transport::common::server_side_http::{ServerSseMessage, session_id};
+use rmcp::transport::streamable_http_server::session::local::{
+    EventIdParseError, LocalSessionWorker, SessionConfig, SessionError, create_local_session,
+};
+use rmcp::transport::streamable_http_server::{SessionId, SessionManager};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use stream::{CallStream, Place};
+
+/// The most sessions.
+const SESSIONS: usize = 64;
+/// How long a session is kept in which nothing runs and to which nobody listens.
+const IDLE: Duration = Duration::from_secs(300);
+/// How long such a session has to have been left before it makes room for another.
+const LEFT: Duration = Duration::from_secs(10);
+/// How long a client whose connection broke has to come back for a call's result. Then the call is cancelled.
+pub(super) const RESUME: Duration = Duration::from_secs(5);
+/// After what time a client whose connection broke is asked to come back.
+pub(super) const RETRY: Duration = Duration::from_secs(1);
+
+/// All sessions. Cloning shares.
+#[derive(Clone, Default)]
+pub(super) struct Sessions(Arc<Mutex<HashMap<SessionId, Arc<Held>>>>);
+
+/// Why something was refused to a client, in terms of its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("there is no such session, or it has ended: initialize again")]
+    Gone,
+    #[error("64 sessions are in use: try again later, and end those that are not needed with DELETE")]
+    Full,
+    #[error("64 requests of this session are being answered; send more when some of them have been")]
+    Busy,
+    #[error("a request of this id is still being answered")]
+    Duplicate,
+}
+
+/// Why a session did not do what it was to.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Event(#[from] EventIdParseError),
+    #[error("only a request has an answer to listen to")]
+    NoRequest,
+}
+
+/// The sessions of one caller, as one request sees them: those of others are not there.
+pub(super) struct View {
+    sessions: Sessions,
+    caller: Caller,
+    refusal: OnceLock<Refusal>,
+}
+
+impl Sessions {
+    /// What this caller sees.
+    pub(super) fn seen_by(&self, caller: Caller) -> View {
+        View { sessions: self.clone(), caller, refusal: OnceLock::new() }
+    }
+
+    /// Takes a session in, in place of one that was left where there is no room.
+    fn admit(&self, id: SessionId, held: Arc<Held>) -> Result<(), Refusal> {
+        let mut all = self.all();
+        let left = if all.len() < SESSIONS { None } else { Some(longest_left(&all).ok_or(Refusal::Full)?) };
+        let left = left.and_then(|id| all.remove(&id));
+        all.insert(id, held);
+        drop(all);
+        if let Some(left) = left {
+            left.end();
+        }
+        Ok(())
+    }
+
+    /// Ends the session once it was left for long enough.
+    async fn watch(self, id: SessionId, held: Arc<Held>) {
+        loop {
+            let wait = IDLE.saturating_sub(held.left_since().map_or(Duration::ZERO, |since| since.elapsed()));
+            tokio::select! {
+                () = held.ended() => break,
+                () = tokio::time::sleep(wait) => {}
+            }
+            // Under the lock under which it is found, so that nobody finds it and then has it ended.
+            let mut all = self.all();
+            if held.left_since().is_some_and(|since| since.elapsed() >= IDLE) {
+                all.remove(&id);
+                break;
+            }
+        }
+        held.end();
+        self.all().remove(&id);
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Held>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The session that was left the longest time ago, if that is long enough.
+fn longest_left(all: &HashMap<SessionId, Arc<Held>>) -> Option<SessionId> {
+    let left = all.iter().filter_map(|(id, held)| Some((held.left_since()?, id)));
+    let (since, id) = left.min()?;
+    (since.elapsed() >= LEFT).then(|| id.clone())
+}
+
+impl View {
+    /// Whether the caller has a session of this id.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.find(id).is_ok()
+    }
+
+    /// What the request was refused, if it was.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        self.refusal.get().copied()
+    }
+
+    fn find(&self, id: &str) -> Result<Arc<Held>, Refusal> {
+        let all = self.sessions.all();
+        let held = all.get(id).filter(|held| held.caller() == self.caller).ok_or(Refusal::Gone)?;
+        held.touch();
+        Ok(held.clone())
+    }
+
+    /// Keeps in mind what was refused: the library answers everything with the same status.
+    fn refuse<T>(&self, result: Result<T, Failure>) -> Result<T, Failure> {
+        let refusal = match &result {
+            Err(Failure::Refused(refusal)) => *refusal,
+            Err(Failure::Session(SessionError::SessionServiceTerminated)) => Refusal::Gone,
+            _ => return result,
+        };
+        let _ = self.refusal.set(refusal);
+        result
+    }
+
+    fn create(&self) -> Result<(SessionId, WorkerTransport<LocalSessionWorker>), Failure> {
+        let id = session_id();
+        let (handle, worker) = create_local_session(id.clone(), config());
+        let held = Held::new(self.caller, handle);
+        let stop = held.stop();
+        self.sessions.admit(id.clone(), held.clone())?;
+        tokio::spawn(self.sessions.clone().watch(id.clone(), held));
+        Ok((id, WorkerTransport::spawn_with_ct(worker, stop)))
+    }
+
+    async fn call(&self, id: &str, mut message: ClientJsonRpcMessage) -> Result<CallStream, Failure> {
+        let held = self.find(id)?;
+        let JsonRpcMessage::Request(request) = &message else {
+            return Err(Failure::NoRequest);
+        };
+        let flight = held.take_off(request.id.clone())?;
+        message.insert_extension(held.seat());
+        // In a task of its own, so that a client which goes away meanwhile leaves nothing half done.
+        tokio::spawn(stream::open(flight, message)).await.unwrap_or_else(|_| Err(Refusal::Gone.into()))
+    }
+}
+
+/// How the library keeps a session. When it ends is decided here.
+fn config() -> SessionConfig {
+    let mut config = SessionConfig::default();
+    config.keep_alive = None;
+    config.sse_retry = Some(RETRY);
+    config.completed_cache_ttl = RESUME;
+    config
+}
+
+impl SessionManager for View {
+    type Error = Failure;
+    type Transport = WorkerTransport<LocalSessionWorker>;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Failure> {
+        self.refuse(self.create())
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        mut message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Failure> {
+        let held = self.refuse(self.find(id).map_err(Failure::from))?;
+        message.insert_extension(held.seat());
+        Ok(held.handle().initialize(message).await?)
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Failure> {
+        Ok(self.has(id))
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Failure> {
+        if let Ok(held) = self.find(id) {
+            held.end();
+            self.sessions.all().remove(id);
+        }
+        Ok(())
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Failure> {
+        self.refuse(self.call(id, message).await)
+    }
+
+    async fn accept_message(&self, id: &SessionId, mut message: ClientJsonRpcMessage) -> Result<(), Failure> {
+        let held = self.refuse(self.find(id).map_err(Failure::from))?;
+        message.insert_extension(held.seat());
+        self.refuse(held.handle().push_message(message, None).await.map_err(Failure::from))
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Failure> {
+        let held = self.refuse(self.find(id).map_err(Failure::from))?;
+        self.refuse(stream::listen(held).await)
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Failure> {
+        let held = self.find(id)?;
+        match Place::parse(&last_event_id) {
+            Some(place) => stream::resume(&held, place),
+            None => stream::listen_from(held, last_event_id.parse()?).await,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! One session: what runs in it, who listens to it, and since when nobody has.
+
+use super::Refusal;
+use super::stream::Slot;
+use crate::http::Caller;
+use rmcp::model::RequestId;
+use rmcp::transport::streamable_http_server::SessionId;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionHandle;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The most requests of a session that are answered at once. How many of their calls run is another matter.
+const IN_FLIGHT: usize = 64;
+
+/// Which session a message belongs to. Stands among the extensions of every request and notification.
+#[derive(Debug, Clone)]
+pub(in crate::mcp) struct Seat {
+    /// The session's id.
+    pub(in crate::mcp) session: SessionId,
+    /// Cancelled when the session ends, however it does.
+    pub(in crate::mcp) ended: CancellationToken,
+}
+
+/// A session that is kept.
+pub(super) struct Held {
+    caller: Caller,
+    handle: LocalSessionHandle,
+    stop: CancellationToken,
+    books: Mutex<Books>,
+}
+
+struct Books {
+    in_flight: HashSet<RequestId>,
+    /// The calls by the numbers of their streams.
+    calls: HashMap<u64, Weak<Slot>>,
+    listeners: usize,
+    touched: Instant,
+}
+
+impl Held {
+    pub(super) fn new(caller: Caller, handle: LocalSessionHandle) -> Arc<Self> {
+        let (in_flight, calls) = (HashSet::new(), HashMap::new());
+        let books = Mutex::new(Books { in_flight, calls, listeners: 0, touched: Instant::now() });
+        Arc::new(Self { caller, handle, stop: CancellationToken::new(), books })
+    }
+
+    pub(super) fn caller(&self) -> Caller {
+        self.caller
+    }
+
+    pub(super) fn handle(&self) -> &LocalSessionHandle {
+        &self.handle
+    }
+
+    pub(super) fn seat(&self) -> Seat {
+        Seat { session: self.handle.id().clone(), ended: self.stop.clone() }
+    }
+
+    /// Ends the session when it is cancelled, and is cancelled when the session ends.
+    pub(super) fn stop(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    pub(super) fn end(&self) {
+        self.stop.cancel();
+    }
+
+    pub(super) async fn ended(&self) {
+        self.stop.cancelled().await;
+    }
+
+    pub(super) fn touch(&self) {
+        self.books().touched = Instant::now();
+    }
+
+    /// Since when nothing runs in it and nobody listens to it; `None` while something does.
+    pub(super) fn left_since(&self) -> Option<Instant> {
+        let books = self.books();
+        (books.in_flight.is_empty() && books.listeners == 0).then_some(books.touched)
+    }
+
+    /// Takes note of a request.
+    pub(super) fn take_off(self: &Arc<Self>, id: RequestId) -> Result<Flight, Refusal> {
+        let mut books = self.books();
+        if books.in_flight.contains(&id) {
+            return Err(Refusal::Duplicate);
+        }
+        if books.in_flight.len() >= IN_FLIGHT {
+            return Err(Refusal::Busy);
+        }
+        books.in_flight.insert(id.clone());
+        Ok(Flight { held: self.clone(), id, number: None })
+    }
+
+    /// The call of this number, if it is still going on.
+    pub(super) fn slot(&self, number: u64) -> Option<Arc<Slot>> {
+        self.books().calls.get(&number)?.upgrade()
+    }
+
+    /// Puts a call where its client finds it again.
+    pub(super) fn put(&self, number: u64, slot: &Arc<Slot>) {
+        self.books().calls.insert(number, Arc::downgrade(slot));
+    }
+
+    pub(super) fn listen(self: &Arc<Self>) -> Ear {
+        self.books().listeners += 1;
+        Ear(self.clone())
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is being answered. Dropped when it has been.
+pub(super) struct Flight {
+    pub(super) held: Arc<Held>,
+    pub(super) id: RequestId,
+    pub(super) number: Option<u64>,
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let mut books = self.held.books();
+        books.in_flight.remove(&self.id);
+        books.touched = Instant::now();
+        if let Some(number) = self.number {
+            books.calls.remove(&number);
+        }
+    }
+}
+
+/// Somebody who listens to a session. Dropped when they have gone.
+pub(super) struct Ear(Arc<Held>);
+
+impl Drop for Ear {
+    fn drop(&mut self) {
+        let mut books = self.0.books();
+        books.listeners -= 1;
+        books.touched = Instant::now();
+    }
+}
