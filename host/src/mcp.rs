@@ -12,6 +12,7 @@ mod content;
 mod endpoint;
 mod era;
 mod frame;
+mod guarded;
 mod handler;
 mod line;
 mod listing;

@@ -88,6 +88,12 @@ fn only_mcp_names_rmcp() {
 }
 
 #[test]
+fn only_what_serves_http_names_its_library() {
+    none(&offenders("host/src/", &["hyper"], &["host/src/http", "host/src/mcp/endpoint"]));
+    none(&offenders("host/src/http", &["crate::mcp", "rmcp"], &[]));
+}
+
+#[test]
 fn only_the_program_prints_and_uses_anyhow() {
     none(&offenders(
         "host/src/",

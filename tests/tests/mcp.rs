@@ -29,8 +29,8 @@ fn plain(world: &World, guest: Guest) -> Client {
 }
 
 /// The parameters of a call.
-fn call(tool: &str, arguments: Value) -> Value {
-    json!({"name": tool, "arguments": arguments})
+fn call(tool: &str, arguments: impl Into<Value>) -> Value {
+    json!({"name": tool, "arguments": arguments.into()})
 }
 
 /// The text of a result, its blocks joined.

@@ -29,8 +29,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     // What is wrong with the address is told before anything is loaded.
     let way = way(args)?;
     let tools = Tools::open(common, &args.running, Wanted::Served)?;
-    let mut settings = Settings::default();
-    settings.timeout = args.running.timeout;
+    let settings = Settings { timeout: args.running.timeout, ..Settings::default() };
     let server = Server::new(tools.host.clone(), settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start to serve: {error}")))?;

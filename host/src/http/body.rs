@@ -47,6 +47,8 @@ where
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
     use hyper::body::{Frame, SizeHint};
     use std::convert::Infallible;

@@ -132,6 +132,8 @@ fn own(bound: SocketAddr) -> Vec<Place> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
 
     fn names(bound: &str, hosts: &[&str], origins: &[&str]) -> Names {

@@ -110,6 +110,8 @@ impl Rates {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
 
     const MILLISECOND: Duration = Duration::from_millis(1);

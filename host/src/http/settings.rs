@@ -147,6 +147,8 @@ impl fmt::Debug for Token {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
 
     const TOKEN: &str = "0123456789abcdef";

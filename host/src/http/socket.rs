@@ -70,6 +70,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
     use tokio::time::Instant;

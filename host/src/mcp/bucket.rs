@@ -33,6 +33,8 @@ impl Bucket {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
     use std::time::Duration;
 

@@ -56,6 +56,8 @@ fn id(message: &Value) -> Option<RequestId> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
 
     fn refusal(text: &str) -> (i32, Option<RequestId>) {

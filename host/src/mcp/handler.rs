@@ -5,6 +5,7 @@
 use super::call::{self, Request};
 use super::client::{Client, Transport};
 use super::era::{Era, VERSIONS, negotiated};
+use super::guarded::guarded;
 use super::principals::Principal;
 use super::{Changes, Shared, endpoint, sessions};
 use rmcp::model::{
@@ -136,7 +137,7 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let request = Request { server: self.server.clone(), client: self.client(&context), context };
-        request.call(params).await
+        guarded(request.call(params)).await
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

@@ -61,6 +61,8 @@ impl Principals {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
     use crate::plugins::Shipped;
 

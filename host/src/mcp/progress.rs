@@ -50,6 +50,8 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
     use std::time::Duration;
 

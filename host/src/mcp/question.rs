@@ -71,6 +71,8 @@ pub(super) fn answer(result: &ElicitResult, lasting: Lasting) -> Answer {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
     use crate::confirm::RequestId;
     use crate::tool::{CallId, SideEffects};

@@ -122,6 +122,8 @@ fn millis(time: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
 
     fn sealed(sealer: &Sealer) -> String {

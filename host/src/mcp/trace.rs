@@ -5,7 +5,7 @@
 use super::client::Client;
 use super::sessions::Seat;
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResponse, ErrorData};
+use rmcp::model::{CallToolResponse, ErrorData, ProtocolVersion};
 use rmcp::service::RequestContext;
 use tracing::Span;
 use tracing::field::{Empty, display};
@@ -49,7 +49,7 @@ pub(super) fn span(context: &RequestContext<RoleServer>, client: &Client, tool: 
         otel.name = %format_args!("tools/call {tool}"),
         otel.kind = "server",
         mcp.method.name = "tools/call",
-        mcp.protocol.version = version.as_ref().map(|version| version.as_str()),
+        mcp.protocol.version = version.as_ref().map(ProtocolVersion::as_str),
         mcp.session.id = session,
         jsonrpc.request.id = %context.id,
         gen_ai.operation.name = "execute_tool",
@@ -81,6 +81,8 @@ pub(super) fn ended(span: &Span, answer: &Result<CallToolResponse, ErrorData>) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
 
     #[test]

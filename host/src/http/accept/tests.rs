@@ -1,5 +1,7 @@
 //! How many connections there are, and how they end, over real sockets.
 
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 use super::*;
 use crate::execution::BoxFuture;
 use crate::http::{Admitted, Body, Service, SettingsError, Token};
@@ -88,6 +90,14 @@ async fn of_five_hundred_connections_thirty_two_are_served_and_later_others() {
     }
     stop.cancel();
     running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_knows_its_names_and_the_port_that_the_system_chose() {
+    let settings = Settings::new("127.0.0.1:0".parse().unwrap(), None).unwrap().with_host("tools.example").unwrap();
+    let server = Server::new(listener(), settings).unwrap();
+    assert_ne!(server.address().port(), 0);
+    assert_eq!(server.hosts(), ["127.0.0.1", "[::1]", "localhost", "tools.example"]);
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! What a connection may do, over a connection in memory and with a clock that is driven.
 
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 use super::*;
 use crate::execution::BoxFuture;
 use crate::http::{Admitted, Service};
@@ -12,11 +14,14 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::DropGuard;
 
 /// Says what it was sent; or, where nothing was sent, talks without an end.
 struct Echo(CancellationToken);
 
-struct Endless(tokio_util::sync::DropGuard);
+struct Endless {
+    _dropped: DropGuard,
+}
 
 impl hyper::body::Body for Endless {
     type Data = Bytes;
@@ -30,7 +35,7 @@ impl hyper::body::Body for Endless {
 impl Service for Echo {
     fn answer(&self, request: Admitted) -> BoxFuture<'_, Response<Body>> {
         let body = match request.into_request().into_body() {
-            body if body.is_empty() => Endless(self.0.clone().drop_guard()).boxed(),
+            body if body.is_empty() => Endless { _dropped: self.0.clone().drop_guard() }.boxed(),
             body => Full::new(body).boxed(),
         };
         Box::pin(async move { Response::new(body) })

@@ -1,5 +1,7 @@
 //! Each line of the gate, obeyed and violated.
 
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 use super::*;
 use http_body_util::Full;
 use std::time::Duration;
@@ -24,12 +26,15 @@ async fn answer(gate: &Gate, request: Request<Full<Bytes>>) -> Result<Caller, Re
     gate.admit(request, NEAR).await.map(|admitted| admitted.caller())
 }
 
+/// Method, target, headers, and what comes of them.
+type Line<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], Result<(), Refusal>);
+
 const OWN: (&str, &str) = ("host", "localhost:8000");
 
 #[tokio::test]
 async fn each_line_of_the_gate_is_held() {
     let gate = gate(None);
-    let table: &[(&str, &str, &[(&str, &str)], Result<(), Refusal>)] = &[
+    let table: &[Line<'_>] = &[
         ("POST", "/mcp", &[OWN], Ok(())),
         ("GET", "/mcp", &[OWN], Ok(())),
         ("DELETE", "/mcp", &[OWN], Ok(())),

@@ -1,5 +1,7 @@
 //! Both eras over connections in memory, with a clock that is driven.
 
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 mod world;
 
 use super::super::sessions::Sessions;
@@ -8,7 +10,7 @@ use rmcp::transport::streamable_http_server::SessionManager as _;
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
-use world::{TOKEN, World, initialize, modern};
+use world::{TOKEN, World, call, initialize, modern};
 
 #[tokio::test(start_paused = true)]
 async fn both_eras_are_answered_side_by_side() {
@@ -189,14 +191,36 @@ async fn a_client_that_reads_nothing_holds_up_no_other_and_not_itself_for_ever()
     let world = World::new();
     let (deaf, other) = (world.session().await, world.session().await);
     let stalled = world.call(&deaf, 1, "talk").await;
-    sleep(Duration::from_secs(1)).await;
+    // By then, all that lies between the call and its client is full.
+    sleep(Duration::from_secs(10)).await;
+    let mute = timeout(Duration::from_secs(10), world.call(&deaf, 2, "quick")).await;
+    assert!(mute.is_err(), "the session itself is held up");
+    let begun = Instant::now();
     for id in 1..100 {
         assert_eq!(world.call(&other, id, "quick").await.event_text().await, "done");
     }
     assert_eq!(world.session().await.len(), 36);
-    sleep(Duration::from_secs(40)).await;
-    assert_eq!(world.call(&deaf, 2, "quick").await.event_text().await, "done");
+    assert!(begun.elapsed().is_zero(), "the others wait for nothing");
+    sleep(Duration::from_secs(20)).await;
+    let begun = Instant::now();
+    assert_eq!(world.call(&deaf, 3, "quick").await.event_text().await, "done");
+    assert!(begun.elapsed().is_zero());
     drop(stalled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_end_all_streams_end_and_all_calls_are_cancelled() {
+    let mut world = World::new();
+    let session = world.session().await;
+    let mut listening = world.send("GET", &[("mcp-session-id", session.as_str())], "").await;
+    let mut calling = world.call(&session, 1, "wait").await;
+    assert_eq!(world.told().await, "started");
+    let begun = Instant::now();
+    world.stop.cancel();
+    assert_eq!((listening.event().await, calling.event().await), (None, None));
+    assert!(begun.elapsed().is_zero());
+    assert_eq!(world.told().await, "cancelled");
+    assert!(begun.elapsed() <= Duration::from_secs(2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -212,6 +236,25 @@ async fn a_session_is_there_for_whoever_began_it_only() {
         view.close_session(&id).await.unwrap();
     }
     assert!(sessions.seen_by(caller("one")).has(&id), "nobody else can end it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_knows_who_asks_and_in_which_session_until_that_ends() {
+    let mut world = World::with(Some(TOKEN));
+    let bearer = Caller::Bearer(blake3::hash(TOKEN.as_bytes()));
+    let authorization = format!("Bearer {TOKEN}");
+    let (mut headers, body) = modern("quick");
+    headers.push(("authorization", &authorization));
+    world.send("POST", &headers, &body).await;
+    assert!(matches!(world.seen.recv().await.unwrap(), (Some(caller), None) if caller == bearer));
+    let begun = world.send("POST", &[("authorization", &authorization)], &initialize()).await;
+    let session = begun.header("mcp-session-id").unwrap();
+    let headers = [("authorization", authorization.as_str()), ("mcp-session-id", session)];
+    world.send("POST", &headers, &call(1, "wait").to_string()).await;
+    let (Some(caller), Some(seat)) = world.seen.recv().await.unwrap() else { panic!("both are known") };
+    assert_eq!((caller, &*seat.session, seat.ended.is_cancelled()), (bearer, session, false));
+    world.send("DELETE", &headers, "").await;
+    assert!(seat.ended.is_cancelled(), "at once");
 }
 
 #[tokio::test(start_paused = true)]

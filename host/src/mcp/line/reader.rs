@@ -81,6 +81,8 @@ fn next(input: &mut BufReader<impl Read>) -> io::Result<Option<Line>> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
 
     fn lines(input: impl Read) -> Vec<Line> {
@@ -105,7 +107,7 @@ mod tests {
     #[test]
     fn a_line_without_an_end_costs_no_memory() {
         // Ten gigabytes would not fit.
-        let endless = std::io::repeat(b'x').take(1 << 30).chain(&b"\nz\n"[..]);
+        let endless = io::repeat(b'x').take(1 << 30).chain(&b"\nz\n"[..]);
         assert_eq!(lines(endless), [Line::TooLong, Line::Whole(b"z".to_vec())]);
     }
 }

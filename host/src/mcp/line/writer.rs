@@ -72,6 +72,8 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
     use rmcp::model::{ErrorData, JsonRpcMessage, RequestId};
     use std::sync::{Arc, Mutex};

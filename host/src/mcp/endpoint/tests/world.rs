@@ -1,5 +1,6 @@
 //! A client, and a server that does as it is told.
 
+use super::super::super::sessions::Seat;
 use super::super::*;
 use crate::http::{Door, Settings, Token};
 use rmcp::RoleServer;
@@ -21,8 +22,12 @@ pub(super) const TOKEN: &str = "0123456789abcdef";
 #[derive(Clone)]
 struct Fake {
     tell: UnboundedSender<&'static str>,
+    see: UnboundedSender<Seen>,
     go: Arc<Notify>,
 }
+
+/// What a handler knows of whoever asks.
+type Seen = (Option<Caller>, Option<Seat>);
 
 impl ServerHandler for Fake {
     fn get_info(&self) -> ServerConfig {
@@ -34,6 +39,7 @@ impl ServerHandler for Fake {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let _ = self.see.send((caller(&context.extensions), context.extensions.get().cloned()));
         let _ = self.tell.send("started");
         tokio::select! {
             () = self.run(&params.name, &context) => {}
@@ -66,7 +72,9 @@ impl Fake {
 pub(super) struct World {
     door: Arc<Door>,
     pub(super) told: UnboundedReceiver<&'static str>,
+    pub(super) seen: UnboundedReceiver<Seen>,
     pub(super) go: Arc<Notify>,
+    pub(super) stop: CancellationToken,
 }
 
 impl World {
@@ -76,14 +84,15 @@ impl World {
 
     pub(super) fn with(token: Option<&str>) -> Self {
         let bound = "127.0.0.1:8000".parse().unwrap();
-        let ((tell, told), go) = (unbounded_channel(), Arc::new(Notify::new()));
-        let fake = Fake { tell, go: go.clone() };
+        let ((tell, told), (see, seen), go) = (unbounded_channel(), unbounded_channel(), Arc::new(Notify::new()));
+        let fake = Fake { tell, see, go: go.clone() };
         let hosts = vec!["localhost".to_owned()];
-        let mut endpoint = Endpoint::new(move || Ok(fake.clone()), hosts, CancellationToken::new());
+        let stop = CancellationToken::new();
+        let mut endpoint = Endpoint::new(move || Ok(fake.clone()), hosts, stop.clone());
         // The library's keep-alive goes by the real clock, and never stops where that falls behind.
         endpoint.config.sse_keep_alive = None;
         let settings = Settings::new(bound, token.map(|token| Token::new(token).unwrap())).unwrap();
-        Self { door: Arc::new(Door::new(&settings, bound, vec![(PATH, Arc::new(endpoint))])), told, go }
+        Self { door: Arc::new(Door::new(&settings, bound, vec![(PATH, Arc::new(endpoint))])), told, seen, go, stop }
     }
 
     /// Sends a request over a connection of its own, and reads the head of the answer.
