@@ -126,6 +126,9 @@ pub(super) struct Running {
 pub(super) struct Serve {
     #[command(flatten)]
     pub(super) running: Running,
+    /// Watch the plugin directories: what comes, changes or goes there is there, changed or gone for clients, who are told; a broken file leaves the plugin that it replaces
+    #[arg(long)]
+    pub(super) watch: bool,
 }
 
 #[derive(ClapArgs)]

@@ -2,12 +2,14 @@
 
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
+use super::changes::{List, Lists, Mark};
 use crate::host::Host;
 use crate::session::Session;
 use rmcp::model::LoggingLevel;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
 
 /// Counts clients, so that the ids of calls differ between them: those that clients choose do not.
 static CLIENTS: AtomicU64 = AtomicU64::new(1);
@@ -18,6 +20,9 @@ pub(super) struct Client {
     name: String,
     calls: AtomicU64,
     level: Mutex<LoggingLevel>,
+    /// The lists that it was last shown.
+    shown: Mutex<Lists>,
+    left: CancellationToken,
 }
 
 impl Client {
@@ -25,7 +30,7 @@ impl Client {
     pub(super) fn new(host: &Host, transport: &str) -> Self {
         let name = format!("mcp-{transport}-{}", CLIENTS.fetch_add(1, Ordering::Relaxed));
         let session = host.new_session(&name).build();
-        Self { session, name, calls: AtomicU64::new(1), level: Mutex::new(LoggingLevel::Info) }
+        Self { session, name, calls: AtomicU64::new(1), level: Mutex::new(LoggingLevel::Info), shown: Mutex::default(), left: CancellationToken::new() }
     }
 
     /// Tells it from all others, in this process.
@@ -51,8 +56,24 @@ impl Client {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
 
+    /// The lists that it was last shown, as far as it was.
+    pub(super) fn shown(&self) -> Lists {
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that it is shown a list.
+    pub(super) fn show(&self, list: List, mark: Mark) {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).set(list, mark);
+    }
+
+    /// Comes back when it has left.
+    pub(super) async fn left(&self) {
+        self.left.cancelled().await;
+    }
+
     /// Ends all that it has begun, and lets it begin nothing more.
     pub(super) fn leave(&self) {
+        self.left.cancel();
         self.session.close();
     }
 }

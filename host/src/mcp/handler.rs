@@ -3,18 +3,19 @@
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
 use super::call::{self, Request};
+use super::changes::{self, List, Mark, Telling, Way};
 use super::client::Client;
 use super::era::{Era, VERSIONS, negotiated};
 use super::{Changes, Shared};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
     ErrorData, Implementation, InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ServerCapabilities, ServerConfig, SetLevelRequestParams, Tool,
+    ProtocolVersion, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscriptionFilter, Tool,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a client's model is told of the server as a whole.
 const INSTRUCTIONS: &str = "Each tool runs in a sandbox of its own that sees one workspace directory, and nothing else. Paths are relative to it.";
@@ -26,16 +27,21 @@ const METHODS: &[&str] = &["tools/list", "tools/call", "server/discover"];
 /// Those that there are only before 2026-07-28.
 const LEGACY_METHODS: &[&str] = &["initialize", "ping", "logging/setLevel"];
 
+/// The one by which a client of the current revision hears of changes, where there can be any.
+const LISTEN: &str = "subscriptions/listen";
+
 /// What answers the requests of one connection.
 pub(super) struct Front {
     server: Arc<Shared>,
     client: Arc<Client>,
+    /// Ends with the connection.
+    telling: OnceLock<Option<Telling>>,
 }
 
 impl Front {
     /// A connection that is one client's from its beginning to its end.
     pub(super) fn of_one(server: Arc<Shared>, client: Arc<Client>) -> Self {
-        Self { server, client }
+        Self { server, client, telling: OnceLock::new() }
     }
 
     fn client(&self) -> &Arc<Client> {
@@ -84,7 +90,11 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let era = Era::of(&context);
-        let listed = ListToolsResult::with_all_items(call::list(&self.server, self.client(), era).await);
+        let tools = call::list(&self.server, self.client(), era).await;
+        if self.watches() {
+            self.client().show(List::Tools, Mark::of(&tools));
+        }
+        let listed = ListToolsResult::with_all_items(tools);
         let kept = if self.watches() { KEPT.0 } else { KEPT.1 };
         Ok(match era {
             Era::Legacy => listed,
@@ -120,6 +130,24 @@ impl ServerHandler for Front {
         }
     }
 
+    /// A client of an older revision is told of changes from here on, without asking for it.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.telling.get_or_init(|| Telling::begin(&self.server, self.client(), Way::Legacy(context.peer)));
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.watches().then(|| changes::accepted(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let _telling = Telling::begin(&self.server, self.client(), Way::Modern(context.sink().clone()));
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = self.client().left() => {}
+        }
+        Ok(())
+    }
+
     /// The library takes a request whose parameters it cannot read for one whose method it does not know.
     async fn on_custom_request(
         &self,
@@ -127,8 +155,11 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method.as_str();
-        let is_legacy = Era::of(&context) == Era::Legacy && LEGACY_METHODS.contains(&method);
-        if is_legacy || METHODS.contains(&method) {
+        let is_of_era = match Era::of(&context) {
+            Era::Legacy => LEGACY_METHODS.contains(&method),
+            Era::Modern => method == LISTEN && self.watches(),
+        };
+        if is_of_era || METHODS.contains(&method) {
             return Err(ErrorData::invalid_params(format!("the parameters are none of `{method}`"), None));
         }
         Err(no_method(method))
