@@ -9,6 +9,8 @@ mod lines;
 mod talk;
 #[path = "mcp/tools.rs"]
 mod tools;
+#[path = "mcp/watch.rs"]
+mod watch;
 
 use palisade_tests::mcp::Client;
 use palisade_tests::{Guest, Program, World};
