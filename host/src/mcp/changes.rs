@@ -65,7 +65,7 @@ impl Lists {
     }
 
     /// The same, and what others know beside it.
-    fn or(self, others: Self) -> Self {
+    pub(super) fn or(self, others: Self) -> Self {
         let mut all = self;
         for (own, other) in all.0.iter_mut().zip(others.0) {
             *own = own.or(other);
@@ -121,6 +121,14 @@ pub(super) fn accepted(wanted: &SubscriptionFilter) -> SubscriptionFilter {
     accepted
 }
 
+/// From here on a client is to hear of changes: before it is answered that it will, so that none is lost on the way.
+pub(super) fn promise(server: &Shared, client: &Client, era: Era) {
+    // While plugins are still loaded, nobody can say what there is at first.
+    if server.host.progress().has_ended() {
+        client.expect(Lists::now(server, client, era));
+    }
+}
+
 /// Tells one client, for as long as this lives.
 #[derive(Debug)]
 pub(super) struct Telling(AbortHandle);
@@ -131,10 +139,7 @@ impl Telling {
         if server.settings.changes == Changes::Never {
             return None;
         }
-        // While plugins are still loaded, nobody can say yet what is there at first.
-        let has_loaded = server.host.progress().has_ended();
-        let at_first = has_loaded.then(|| Lists::now(server, client, way.era()));
-        let told = tell(server.clone(), client.clone(), way, at_first);
+        let told = tell(server.clone(), client.clone(), way);
         Some(Self(tokio::spawn(told).abort_handle()))
     }
 }
@@ -145,12 +150,12 @@ impl Drop for Telling {
     }
 }
 
-async fn tell(server: Arc<Shared>, client: Arc<Client>, way: Way, at_first: Option<Lists>) {
+async fn tell(server: Arc<Shared>, client: Arc<Client>, way: Way) {
     let mut changes = server.host.changes();
     let now = || Lists::now(&server, &client, way.era());
     // What comes at the start is no change: whoever asks for a list waits for it. Who was shown a part of it hears when the rest is there.
     server.host.loaded().await;
-    let mut told = client.shown().or(at_first.unwrap_or_else(now));
+    let mut told = client.shown().or(now());
     loop {
         changes.mark_unchanged();
         let (now, shown) = (now(), client.shown());

@@ -20,7 +20,7 @@ pub(super) struct Client {
     name: String,
     calls: AtomicU64,
     level: Mutex<LoggingLevel>,
-    /// The lists that it was last shown.
+    /// The lists that it was last shown, or could have been when it came.
     shown: Mutex<Lists>,
     left: CancellationToken,
 }
@@ -30,7 +30,14 @@ impl Client {
     pub(super) fn new(host: &Host, transport: &str) -> Self {
         let name = format!("mcp-{transport}-{}", CLIENTS.fetch_add(1, Ordering::Relaxed));
         let session = host.new_session(&name).build();
-        Self { session, name, calls: AtomicU64::new(1), level: Mutex::new(LoggingLevel::Info), shown: Mutex::default(), left: CancellationToken::new() }
+        Self {
+            session,
+            name,
+            calls: AtomicU64::new(1),
+            level: Mutex::new(LoggingLevel::Info),
+            shown: Mutex::default(),
+            left: CancellationToken::new(),
+        }
     }
 
     /// Tells it from all others, in this process.
@@ -56,7 +63,7 @@ impl Client {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
 
-    /// The lists that it was last shown, as far as it was.
+    /// The lists that it knows.
     pub(super) fn shown(&self) -> Lists {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -64,6 +71,12 @@ impl Client {
     /// Notes that it is shown a list.
     pub(super) fn show(&self, list: List, mark: Mark) {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).set(list, mark);
+    }
+
+    /// Takes it that it knows these lists, but for those that it was shown.
+    pub(super) fn expect(&self, lists: Lists) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        *shown = shown.or(lists);
     }
 
     /// Comes back when it has left.

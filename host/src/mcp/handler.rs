@@ -77,6 +77,9 @@ impl ServerHandler for Front {
         let mut info = self.get_info();
         info.protocol_version = params.protocol_version.clone();
         context.peer.set_peer_info(params);
+        if self.watches() {
+            changes::promise(&self.server, self.client(), Era::Legacy);
+        }
         Ok(info)
     }
 
@@ -136,7 +139,10 @@ impl ServerHandler for Front {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.watches().then(|| changes::accepted(requested))
+        self.watches().then(|| {
+            changes::promise(&self.server, self.client(), Era::Modern);
+            changes::accepted(requested)
+        })
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {

@@ -33,8 +33,10 @@ impl Homes {
         directory.metadata().map_err(|error| format!("it cannot be read: {error}"))?;
         match self.directories.get(directory) {
             Some(home) if home.is_at(directory) => Ok(()),
-            _ => Err("another directory lies there by now, which no rule keeps tools from; start again to load from it"
-                .to_owned()),
+            _ => {
+                Err("another directory lies there by now, which no rule keeps tools from; start again to load from it"
+                    .to_owned())
+            }
         }
     }
 
@@ -46,7 +48,9 @@ impl Homes {
             return Err("it is a link to what no rule keeps tools from; put a copy there, or start again".to_owned());
         }
         if self.hard_links == HardLinks::Allow && has_names(&meta) && !self.linked.contains_key(file) {
-            return Err("it has another name, under which tools may change it; put a copy there, or start again".to_owned());
+            return Err(
+                "it has another name, under which tools may change it; put a copy there, or start again".to_owned()
+            );
         }
         Ok(())
     }

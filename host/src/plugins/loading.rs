@@ -6,7 +6,9 @@ mod slot;
 
 use super::candidate::{Candidate, Refused};
 use super::homes::Homes;
-use super::{LoadError, LoadObserver, LoadStep, Loaded, News, Plugin, Rejected, Rescan, Shipped, Sources, reserved, scan};
+use super::{
+    LoadError, LoadObserver, LoadStep, Loaded, News, Plugin, Rejected, Rescan, Shipped, Sources, reserved, scan,
+};
 use crate::execution::Factory;
 use crate::registry::{Origin, Place, Registered, Registry};
 use crate::sandbox::{Limits, Prepared, Sandbox};

@@ -35,7 +35,8 @@ pub(super) fn candidates(sources: &Sources) -> Result<Vec<Candidate>, DirectoryE
 pub(super) fn directories(sources: &Sources) -> impl Iterator<Item = &Path> {
     let mut seen = HashSet::new();
     // One that is named twice, by a setting and by a flag, is one.
-    let is_new = move |directory: &&PathBuf| seen.insert(directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf()));
+    let is_new =
+        move |directory: &&PathBuf| seen.insert(directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf()));
     sources.directories.iter().filter(is_new).map(PathBuf::as_path)
 }
 

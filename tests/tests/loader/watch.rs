@@ -9,9 +9,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use palisade::plugins::{Plugin, Rescan};
-use palisade::{
-    CacheMode, ChildCompiler, Compiler, Event, EventStream, HardLinks, Host, HostBuilder, Shipped, json,
-};
+use palisade::{CacheMode, ChildCompiler, Compiler, Event, EventStream, HardLinks, Host, HostBuilder, Shipped, json};
 use palisade_tests::bomb::costly_to_compile;
 use palisade_tests::case::block_on;
 use palisade_tests::guest::DISPATCHER_GATE;

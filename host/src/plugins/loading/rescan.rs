@@ -76,9 +76,10 @@ impl Work {
         let mut before = self.before();
         let (mut jobs, mut lost) = (Vec::new(), Vec::new());
         for directory in scan::directories(&self.task.sources) {
-            let found = self.homes.check_directory(directory).and_then(|()| {
-                scan::files(directory).map_err(|error| format!("it cannot be read: {error}"))
-            });
+            let found = self
+                .homes
+                .check_directory(directory)
+                .and_then(|()| scan::files(directory).map_err(|error| format!("it cannot be read: {error}")));
             match found {
                 Ok(files) => jobs.extend(files.into_iter().map(|path| {
                     let way = self.homes.check_file(&path).map_or_else(Way::Refuse, |()| Way::Look);
@@ -149,9 +150,7 @@ impl Work {
             None => job.candidate.prepare(&self.task.sandbox, &self.given_up),
         });
         match prepared {
-            Ok(prepared) => {
-                Latest { look: Some(look), ..Latest::of(self.task.plugin(&job.candidate, prepared)) }
-            }
+            Ok(prepared) => Latest { look: Some(look), ..Latest::of(self.task.plugin(&job.candidate, prepared)) },
             Err(Refused { reason, digest }) => {
                 let digest = digest.or(Some(look.digest));
                 Latest { look: Some(look), digest, plugin: Err(reason) }
@@ -178,9 +177,10 @@ impl Work {
     fn turn_of(&self, job: Job, latest: Latest) -> Turn {
         let Job { candidate, before, .. } = job;
         let shipped = self.task.sources.shipped;
-        let new = latest.plugin.clone().and_then(|plugin| {
-            reserved::check(shipped, plugin.definitions(), &self.task.registry).map(|()| plugin)
-        });
+        let new = latest
+            .plugin
+            .clone()
+            .and_then(|plugin| reserved::check(shipped, plugin.definitions(), &self.task.registry).map(|()| plugin));
         let mut lost = None;
         let standing = before.as_ref().and_then(|slot| slot.standing.clone()).filter(|standing| {
             if new.as_ref().is_ok_and(|new| is_same(new, standing)) {

@@ -84,7 +84,11 @@ mod linux {
         /// Takes away what has been told: what it was is seen by looking.
         fn forget(&self) -> Seen {
             let mut told = [0_u8; 4096];
-            while self.changes.as_ref().is_some_and(|changes| rustix::io::read(changes, &mut told).is_ok_and(|read| read > 0)) {}
+            while self
+                .changes
+                .as_ref()
+                .is_some_and(|changes| rustix::io::read(changes, &mut told).is_ok_and(|read| read > 0))
+            {}
             Seen::Something
         }
     }
