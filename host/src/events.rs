@@ -56,7 +56,7 @@ pub enum Event {
     Log(Subject, Severity, String),
     /// `plugin.loaded`: its tools can be called.
     PluginLoaded(PluginFacts),
-    /// `plugin.rejected`: a file that offers no tools, and why.
+    /// `plugin.rejected`: a file whose tools are not taken, and why. Where others stay that it had before, the reason says so.
     PluginRejected {
         /// The file.
         file: String,
@@ -65,6 +65,8 @@ pub enum Event {
     },
     /// `plugin.changed`: other code stands behind the tools of a plugin from now on.
     PluginChanged(PluginFacts),
+    /// `plugin.removed`: its tools are gone; calls of them that run go on.
+    PluginRemoved(PluginFacts),
 }
 
 /// A plugin that is loaded.
@@ -132,6 +134,7 @@ impl Event {
             Self::PluginLoaded(_) => "plugin.loaded",
             Self::PluginRejected { .. } => "plugin.rejected",
             Self::PluginChanged(_) => "plugin.changed",
+            Self::PluginRemoved(_) => "plugin.removed",
         }
     }
 
@@ -148,7 +151,9 @@ impl Event {
             | Self::OutputDelta(subject, _)
             | Self::Progress(subject, _)
             | Self::Log(subject, ..) => Some(subject),
-            Self::PluginLoaded(_) | Self::PluginRejected { .. } | Self::PluginChanged(_) => None,
+            Self::PluginLoaded(_) | Self::PluginRejected { .. } | Self::PluginChanged(_) | Self::PluginRemoved(_) => {
+                None
+            }
         }
     }
 

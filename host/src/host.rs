@@ -10,7 +10,7 @@ pub use error::BuildError;
 
 use crate::dispatch::{Dispatcher, Foreseen, Party, Transcript};
 use crate::events::{EventStream, Events};
-use crate::plugins::{Loading, Plugin, Progress, Rejected};
+use crate::plugins::{Loading, Plugin, Progress, Rejected, Rescan, Watch, WatchError};
 use crate::registry::{Registered, Registry};
 use crate::sandbox::{Limits, Sandbox};
 use crate::session::{Session, SessionBuilder};
@@ -192,6 +192,33 @@ impl Host {
     #[must_use]
     pub fn rejected(&self) -> Vec<Rejected> {
         self.loading.loaded().rejected
+    }
+
+    /// Looks again for plugin files, and returns when what has come, changed or gone is compiled and registered, in one step. Blocks for that long; also until
+    /// what still compiled in the background is done.
+    ///
+    /// Afterwards everything is as after a fresh start, with these exceptions. A file whose bytes are refused now leaves the plugin that it held before, and a
+    /// directory that cannot be read, or is another one than at the start, leaves all of its plugins. A file that has become a link, or under
+    /// [`HardLinks::Allow`](crate::HardLinks) one more name of another file, is refused where a tool could have written what it leads to. Calls that run end
+    /// on the code that they began with. Everything that is wrong with a file is among the rejected, and nothing is an error.
+    pub fn rescan(&self) -> Rescan {
+        self.loading.rescan()
+    }
+
+    /// Looks again as [`rescan`](Self::rescan) does, on a thread of its own, whenever something happens where plugins come from: 100 ms after the last of it, and
+    /// every second where it does not end. What the system tells nothing of, such as the target of a link, is seen within 2 s. `heard` is
+    /// told there of what each look has found, if that is anything. Ends when what is returned is dropped, or this host is.
+    ///
+    /// # Errors
+    ///
+    /// [`WatchError`] where the system gives no thread or no descriptors for it.
+    pub fn watch(&self, heard: impl Fn(&Rescan) + Send + 'static) -> Result<Watch, WatchError> {
+        Watch::begin(&self.loading, Box::new(heard))
+    }
+
+    /// Changes whenever a plugin has come, changed or gone.
+    pub(crate) fn changes(&self) -> tokio::sync::watch::Receiver<Progress> {
+        self.loading.progress()
     }
 
     /// How far loading has come: after [`HostBuilder::build`] to its end.

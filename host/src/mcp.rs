@@ -7,6 +7,7 @@
 mod ask;
 mod bucket;
 mod call;
+mod changes;
 mod client;
 mod content;
 mod endpoint;

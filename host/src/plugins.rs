@@ -1,15 +1,18 @@
 //! Plugins: found in directories, loaded in parallel, registered in a fixed order. One bad file never empties the list.
 
 mod candidate;
+mod homes;
 mod loading;
 mod reserved;
 mod scan;
+mod watch;
 
 pub use loading::Progress;
-pub(crate) use loading::{Decision, Loading, Task};
+pub(crate) use loading::{Loading, Task};
 pub use scan::DirectoryError;
+pub use watch::{Watch, WatchError};
 
-use crate::registry::DuplicateTool;
+use crate::registry::{DuplicateTool, Registered};
 use crate::sandbox::{Freshness, Import, Prepared};
 use crate::tool::{Definition, Digest};
 use std::path::{Path, PathBuf};
@@ -22,6 +25,7 @@ pub struct Plugin {
     file: String,
     path: Option<PathBuf>,
     prepared: Arc<Prepared>,
+    tools: Vec<Arc<Registered>>,
 }
 
 impl Plugin {
@@ -84,6 +88,42 @@ pub struct Loaded {
     pub plugins: Vec<Plugin>,
     /// The files that were refused.
     pub rejected: Vec<Rejected>,
+}
+
+/// What has changed since the last look at the files.
+#[derive(Default, Clone)]
+#[non_exhaustive]
+pub struct Rescan {
+    /// The plugins that were not there.
+    pub loaded: Vec<Plugin>,
+    /// Those that have other code than before.
+    pub changed: Vec<Plugin>,
+    /// Those that are gone. Calls of them that run go on, and end as if nothing had happened.
+    pub removed: Vec<Plugin>,
+    /// The files that are refused and were not, or for another reason. Where the plugin that such a file held before stays, the reason says so.
+    pub rejected: Vec<Rejected>,
+}
+
+impl Rescan {
+    /// Whether nothing has changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.loaded.is_empty() && self.changed.is_empty() && self.removed.is_empty() && self.rejected.is_empty()
+    }
+
+    pub(crate) fn news(&self) -> impl Iterator<Item = News<'_>> {
+        let there = self.loaded.iter().map(News::Loaded).chain(self.changed.iter().map(News::Changed));
+        there.chain(self.removed.iter().map(News::Removed)).chain(self.rejected.iter().map(News::Rejected))
+    }
+}
+
+/// What has become of a plugin.
+#[derive(Clone, Copy)]
+pub(crate) enum News<'a> {
+    Loaded(&'a Plugin),
+    Changed(&'a Plugin),
+    Removed(&'a Plugin),
+    Rejected(&'a Rejected),
 }
 
 /// A step of loading, for whoever shows it.

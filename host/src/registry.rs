@@ -1,8 +1,12 @@
 //! The tools there are: an immutable snapshot, swapped whole, so that readers never wait and never see half a change.
 
+mod error;
+
+pub use error::{DuplicateTool, ToolNotFound};
+
 use crate::execution::Factory;
 use crate::tool::formats::{Format, Strictness, export_all};
-use crate::tool::{Definition, Digest, nearest_names};
+use crate::tool::{Definition, Digest};
 use arc_swap::ArcSwap;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -58,13 +62,18 @@ pub(crate) enum Place {
 /// A registered tool: its definition and the factory that makes an instance for each call.
 #[derive(Clone)]
 pub struct Registered {
-    place: Place,
     definition: Definition,
     factory: Factory,
     origin: Origin,
 }
 
 impl Registered {
+    /// The tools of a plugin.
+    pub(crate) fn of_plugin(origin: &Origin, tools: Vec<(Definition, Factory)>) -> Vec<Arc<Self>> {
+        let entry = |(definition, factory)| Arc::new(Self { definition, factory, origin: origin.clone() });
+        tools.into_iter().map(entry).collect()
+    }
+
     /// What the tool is.
     #[must_use]
     pub fn definition(&self) -> &Definition {
@@ -116,9 +125,27 @@ impl Registered {
 #[derive(Clone, Default)]
 pub struct Registry(Arc<ArcSwap<Snapshot>>);
 
+/// What a file could have registered.
+#[derive(Clone, Copy)]
+pub(crate) enum Offer<'a> {
+    /// Tools that are not there yet.
+    New(&'a [Arc<Registered>]),
+    /// Tools that are there, and stay the ones that they are.
+    Standing(&'a [Arc<Registered>]),
+}
+
+/// What became of the offers of a file.
+#[derive(Debug, Default)]
+pub(crate) struct Granted {
+    /// The number of the one that is registered.
+    pub(crate) offer: Option<usize>,
+    /// Why those before it are not.
+    pub(crate) refused: Vec<DuplicateTool>,
+}
+
 #[derive(Default)]
 struct Snapshot {
-    order: Vec<Arc<Registered>>,
+    order: Vec<(Place, Arc<Registered>)>,
     by_name: HashMap<Arc<str>, Arc<Registered>>,
     listing: OnceLock<Arc<[Value]>>,
     exported: [OnceLock<Arc<Value>>; Format::ALL.len()],
@@ -142,23 +169,29 @@ impl Registry {
 
     pub(crate) fn register_at(&self, place: Place, factory: Factory) -> Result<&Self, DuplicateTool> {
         let definition = factory().definition().clone();
-        self.add(&[Registered { place, definition, factory, origin: Origin::Native }])
+        self.add(place, &[Arc::new(Registered { definition, factory, origin: Origin::Native })])
     }
 
     /// Adds all tools of a plugin, or none.
-    pub(crate) fn register_plugin(
-        &self,
-        place: Place,
-        origin: &Origin,
-        tools: Vec<(Definition, Factory)>,
-    ) -> Result<&Self, DuplicateTool> {
-        let entry = |(definition, factory)| Registered { place, definition, factory, origin: origin.clone() };
-        self.add(&tools.into_iter().map(entry).collect::<Vec<_>>())
+    pub(crate) fn register_plugin(&self, place: Place, tools: &[Arc<Registered>]) -> Result<&Self, DuplicateTool> {
+        self.add(place, tools)
     }
 
-    fn add(&self, entries: &[Registered]) -> Result<&Self, DuplicateTool> {
+    /// Puts the plugins of these files, in their order, into the places of all that came from files, in one step: nobody sees half of it. Each file gets the
+    /// first of its offers whose names are all free.
+    pub(crate) fn set_files(&self, files: &[Vec<Offer<'_>>]) -> Vec<Granted> {
+        let mut granted = Vec::new();
+        self.0.rcu(|old| {
+            let (new, outcome) = old.with_files(files);
+            granted = outcome;
+            new
+        });
+        granted
+    }
+
+    fn add(&self, place: Place, tools: &[Arc<Registered>]) -> Result<&Self, DuplicateTool> {
         let mut refused = None;
-        self.0.rcu(|old| match old.with(entries) {
+        self.0.rcu(|old| match old.with(place, tools) {
             Ok(new) => {
                 refused = None;
                 Arc::new(new)
@@ -176,7 +209,7 @@ impl Registry {
         DuplicateTool::new(name.to_owned(), &self.0.load().by_name)
     }
 
-    /// Removes a tool. Calls that run go on.
+    /// Removes a tool. Calls that run go on. One of a plugin stays away until other bytes stand in the plugin's file.
     ///
     /// # Errors
     ///
@@ -185,7 +218,7 @@ impl Registry {
         self.get(name)?;
         self.0.rcu(|old| {
             Snapshot::from_order(
-                old.order.iter().filter(|tool| tool.definition.name().as_str() != name).cloned().collect(),
+                old.order.iter().filter(|(_, tool)| tool.definition.name().as_str() != name).cloned().collect(),
             )
         });
         Ok(self)
@@ -200,7 +233,7 @@ impl Registry {
         let snapshot = self.0.load();
         match snapshot.by_name.get(name) {
             Some(tool) => Ok(tool.clone()),
-            None => Err(ToolNotFound::among(name, &snapshot.order)),
+            None => Err(ToolNotFound::among(name, snapshot.tools().map(|tool| tool.definition.name().as_str()))),
         }
     }
 
@@ -213,20 +246,20 @@ impl Registry {
     /// All tools, in the order of registration.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<Registered>> {
-        self.0.load().order.clone()
+        self.0.load().tools().cloned().collect()
     }
 
     /// All names, in the order of registration.
     #[must_use]
     pub fn tool_names(&self) -> Vec<String> {
-        self.0.load().order.iter().map(|tool| tool.definition.name().to_string()).collect()
+        self.0.load().tools().map(|tool| tool.definition.name().to_string()).collect()
     }
 
     /// All definitions in the plain form `{"name", "description", "parameters"}`. Made once for each state of the registry.
     #[must_use]
     pub fn definitions(&self) -> Arc<[Value]> {
         let snapshot = self.0.load();
-        snapshot.listing.get_or_init(|| snapshot.order.iter().map(|tool| tool.definition.to_json()).collect()).clone()
+        snapshot.listing.get_or_init(|| snapshot.tools().map(|tool| tool.definition.to_json()).collect()).clone()
     }
 
     /// All definitions in a provider's format, schemas as they are. Made once for each state of the registry, and again after a change.
@@ -234,7 +267,7 @@ impl Registry {
     pub fn export(&self, format: Format) -> Arc<Value> {
         let snapshot = self.0.load();
         let made = || {
-            let views: Vec<_> = snapshot.order.iter().map(|tool| tool.definition.view()).collect();
+            let views: Vec<_> = snapshot.tools().map(|tool| tool.definition.view()).collect();
             Arc::new(export_all(&views, format, Strictness::AsIs).0)
         };
         match Format::ALL.iter().position(|known| *known == format).and_then(|index| snapshot.exported.get(index)) {
@@ -249,11 +282,11 @@ impl Registry {
     ///
     /// [`ToolNotFound`] for the first name that there is no tool of.
     pub fn subset<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<Self, ToolNotFound> {
-        let mut order: Vec<Arc<Registered>> = Vec::new();
+        let mut order: Vec<(Place, Arc<Registered>)> = Vec::new();
         for name in names {
             let tool = self.get(name)?;
-            if !order.iter().any(|known| Arc::ptr_eq(known, &tool)) {
-                order.push(tool);
+            if !order.iter().any(|(_, known)| Arc::ptr_eq(known, &tool)) {
+                order.push((Place::Later, tool));
             }
         }
         Ok(Self(Arc::new(ArcSwap::from_pointee(Snapshot::from_order(order)))))
@@ -273,78 +306,62 @@ impl Registry {
 }
 
 impl Snapshot {
-    fn from_order(order: Vec<Arc<Registered>>) -> Self {
-        let by_name = order.iter().map(|tool| (tool.definition.name().to_shared(), tool.clone())).collect();
+    fn from_order(order: Vec<(Place, Arc<Registered>)>) -> Self {
+        let by_name = order.iter().map(|(_, tool)| (tool.definition.name().to_shared(), tool.clone())).collect();
         Self { order, by_name, listing: OnceLock::new(), exported: Default::default() }
     }
 
-    fn with(&self, entries: &[Registered]) -> Result<Self, DuplicateTool> {
+    fn tools(&self) -> impl Iterator<Item = &Arc<Registered>> {
+        self.order.iter().map(|(_, tool)| tool)
+    }
+
+    fn with(&self, place: Place, tools: &[Arc<Registered>]) -> Result<Self, DuplicateTool> {
         let mut new = Self { order: self.order.clone(), by_name: self.by_name.clone(), ..Self::default() };
-        for entry in entries {
-            let name = entry.definition.name().to_shared();
-            if new.by_name.contains_key(&name) {
-                return Err(DuplicateTool::new(name.to_string(), &new.by_name));
-            }
-            let entry = Arc::new(entry.clone());
-            let at = new.order.partition_point(|before| before.place <= entry.place);
-            new.order.insert(at, entry.clone());
-            new.by_name.insert(name, entry);
-        }
+        new.add(place, tools)?;
         Ok(new)
     }
-}
 
-/// A name that is taken.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the tool `{name}` already exists; use another name, such as `{suggestion}`")]
-pub struct DuplicateTool {
-    name: String,
-    suggestion: String,
-}
-
-impl DuplicateTool {
-    fn new(name: String, taken: &HashMap<Arc<str>, Arc<Registered>>) -> Self {
-        let stem = crate::tool::text::cut(&name, 56).to_owned();
-        let free = (2..).map(|n: u32| format!("{stem}_{n}")).find(|candidate| !taken.contains_key(candidate.as_str()));
-        Self { suggestion: free.unwrap_or_else(|| stem.clone()), name }
+    /// Adds all of these, or none.
+    fn add(&mut self, place: Place, tools: &[Arc<Registered>]) -> Result<(), DuplicateTool> {
+        if let Some(taken) = tools.iter().find(|tool| self.by_name.contains_key(tool.definition.name().as_str())) {
+            return Err(DuplicateTool::new(taken.definition.name().to_string(), &self.by_name));
+        }
+        for tool in tools {
+            let at = self.order.partition_point(|(before, _)| *before <= place);
+            self.order.insert(at, (place, tool.clone()));
+            self.by_name.insert(tool.definition.name().to_shared(), tool.clone());
+        }
+        Ok(())
     }
 
-    /// The name that is taken.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
+    fn with_files(&self, files: &[Vec<Offer<'_>>]) -> (Self, Vec<Granted>) {
+        let others = self.order.iter().filter(|(place, _)| !matches!(place, Place::File(_)));
+        let mut new = Self::from_order(others.cloned().collect());
+        let granted = files.iter().enumerate().map(|(index, offers)| {
+            let mut granted = Granted::default();
+            for (number, offer) in offers.iter().enumerate() {
+                match new.add(Place::File(index), &self.still_there(offer)) {
+                    Ok(()) => {
+                        granted.offer = Some(number);
+                        break;
+                    }
+                    Err(duplicate) => granted.refused.push(duplicate),
+                }
+            }
+            granted
+        });
+        let granted = granted.collect();
+        (new, granted)
     }
 
-    /// A name that is free.
-    #[must_use]
-    pub fn suggestion(&self) -> &str {
-        &self.suggestion
-    }
-}
-
-/// A name that no tool has.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no tool `{name}`")]
-pub struct ToolNotFound {
-    name: String,
-    nearest: Vec<String>,
-}
-
-impl ToolNotFound {
-    fn among(name: &str, tools: &[Arc<Registered>]) -> Self {
-        let nearest = nearest_names(name, tools.iter().map(|tool| tool.definition.name().as_str()));
-        Self { name: crate::tool::text::cut(name, 256).to_owned(), nearest }
-    }
-
-    /// The name asked for.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Up to three names near it.
-    #[must_use]
-    pub fn nearest(&self) -> &[String] {
-        &self.nearest
+    /// What somebody has taken away of a plugin that stays does not come back with it.
+    fn still_there(&self, offer: &Offer<'_>) -> Vec<Arc<Registered>> {
+        let is_there = |tool: &&Arc<Registered>| {
+            self.by_name.get(tool.definition.name().as_str()).is_some_and(|known| Arc::ptr_eq(known, tool))
+        };
+        match offer {
+            Offer::New(tools) => tools.to_vec(),
+            Offer::Standing(tools) => tools.iter().filter(is_there).cloned().collect(),
+        }
     }
 }

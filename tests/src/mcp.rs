@@ -33,7 +33,17 @@ impl Client {
     /// Where it cannot be started.
     #[must_use]
     pub fn start(program: Program<'_>) -> Self {
-        let mut child = program.args(["serve"]).open();
+        Self::start_with(program, &[])
+    }
+
+    /// Starts the program, with options of `serve`.
+    ///
+    /// # Panics
+    ///
+    /// Where it cannot be started.
+    #[must_use]
+    pub fn start_with(program: Program<'_>, options: &[&str]) -> Self {
+        let mut child = program.args(["serve"]).args(options.iter().copied()).open();
         let input = child.stdin.take();
         let output = child.stdout.take().expect("its standard output is a pipe");
         let (send, lines) = channel();
@@ -54,10 +64,19 @@ impl Client {
     /// Where the handshake fails.
     #[must_use]
     pub fn legacy(program: Program<'_>, capabilities: &Value) -> Self {
-        let mut client = Self::start(program);
-        let answer = client.initialize(LEGACY, capabilities);
+        Self::start(program).shake_hands(capabilities)
+    }
+
+    /// The same, for a program that was started.
+    ///
+    /// # Panics
+    ///
+    /// Where the handshake fails.
+    #[must_use]
+    pub fn shake_hands(mut self, capabilities: &Value) -> Self {
+        let answer = self.initialize(LEGACY, capabilities);
         assert_eq!(answer["result"]["protocolVersion"], LEGACY, "{answer}");
-        client
+        self
     }
 
     /// The handshake; what the server answers.

@@ -21,6 +21,8 @@ mod generated;
 mod loader_cache;
 #[path = "loader/smith.rs"]
 mod smith;
+#[path = "loader/watch.rs"]
+mod watch;
 
 use std::fs;
 use std::path::Path;

@@ -11,6 +11,8 @@ mod mcp_conformance;
 mod talk;
 #[path = "mcp/tools.rs"]
 mod tools;
+#[path = "mcp/watch.rs"]
+mod watch;
 
 use palisade_tests::mcp::Client;
 use palisade_tests::{Guest, Program, World, is_tested};

@@ -139,6 +139,9 @@ pub(super) struct Serve {
     pub(super) origin: Vec<String>,
     #[command(flatten)]
     pub(super) running: Running,
+    /// Watch the plugin directories: what comes, changes or goes there is there, changed or gone for clients, who are told; a broken file leaves the plugin that it replaces
+    #[arg(long)]
+    pub(super) watch: bool,
 }
 
 #[derive(ClapArgs)]

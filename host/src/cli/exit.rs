@@ -3,6 +3,7 @@
 use crate::config::ConfigError;
 use crate::host::BuildError;
 use crate::mcp::ServeError;
+use crate::plugins::WatchError;
 use crate::tool::ErrorClass;
 use std::fmt;
 use std::io;
@@ -94,6 +95,12 @@ impl From<BuildError> for Failure {
 impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Self {
         Self::new(Exit::Internal, error)
+    }
+}
+
+impl From<WatchError> for Failure {
+    fn from(error: WatchError) -> Self {
+        Self::new(Exit::Internal, error.to_string())
     }
 }
 

@@ -7,7 +7,9 @@ use super::signals::Signals;
 use super::{open, output};
 use crate::host::Host;
 use crate::http;
-use crate::mcp::{ServeError, Server, Settings};
+use crate::mcp::{Changes, ServeError, Server, Settings};
+use crate::plugins::{Plugin, Rescan};
+use crate::tool::text::elided;
 use std::io::{self, IsTerminal as _, Read as _, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -29,8 +31,11 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     // What is wrong with the address is told before anything is loaded.
     let way = way(args)?;
     let tools = Tools::open(common, &args.running, Wanted::Served)?;
-    let settings = Settings { timeout: args.running.timeout, ..Settings::default() };
+    let changes = if args.watch { Changes::Watched } else { Changes::Never };
+    let settings = Settings { timeout: args.running.timeout, changes, ..Settings::default() };
     let server = Server::new(tools.host.clone(), settings)?;
+    // From here on, though clients come later: whatever is put there is found.
+    let _watch = args.watch.then(|| tools.host.watch(show_changes)).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start to serve: {error}")))?;
     let host = tools.host.clone();
@@ -84,6 +89,21 @@ async fn serve(server: &Server, way: Way, stop: CancellationToken) -> Result<(),
             Ok(())
         }
     }
+}
+
+/// Says what has changed where plugins come from.
+fn show_changes(rescan: &Rescan) {
+    for (plugins, what) in [(&rescan.loaded, "loaded"), (&rescan.changed, "changed"), (&rescan.removed, "removed")] {
+        plugins.iter().for_each(|plugin| output::note(&format!("{what} {}: {}", plugin.file(), tools_of(plugin))));
+    }
+    open::show_rejected(&rescan.rejected);
+}
+
+fn tools_of(plugin: &Plugin) -> String {
+    /// The longest list of tools that is shown, in characters.
+    const MAX_TOOLS: usize = 1_024;
+    let tools: Vec<&str> = plugin.definitions().iter().map(|tool| tool.name().as_str()).collect();
+    elided(&tools.join(", "), MAX_TOOLS)
 }
 
 async fn lines(server: &Server, stop: CancellationToken) -> Result<(), ServeError> {

@@ -75,7 +75,7 @@ fn details<M: SerializeMap>(event: &Event, line: &mut M) -> Result<(), M::Error>
             line.serialize_entry("level", severity.as_str())?;
             line.serialize_entry("message", message)
         }
-        Event::PluginLoaded(facts) | Event::PluginChanged(facts) => {
+        Event::PluginLoaded(facts) | Event::PluginChanged(facts) | Event::PluginRemoved(facts) => {
             line.serialize_entry("plugin", &*facts.plugin)?;
             line.serialize_entry("digest", &facts.digest.to_string())?;
             line.serialize_entry("tools", &facts.tools)
@@ -191,6 +191,7 @@ mod tests {
         let more = format!(r#","plugin":"p","digest":"{digest}","tools":["t"]"#);
         line(Event::PluginLoaded(facts()), NOBODY, &more);
         line(Event::PluginChanged(facts()), NOBODY, &more);
+        line(Event::PluginRemoved(facts()), NOBODY, &more);
         let rejected = Event::PluginRejected { file: "f".into(), reason: "r".into() };
         line(rejected, NOBODY, r#","file":"f","reason":"r""#);
     }

@@ -6,7 +6,7 @@ use crate::dispatch::{CONFIRMATION_TIMEOUT, CallMode, Dispatcher, Threads};
 use crate::events::{Event, Events, PluginFacts, Subscriber};
 use crate::execution::Factory;
 use crate::native::{Confinement, Shell};
-use crate::plugins::{Decision, LoadObserver, Loading, Plugin, Rejected, Shipped, Sources, Task};
+use crate::plugins::{LoadObserver, Loading, News, Plugin, Rejected, Shipped, Sources, Task};
 use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::sandbox::{Cache, Compiler, Limits, Sandbox, limits};
@@ -297,7 +297,8 @@ impl HostBuilder {
             limits: self.limits,
             registry: registry.clone(),
             observer,
-            heard: Box::new(move |decision| announce(&heard, decision)),
+            hard_links: self.hard_links,
+            heard: Box::new(move |news| announce(&heard, news)),
         };
         let loading = Loading::begin(task, &native)?;
         let dispatcher = Dispatcher {
@@ -339,10 +340,14 @@ fn rules(
     Ok(HostRules { hard_links, trees })
 }
 
-fn announce(events: &Events, decision: &Decision) {
-    events.emit(|| match decision {
-        Ok(plugin) => Event::PluginLoaded(facts(plugin)),
-        Err(Rejected { file, reason }) => Event::PluginRejected { file: file.clone(), reason: reason.clone() },
+fn announce(events: &Events, news: News<'_>) {
+    events.emit(|| match news {
+        News::Loaded(plugin) => Event::PluginLoaded(facts(plugin)),
+        News::Changed(plugin) => Event::PluginChanged(facts(plugin)),
+        News::Removed(plugin) => Event::PluginRemoved(facts(plugin)),
+        News::Rejected(Rejected { file, reason }) => {
+            Event::PluginRejected { file: file.clone(), reason: reason.clone() }
+        }
     });
 }
 

@@ -2,12 +2,14 @@
 
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
+use super::changes::{List, Lists, Mark};
 use crate::host::Host;
 use crate::session::Session;
 use rmcp::model::LoggingLevel;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
 
 /// Counts clients, so that the ids of calls differ between them: those that clients choose do not.
 static CLIENTS: AtomicU64 = AtomicU64::new(1);
@@ -38,6 +40,9 @@ pub(super) struct Client {
     transport: Transport,
     calls: AtomicU64,
     level: Mutex<LoggingLevel>,
+    /// The lists that it was last shown, or could have been when it came.
+    shown: Mutex<Lists>,
+    left: CancellationToken,
 }
 
 impl Client {
@@ -45,7 +50,15 @@ impl Client {
     pub(super) fn new(host: &Host, transport: Transport) -> Self {
         let name = format!("mcp-{}", CLIENTS.fetch_add(1, Ordering::Relaxed));
         let session = host.new_session(&name).build();
-        Self { session, name, transport, calls: AtomicU64::new(1), level: Mutex::new(LoggingLevel::Info) }
+        Self {
+            session,
+            name,
+            transport,
+            calls: AtomicU64::new(1),
+            level: Mutex::new(LoggingLevel::Info),
+            shown: Mutex::default(),
+            left: CancellationToken::new(),
+        }
     }
 
     /// Tells it from all others, in this process.
@@ -75,8 +88,30 @@ impl Client {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
 
+    /// The lists that it knows.
+    pub(super) fn shown(&self) -> Lists {
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that it is shown a list.
+    pub(super) fn show(&self, list: List, mark: Mark) {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).set(list, mark);
+    }
+
+    /// Takes it that it knows these lists, but for those that it was shown.
+    pub(super) fn expect(&self, lists: Lists) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        *shown = shown.or(lists);
+    }
+
+    /// Comes back when it has left.
+    pub(super) async fn left(&self) {
+        self.left.cancelled().await;
+    }
+
     /// Ends all that it has begun, and lets it begin nothing more.
     pub(super) fn leave(&self) {
+        self.left.cancel();
         self.session.close();
     }
 }

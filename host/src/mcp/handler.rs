@@ -3,6 +3,7 @@
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
 use super::call::{self, Request};
+use super::changes::{self, List, Mark, Telling, Way};
 use super::client::{Client, Transport};
 use super::era::{Era, VERSIONS, negotiated};
 use super::guarded::guarded;
@@ -12,9 +13,9 @@ use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
     CustomResult, DiscoverResult, ErrorCode, ErrorData, Implementation, InitializeRequestParams, InitializeResult,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ServerCapabilities, ServerConfig, SetLevelRequestParams, Tool,
+    ProtocolVersion, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscriptionFilter, Tool,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -29,10 +30,15 @@ const METHODS: &[&str] = &["tools/list", "tools/call", "server/discover"];
 /// Those that there are only before 2026-07-28.
 const LEGACY_METHODS: &[&str] = &["initialize", "ping", "logging/setLevel"];
 
+/// The one by which a client of the current revision hears of changes, where there can be any.
+const LISTEN: &str = "subscriptions/listen";
+
 /// What answers requests: of one connection, or of one session, or a single one.
 pub(super) struct Front {
     server: Arc<Shared>,
     seat: Seat,
+    /// Ends with the connection, or the session.
+    telling: OnceLock<Option<Telling>>,
 }
 
 /// Whose requests they are.
@@ -46,12 +52,12 @@ enum Seat {
 impl Front {
     /// A connection that is one client's from its beginning to its end.
     pub(super) fn of_one(server: Arc<Shared>, client: Arc<Client>) -> Self {
-        Self { server, seat: Seat::Own(client) }
+        Self { server, seat: Seat::Own(client), telling: OnceLock::new() }
     }
 
     /// What comes by HTTP.
     pub(super) fn over_http(server: Arc<Shared>) -> Self {
-        Self { server, seat: Seat::Http(OnceLock::new()) }
+        Self { server, seat: Seat::Http(OnceLock::new()), telling: OnceLock::new() }
     }
 
     fn client(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
@@ -63,6 +69,14 @@ impl Front {
                 let principal = Principal::new(endpoint::caller(&context.extensions), info.as_ref());
                 self.server.principals.client(&self.server.host, principal)
             }
+        }
+    }
+
+    /// Whoever listens: the client of this connection or session, or one that does nothing but this, for the library does not say whose request it is.
+    fn listener(&self) -> Arc<Client> {
+        match &self.seat {
+            Seat::Own(client) => client.clone(),
+            Seat::Http(own) => own.get_or_init(|| Arc::new(Client::new(&self.server.host, Transport::Http))).clone(),
         }
     }
 
@@ -110,6 +124,10 @@ impl ServerHandler for Front {
         let mut info = self.get_info();
         info.protocol_version = params.protocol_version.clone();
         context.peer.set_peer_info(params);
+        let client = self.client(&context);
+        if self.watches() {
+            changes::promise(&self.server, &client, Era::Legacy);
+        }
         Ok(info)
     }
 
@@ -123,7 +141,12 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let era = Era::of(&context);
-        let listed = ListToolsResult::with_all_items(call::list(&self.server, &self.client(&context), era).await);
+        let client = self.client(&context);
+        let tools = call::list(&self.server, &client, era).await;
+        if self.watches() {
+            client.show(List::Tools, Mark::of(&tools));
+        }
+        let listed = ListToolsResult::with_all_items(tools);
         let kept = if self.watches() { KEPT.0 } else { KEPT.1 };
         Ok(match era {
             Era::Legacy => listed,
@@ -191,6 +214,28 @@ impl ServerHandler for Front {
         Err(no_method("completion/complete"))
     }
 
+    /// A client of an older revision is told of changes from here on, without asking for it.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.telling.get_or_init(|| Telling::begin(&self.server, &self.listener(), Way::Legacy(context.peer)));
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.watches().then(|| {
+            changes::promise(&self.server, &self.listener(), Era::Modern);
+            changes::accepted(requested)
+        })
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let client = self.listener();
+        let _telling = Telling::begin(&self.server, &client, Way::Modern(context.sink().clone()));
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = client.left() => {}
+        }
+        Ok(())
+    }
+
     /// The library takes a request whose parameters it cannot read for one whose method it does not know.
     async fn on_custom_request(
         &self,
@@ -198,8 +243,11 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method.as_str();
-        let is_legacy = Era::of(&context) == Era::Legacy && LEGACY_METHODS.contains(&method);
-        if is_legacy || METHODS.contains(&method) {
+        let is_of_era = match Era::of(&context) {
+            Era::Legacy => LEGACY_METHODS.contains(&method),
+            Era::Modern => method == LISTEN && self.watches(),
+        };
+        if is_of_era || METHODS.contains(&method) {
             return Err(ErrorData::invalid_params(format!("the parameters are none of `{method}`"), None));
         }
         Err(no_method(method))

@@ -18,6 +18,34 @@ pub(super) enum Candidate {
     File(PathBuf),
 }
 
+/// Why something is no plugin.
+#[derive(Debug, Clone)]
+pub(super) struct Refused {
+    pub(super) reason: String,
+    /// Of the bytes that were refused, where these are known.
+    pub(super) digest: Option<Digest>,
+}
+
+impl From<String> for Refused {
+    fn from(reason: String) -> Self {
+        Self { reason, digest: None }
+    }
+}
+
+/// Which bytes a file holds.
+#[derive(Debug, Clone)]
+pub(super) struct Look {
+    pub(super) identity: Option<Identity>,
+    pub(super) digest: Digest,
+}
+
+impl Look {
+    /// Whether another look found the same file, and nobody can have written to it since without that showing.
+    fn holds(&self, now: Option<&Identity>) -> bool {
+        self.identity.as_ref().zip(now).is_some_and(|(then, now)| then.is_still(now) && then.is_settled())
+    }
+}
+
 /// The same, opened: what is looked at is what is hashed, and what is hashed is what is compiled.
 enum Opened<'a> {
     Shipped(&'static palisade_plugins::Plugin),
@@ -55,7 +83,7 @@ impl Candidate {
     }
 
     /// The plugin that it is, where an earlier run has compiled it, or why it is none.
-    pub(super) fn recalled(&self, sandbox: &Sandbox) -> Result<Option<Arc<Prepared>>, String> {
+    pub(super) fn recalled(&self, sandbox: &Sandbox) -> Result<Option<Arc<Prepared>>, Refused> {
         let opened = self.open()?;
         let identity = opened.identity();
         if let Some(digest) = opened.known(identity.as_ref(), sandbox.cache()) {
@@ -75,13 +103,29 @@ impl Candidate {
     }
 
     /// The plugin that it is, compiled, or why it is none.
-    pub(super) fn prepare(&self, sandbox: &Sandbox, given_up: &CancellationToken) -> Result<Arc<Prepared>, String> {
+    pub(super) fn prepare(&self, sandbox: &Sandbox, given_up: &CancellationToken) -> Result<Arc<Prepared>, Refused> {
         let bytes = self.open()?.bytes()?;
-        let prepared = sandbox.prepare_hashed(&bytes, Digest::of(&bytes), self.trust(), given_up);
-        prepared.map_err(|refused: PluginRefused| refused.to_string())
+        let digest = Digest::of(&bytes);
+        let prepared = sandbox.prepare_hashed(&bytes, digest, self.trust(), given_up);
+        prepared.map_err(|refused: PluginRefused| Refused { reason: refused.to_string(), digest: Some(digest) })
     }
 
-    fn recall(&self, digest: Digest, sandbox: &Sandbox) -> Option<Arc<Prepared>> {
+    /// Which bytes it holds now. They are read where nothing says that they are those of the last look, or of an earlier run.
+    pub(super) fn look(&self, cache: &Cache, last: Option<&Look>) -> Result<Look, String> {
+        let opened = self.open()?;
+        let identity = opened.identity();
+        if let Some(last) = last.filter(|last| last.holds(identity.as_ref())) {
+            return Ok(last.clone());
+        }
+        let digest = match opened.known(identity.as_ref(), cache) {
+            Some(digest) => digest,
+            None => Digest::of(&opened.bytes()?),
+        };
+        Ok(Look { identity, digest })
+    }
+
+    /// The plugin of this digest, which it holds, if an earlier run has compiled that.
+    pub(super) fn recall(&self, digest: Digest, sandbox: &Sandbox) -> Option<Arc<Prepared>> {
         let again = self.clone();
         let bytes = Box::new(move || again.open()?.bytes());
         sandbox.recall(digest, Origin { bytes, trust: self.trust() })
@@ -133,12 +177,17 @@ impl Opened<'_> {
 }
 
 fn read(file: &File) -> Result<Vec<u8>, String> {
-    let size = file.metadata().map_err(|error| unreadable(&error))?.len();
+    let before = file.metadata().map_err(|error| unreadable(&error))?;
+    let size = before.len();
     if size > limits::COMPONENT {
         return Err(format!("it is {size} bytes large; at most {} are accepted", limits::COMPONENT));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-    file.take(limits::COMPONENT + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    (&mut &*file).take(limits::COMPONENT + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    let after = file.metadata().map_err(|error| unreadable(&error))?;
+    if (size, before.modified().ok()) != (after.len(), after.modified().ok()) {
+        return Err("it was written while it was read; put finished files there, by renaming them".to_owned());
+    }
     Ok(bytes)
 }
 

@@ -1,14 +1,22 @@
 //! Loading: at once what the cache knows, then on every core what has to be compiled, each plugin there as soon as nothing before it can claim its names.
 
-use super::candidate::Candidate;
-use super::{LoadError, LoadObserver, LoadStep, Loaded, Plugin, Rejected, Shipped, Sources, reserved, scan};
+mod cores;
+mod rescan;
+mod slot;
+
+use super::candidate::{Candidate, Refused};
+use super::homes::Homes;
+use super::{
+    LoadError, LoadObserver, LoadStep, Loaded, News, Plugin, Rejected, Rescan, Shipped, Sources, reserved, scan,
+};
 use crate::execution::Factory;
-use crate::registry::{Origin, Place, Registry};
+use crate::registry::{Origin, Place, Registered, Registry};
 use crate::sandbox::{Limits, Prepared, Sandbox};
+use crate::workspace::HardLinks;
+use slot::{Latest, Slot};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use tokio::sync::watch;
@@ -21,12 +29,20 @@ pub(crate) struct Task {
     pub(crate) limits: Limits,
     pub(crate) registry: Registry,
     pub(crate) observer: LoadObserver,
-    /// Is told of every plugin once it is registered or rejected.
-    pub(crate) heard: Box<dyn Fn(&Decision) + Send + Sync>,
+    /// Whether a file that has several names can be changed under each of them.
+    pub(crate) hard_links: HardLinks,
+    /// Is told of every plugin once it is registered or rejected, and later of what has changed.
+    pub(crate) heard: Box<dyn Fn(News<'_>) + Send + Sync>,
 }
 
-/// What became of a candidate.
-pub(crate) type Decision = Result<Plugin, Rejected>;
+impl Task {
+    fn plugin(&self, candidate: &Candidate, prepared: Arc<Prepared>) -> Plugin {
+        let name: Arc<str> = candidate.name().into();
+        let origin = Origin::Plugin { name: name.clone(), digest: prepared.digest() };
+        let tools = Registered::of_plugin(&origin, self.sandbox.factories(&prepared, self.limits));
+        Plugin { name, file: candidate.file(), path: candidate.path().map(Path::to_owned), prepared, tools }
+    }
+}
 
 /// Loading, from its begin on. What still compiles is given up when this is dropped.
 pub(crate) struct Loading(Arc<Work>);
@@ -49,7 +65,7 @@ impl Progress {
         self.decided >= self.of
     }
 
-    /// Whether there is anything to wait for.
+    /// Whether there is nothing to wait for.
     pub(crate) fn has_ended(self) -> bool {
         self.is_complete() || !self.goes_on
     }
@@ -62,12 +78,14 @@ impl Loading {
     ///
     /// [`LoadError`] where a directory cannot be read, or the name of a native tool is taken. A bad file is no error: it is among the rejected.
     pub(crate) fn begin(task: Task, native: &[Factory]) -> Result<Self, LoadError> {
+        // Held before they are looked into: what lies there later is told from what lay there then.
+        let homes = Homes::hold(&task.sources, task.hard_links);
         let candidates = scan::candidates(&task.sources)?;
         for factory in native {
             reserved::check_native(task.sources.shipped, factory, &task.registry)?;
             task.registry.register_at(Place::Native, factory.clone())?;
         }
-        let work = Arc::new(Work::new(task, candidates));
+        let work = Arc::new(Work::new(task, candidates, homes));
         work.recall();
         Ok(Self(work))
     }
@@ -99,13 +117,35 @@ impl Loading {
     /// What came of it so far, in the order in which plugins are looked for.
     pub(crate) fn loaded(&self) -> Loaded {
         let mut loaded = Loaded::default();
-        for decision in lock(&self.0.decided).values() {
-            match decision {
-                Ok(plugin) => loaded.plugins.push(plugin.clone()),
-                Err(rejected) => loaded.rejected.push(rejected.clone()),
-            }
+        for slot in lock(&self.0.decided).values() {
+            loaded.plugins.extend(slot.standing.clone());
+            loaded.rejected.extend(slot.rejected.clone());
         }
+        loaded.rejected.extend(lock(&self.0.lost).iter().cloned());
         loaded
+    }
+
+    /// Looks again for files, once all that were there are decided. On a thread of its own: the caller's may be one that drives futures.
+    pub(crate) fn rescan(&self) -> Rescan {
+        std::thread::scope(|scope| {
+            let look = Builder::new().name("palisade-load".to_owned()).spawn_scoped(scope, || self.0.rescan());
+            let look = look.inspect_err(|error| tracing::error!("no thread to look for plugins again: {error}"));
+            look.ok().and_then(|look| look.join().ok()).unwrap_or_default()
+        })
+    }
+
+    /// The same, for a thread where no futures run: as long as this is there. It does not keep the plugins.
+    pub(super) fn again(&self) -> impl Fn() -> Option<Rescan> + Send + 'static {
+        let work = Arc::downgrade(&self.0);
+        move || {
+            let work = work.upgrade().filter(|work| !work.given_up.is_cancelled())?;
+            Some(catch_unwind(AssertUnwindSafe(|| work.rescan())).unwrap_or_default())
+        }
+    }
+
+    /// Where plugins are looked for.
+    pub(super) fn sources(&self) -> &Sources {
+        &self.0.task.sources
     }
 
     /// How far it has come, now and later.
@@ -120,7 +160,7 @@ impl Drop for Loading {
     }
 }
 
-type Outcome = Result<Arc<Prepared>, String>;
+type Outcome = Result<Arc<Prepared>, Refused>;
 
 /// What the threads share.
 struct Work {
@@ -129,7 +169,12 @@ struct Work {
     /// Those that the cache does not know.
     unknown: Mutex<Vec<usize>>,
     queue: Mutex<Queue>,
-    decided: Mutex<BTreeMap<usize, Decision>>,
+    decided: Mutex<BTreeMap<usize, Slot>>,
+    /// The directories that could not be looked into again.
+    lost: Mutex<Vec<Rejected>>,
+    homes: Homes,
+    /// Compiling, or looking again: one at a time.
+    turn: Mutex<()>,
     progress: watch::Sender<Progress>,
     given_up: CancellationToken,
 }
@@ -141,7 +186,7 @@ struct Queue {
 }
 
 impl Work {
-    fn new(task: Task, candidates: Vec<Candidate>) -> Self {
+    fn new(task: Task, candidates: Vec<Candidate>, homes: Homes) -> Self {
         let next = candidates.iter().take_while(|candidate| candidate.is_shipped()).count();
         let (progress, _) = watch::channel(Progress { decided: 0, of: candidates.len(), goes_on: false });
         let queue = Queue { waiting: BTreeMap::new(), next };
@@ -151,6 +196,9 @@ impl Work {
             unknown: Mutex::default(),
             queue: Mutex::new(queue),
             decided: Mutex::default(),
+            lost: Mutex::default(),
+            homes,
+            turn: Mutex::default(),
             progress,
             given_up: CancellationToken::new(),
         }
@@ -160,16 +208,21 @@ impl Work {
     fn recall(&self) {
         self.tell(LoadStep::Start(self.candidates.len()));
         let all: Vec<usize> = (0..self.candidates.len()).collect();
-        self.on_every_core(&all, |index, candidate| match guarded(|| candidate.recalled(&self.task.sandbox)) {
+        self.each(&all, |index, candidate| match guarded(|| candidate.recalled(&self.task.sandbox)) {
             Ok(Some(prepared)) => self.prepared(index, candidate, Ok(prepared)),
             Ok(None) => lock(&self.unknown).push(index),
-            Err(reason) => self.prepared(index, candidate, Err(reason)),
+            Err(refused) => self.prepared(index, candidate, Err(refused)),
         });
         lock(&self.unknown).sort_unstable();
     }
 
     /// Compiles the others.
     fn compile(&self) {
+        let _turn = lock(&self.turn);
+        self.compile_left();
+    }
+
+    fn compile_left(&self) {
         let _end = End(self);
         let unknown = std::mem::take(&mut *lock(&self.unknown));
         self.compile_all(&unknown, &self.given_up, || false);
@@ -177,6 +230,7 @@ impl Work {
 
     /// Compiles those that this tool may come from, until it is there.
     fn compile_for(&self, tool: &str) {
+        let _turn = lock(&self.turn);
         let owner = reserved::owner(tool).filter(|_| self.task.sources.shipped == Shipped::Included);
         let may_have_it = |candidate: &Candidate| match owner {
             Some(owner) => candidate.is_shipped() && candidate.name() == owner,
@@ -191,7 +245,7 @@ impl Work {
 
     fn compile_all(&self, indices: &[usize], given_up: &CancellationToken, enough: impl Fn() -> bool + Sync) {
         let left: &[usize] = if enough() { &[] } else { indices };
-        self.on_every_core(left, |index, candidate| {
+        self.each(left, |index, candidate| {
             if given_up.is_cancelled() {
                 return;
             }
@@ -207,30 +261,12 @@ impl Work {
         self.tell(LoadStep::End);
     }
 
-    /// Does this with each of these candidates, on threads of its own: the compiler's parent must not wait on a thread that drives others' futures.
-    fn on_every_core(&self, indices: &[usize], work: impl Fn(usize, &Candidate) + Sync) {
-        if indices.is_empty() {
-            return;
-        }
-        let next = AtomicUsize::new(0);
-        let turns = || {
-            while let Some(index) = indices.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if let Some(candidate) = self.candidates.get(*index) {
-                    work(*index, candidate);
-                }
-            }
-        };
-        let workers = std::thread::available_parallelism().map_or(1, usize::from).min(indices.len());
-        std::thread::scope(|scope| {
-            for _ in 0..workers {
-                // Where the system gives no more threads, those that there are do the work.
-                if let Err(error) = Builder::new().name("palisade-load".to_owned()).spawn_scoped(scope, turns) {
-                    tracing::error!("no thread to load plugins: {error}");
-                }
+    fn each(&self, indices: &[usize], work: impl Fn(usize, &Candidate) + Sync) {
+        cores::on_every_core(indices, |_, index| {
+            if let Some(candidate) = self.candidates.get(*index) {
+                work(*index, candidate);
             }
         });
-        // Where it gave none at all, this one does.
-        turns();
     }
 
     fn prepared(&self, index: usize, candidate: &Candidate, outcome: Outcome) {
@@ -252,26 +288,30 @@ impl Work {
 
     fn decide(&self, index: usize, outcome: Outcome) {
         let Some(candidate) = self.candidates.get(index) else { return };
-        let registered = outcome.and_then(|prepared| self.register(index, candidate, prepared));
-        let decision = registered.map_err(|reason| Rejected { file: candidate.file(), reason });
-        lock(&self.decided).insert(index, decision.clone());
-        (self.task.heard)(&decision);
+        let slot = match outcome {
+            Ok(prepared) => {
+                let plugin = self.task.plugin(candidate, prepared);
+                let registered = self.register(index, candidate, &plugin);
+                Slot::new(candidate, Latest::of(plugin), registered)
+            }
+            Err(Refused { reason, digest }) => {
+                Slot::new(candidate, Latest { look: None, digest, plugin: Err(reason.clone()) }, Err(reason))
+            }
+        };
+        lock(&self.decided).insert(index, slot.clone());
+        slot.news().for_each(|news| (self.task.heard)(news));
         self.progress.send_modify(|progress| progress.decided += 1);
     }
 
-    fn register(&self, index: usize, candidate: &Candidate, prepared: Arc<Prepared>) -> Result<Plugin, String> {
-        let Task { sources, registry, sandbox, limits, .. } = &self.task;
+    fn register(&self, index: usize, candidate: &Candidate, plugin: &Plugin) -> Result<(), String> {
+        let Task { sources, registry, .. } = &self.task;
         let place = if candidate.is_shipped() {
             Place::Shipped(index)
         } else {
-            reserved::check(sources.shipped, prepared.definitions(), registry)?;
+            reserved::check(sources.shipped, plugin.definitions(), registry)?;
             Place::File(index)
         };
-        let name: Arc<str> = candidate.name().into();
-        let origin = Origin::Plugin { name: name.clone(), digest: prepared.digest() };
-        let tools = sandbox.factories(&prepared, *limits);
-        registry.register_plugin(place, &origin, tools).map_err(|duplicate| duplicate.to_string())?;
-        Ok(Plugin { name, file: candidate.file(), path: candidate.path().map(Path::to_owned), prepared })
+        registry.register_plugin(place, &plugin.tools).map(|_| ()).map_err(|duplicate| duplicate.to_string())
     }
 
     /// An observer that panics misses its step.
@@ -292,9 +332,9 @@ impl Drop for End<'_> {
 }
 
 /// A compiler that panics on hostile input costs that plugin only.
-fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+fn guarded<T>(work: impl FnOnce() -> Result<T, Refused>) -> Result<T, Refused> {
     catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err("the compiler failed on it; the log has the details".to_owned()))
+        .unwrap_or_else(|_| Err("the compiler failed on it; the log has the details".to_owned().into()))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -23,17 +23,21 @@ pub(super) fn candidates(sources: &Sources) -> Result<Vec<Candidate>, DirectoryE
         Shipped::Included => palisade_plugins::all().iter().map(Candidate::Shipped).collect(),
         Shipped::LeftOut | Shipped::Reserved => Vec::new(),
     };
-    let mut seen = HashSet::new();
-    for directory in &sources.directories {
-        // One that is named twice, by a setting and by a flag, is one.
-        if !seen.insert(directory.canonicalize().unwrap_or_else(|_| directory.clone())) {
-            continue;
-        }
-        let files = files(directory).map_err(|source| DirectoryError { path: directory.clone(), source })?;
+    for directory in directories(sources) {
+        let files = files(directory).map_err(|source| DirectoryError { path: directory.to_owned(), source })?;
         found.extend(files.into_iter().map(Candidate::File));
     }
     found.extend(sources.files.iter().cloned().map(Candidate::File));
     Ok(found)
+}
+
+/// The directories, each once.
+pub(super) fn directories(sources: &Sources) -> impl Iterator<Item = &Path> {
+    let mut seen = HashSet::new();
+    // One that is named twice, by a setting and by a flag, is one.
+    let is_new =
+        move |directory: &&PathBuf| seen.insert(directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf()));
+    sources.directories.iter().filter(is_new).map(PathBuf::as_path)
 }
 
 /// The files of plugin directories that are found elsewhere as well: behind a link, or under another name.
@@ -53,7 +57,8 @@ fn has_names(_: &fs::Metadata) -> bool {
     false
 }
 
-fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+/// The files of one directory.
+pub(super) fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();

@@ -90,6 +90,15 @@ impl Sandbox {
     }
 }
 
+impl Prepared {
+    /// Loads its code, unless that has been done: from then on it needs neither its file nor the cache. Blocks, and must not be called where futures run.
+    pub(crate) fn hold(&self) -> Result<(), String> {
+        let wanted = self.code.want();
+        let turn = Turn(self.code.turn.clone().blocking_lock_owned());
+        self.code.load(self.digest, turn, wanted.given_up()).map_err(|lost| lost.to_string())
+    }
+}
+
 impl Code {
     pub(super) fn linked(pre: PluginPre<State>) -> Self {
         Self { linked: OnceLock::from(pre), stored: None, turn: Arc::default(), interest: Arc::default() }

@@ -79,7 +79,7 @@ impl Identity {
     }
 
     /// Whether a change after it was looked at would show.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.seen.duration_since(self.changed).is_ok_and(|age| age > SETTLED)
     }
 

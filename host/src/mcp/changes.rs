@@ -1,0 +1,173 @@
+//! Who hears that a list has changed: each client in a task of its own, which looks again whenever plugins have, and tells it where what it can be shown differs.
+//!
+//! However much changes while a client is told, it is told once more afterwards, and one that does not listen holds up nobody but itself.
+
+use super::client::Client;
+use super::era::Era;
+use super::{Changes, Shared, listing};
+use rmcp::RoleServer;
+use rmcp::model::{SubscriptionFilter, Tool};
+use rmcp::service::{Peer, SubscriptionSink};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::AbortHandle;
+
+/// How long a client is waited for that is told something.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A list that a client can be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum List {
+    Tools,
+}
+
+impl List {
+    const ALL: [Self; 1] = [Self::Tools];
+}
+
+/// What a list says, in short: two that differ have different ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mark(blake3::Hash);
+
+impl Mark {
+    /// Of this list of tools.
+    pub(super) fn of(tools: &[Tool]) -> Self {
+        // Only maps with keys that are no strings fail to serialise, and there are none.
+        Self(blake3::hash(&serde_json::to_vec(tools).unwrap_or_default()))
+    }
+}
+
+/// All lists, as far as they are known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Lists([Option<Mark>; List::ALL.len()]);
+
+impl Lists {
+    /// What a client can be shown now.
+    fn now(server: &Shared, client: &Client, era: Era) -> Self {
+        let mut lists = Self::default();
+        for list in List::ALL {
+            let mark = match list {
+                List::Tools => Mark::of(&listing::tools(&server.host, client.session(), era)),
+            };
+            lists.set(list, mark);
+        }
+        lists
+    }
+
+    pub(super) fn set(&mut self, list: List, mark: Mark) {
+        if let Some(known) = self.0.get_mut(list as usize) {
+            *known = Some(mark);
+        }
+    }
+
+    fn get(&self, list: List) -> Option<Mark> {
+        self.0.get(list as usize).copied().flatten()
+    }
+
+    /// The same, and what others know beside it.
+    pub(super) fn or(self, others: Self) -> Self {
+        let mut all = self;
+        for (own, other) in all.0.iter_mut().zip(others.0) {
+            *own = own.or(other);
+        }
+        all
+    }
+}
+
+/// How a client hears of it.
+#[derive(Debug, Clone)]
+pub(super) enum Way {
+    /// Whether it has asked for it or not.
+    Legacy(Peer<RoleServer>),
+    /// Under a request that says what it wants to hear.
+    Modern(SubscriptionSink),
+}
+
+impl Way {
+    fn era(&self) -> Era {
+        match self {
+            Self::Legacy(_) => Era::Legacy,
+            Self::Modern(_) => Era::Modern,
+        }
+    }
+
+    fn leads(&self, list: List) -> bool {
+        match (self, list) {
+            (Self::Legacy(_), _) => true,
+            (Self::Modern(sink), List::Tools) => sink.accepted().tools_list_changed == Some(true),
+        }
+    }
+
+    /// Says that a list has changed. What comes of it is the client's matter: a connection that is gone is noticed elsewhere.
+    async fn tell(&self, list: List) {
+        let told = async {
+            match (self, list) {
+                (Self::Legacy(peer), List::Tools) => peer.notify_tool_list_changed().await.map_err(|e| e.to_string()),
+                (Self::Modern(sink), List::Tools) => sink.notify_tool_list_changed().await.map_err(|e| e.to_string()),
+            }
+        };
+        match tokio::time::timeout(PATIENCE, told).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!("a client does not hear that a list has changed: {error}"),
+            Err(_) => tracing::debug!("a client does not hear within {PATIENCE:?} that a list has changed"),
+        }
+    }
+}
+
+/// As much of what a client wants to hear of as there can be.
+pub(super) fn accepted(wanted: &SubscriptionFilter) -> SubscriptionFilter {
+    let mut accepted = SubscriptionFilter::new();
+    accepted.tools_list_changed = wanted.tools_list_changed;
+    accepted
+}
+
+/// From here on a client is to hear of changes: before it is answered that it will, so that none is lost on the way.
+pub(super) fn promise(server: &Shared, client: &Client, era: Era) {
+    // While plugins are still loaded, nobody can say what there is at first.
+    if server.host.progress().has_ended() {
+        client.expect(Lists::now(server, client, era));
+    }
+}
+
+/// Tells one client, for as long as this lives.
+#[derive(Debug)]
+pub(super) struct Telling(AbortHandle);
+
+impl Telling {
+    /// Begins, if anything can change at all.
+    pub(super) fn begin(server: &Arc<Shared>, client: &Arc<Client>, way: Way) -> Option<Self> {
+        if server.settings.changes == Changes::Never {
+            return None;
+        }
+        let told = tell(server.clone(), client.clone(), way);
+        Some(Self(tokio::spawn(told).abort_handle()))
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn tell(server: Arc<Shared>, client: Arc<Client>, way: Way) {
+    let mut changes = server.host.changes();
+    let now = || Lists::now(&server, &client, way.era());
+    // What comes at the start is no change: whoever asks for a list waits for it. Who was shown a part of it hears when the rest is there.
+    server.host.loaded().await;
+    let mut told = client.shown().or(now());
+    loop {
+        changes.mark_unchanged();
+        let (now, shown) = (now(), client.shown());
+        for list in List::ALL.into_iter().filter(|list| way.leads(*list)) {
+            // Whoever has asked since it changed knows.
+            if now.get(list) != told.get(list) && now.get(list) != shown.get(list) {
+                way.tell(list).await;
+            }
+        }
+        told = now;
+        if changes.changed().await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Where plugins lay when the host began, and whether they still do.
+//!
+//! These places were protected then. What lies elsewhere by now may be where a tool can write: a plugin that is taken from there could be one that a tool has made.
+
+use super::Sources;
+use crate::workspace::HardLinks;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The places that were protected from the beginning.
+pub(super) struct Homes {
+    directories: HashMap<PathBuf, Home>,
+    /// Where each file led to that was a link.
+    linked: HashMap<PathBuf, PathBuf>,
+    hard_links: HardLinks,
+}
+
+impl Homes {
+    /// Those of these sources, as they are now.
+    pub(super) fn hold(sources: &Sources, hard_links: HardLinks) -> Self {
+        let directories = sources.directories.iter();
+        let linked = sources.elsewhere().into_iter().filter_map(|file| Some((file.clone(), file.canonicalize().ok()?)));
+        Self {
+            directories: directories.filter_map(|path| Some((path.clone(), Home::hold(path)?))).collect(),
+            linked: linked.collect(),
+            hard_links,
+        }
+    }
+
+    /// Whether this directory is the one that it was.
+    pub(super) fn check_directory(&self, directory: &Path) -> Result<(), String> {
+        directory.metadata().map_err(|error| format!("it cannot be read: {error}"))?;
+        match self.directories.get(directory) {
+            Some(home) if home.is_at(directory) => Ok(()),
+            _ => {
+                Err("another directory lies there by now, which no rule keeps tools from; start again to load from it"
+                    .to_owned())
+            }
+        }
+    }
+
+    /// Whether no tool can have written what this file of a directory holds.
+    pub(super) fn check_file(&self, file: &Path) -> Result<(), String> {
+        // What cannot be looked at is told of by whoever opens it.
+        let Ok(meta) = file.symlink_metadata() else { return Ok(()) };
+        if meta.is_symlink() && !self.leads_home(file) {
+            return Err("it is a link to what no rule keeps tools from; put a copy there, or start again".to_owned());
+        }
+        if self.hard_links == HardLinks::Allow && has_names(&meta) && !self.linked.contains_key(file) {
+            return Err(
+                "it has another name, under which tools may change it; put a copy there, or start again".to_owned()
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether a link leads to where it led, or into one of the directories.
+    fn leads_home(&self, file: &Path) -> bool {
+        let Ok(target) = file.canonicalize() else { return true };
+        let is_home = |directory: &PathBuf| directory.canonicalize().is_ok_and(|home| target.starts_with(home));
+        self.linked.get(file) == Some(&target) || self.directories.keys().any(is_home)
+    }
+}
+
+#[cfg(unix)]
+fn has_names(meta: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(meta) > 1
+}
+
+#[cfg(not(unix))]
+fn has_names(_: &fs::Metadata) -> bool {
+    false
+}
+
+/// A directory, held open so that its number goes to no other.
+#[cfg(unix)]
+struct Home(fs::File);
+
+#[cfg(unix)]
+impl Home {
+    fn hold(path: &Path) -> Option<Self> {
+        fs::File::open(path).ok().map(Self)
+    }
+
+    fn is_at(&self, path: &Path) -> bool {
+        use std::os::unix::fs::MetadataExt as _;
+        let number = |meta: fs::Metadata| (meta.dev(), meta.ino());
+        self.0.metadata().is_ok_and(|held| path.metadata().is_ok_and(|now| number(held) == number(now)))
+    }
+}
+
+/// Elsewhere a directory is protected by its name.
+#[cfg(not(unix))]
+struct Home;
+
+#[cfg(not(unix))]
+impl Home {
+    fn hold(_: &Path) -> Option<Self> {
+        Some(Self)
+    }
+
+    fn is_at(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+}

@@ -1,0 +1,286 @@
+//! Looking again: what has come, changed or gone, registered in one step, as a fresh start would have it; but a file that is broken now costs nobody the plugin
+//! that it held before.
+
+use super::slot::{Latest, Slot};
+use super::{Work, cores, guarded, lock};
+use crate::plugins::candidate::{Candidate, Refused};
+use crate::plugins::{Plugin, Rejected, Rescan, reserved, scan};
+use crate::registry::{Granted, Offer};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::OnceLock;
+
+/// What a reason ends with where the plugin that stood before is still there.
+const STAYS: &str = "; the one loaded before stays";
+
+/// A file that is there, with what was known of it.
+struct Job {
+    candidate: Candidate,
+    before: Option<Slot>,
+    way: Way,
+}
+
+/// What is done about a file.
+enum Way {
+    Look,
+    Refuse(String),
+    /// Its directory cannot be looked into: all stays as it is.
+    Keep,
+}
+
+/// What is known of files, to be taken out one by one. A file that is named twice has two places.
+#[derive(Default)]
+struct Before(HashMap<PathBuf, VecDeque<Slot>>);
+
+impl Before {
+    fn take(&mut self, path: &Path) -> Option<Slot> {
+        self.0.get_mut(path)?.pop_front()
+    }
+
+    /// The files that lay in a directory, in their order.
+    fn of(&self, directory: &Path) -> Vec<PathBuf> {
+        let mut paths: Vec<_> = self.0.keys().filter(|path| path.parent() == Some(directory)).cloned().collect();
+        paths.sort_by(|one, other| one.as_os_str().as_encoded_bytes().cmp(other.as_os_str().as_encoded_bytes()));
+        paths
+    }
+}
+
+impl Work {
+    /// Looks again. Blocks, and must not run where futures do.
+    pub(super) fn rescan(&self) -> Rescan {
+        let _turn = lock(&self.turn);
+        if !lock(&self.unknown).is_empty() {
+            self.compile_left();
+        }
+        let (jobs, gone, lost) = self.jobs();
+        let latest = self.all_latest(&jobs);
+        if self.given_up.is_cancelled() {
+            return Rescan::default();
+        }
+        let slots = self.exchange(jobs, latest, &gone);
+        let mut rescan = Rescan::default();
+        for (before, after) in &slots {
+            note(&mut rescan, before.as_ref(), Some(after));
+        }
+        gone.iter().for_each(|gone| note(&mut rescan, Some(gone), None));
+        let known = std::mem::replace(&mut *lock(&self.lost), lost.clone());
+        rescan.rejected.extend(lost.into_iter().filter(|lost| !known.contains(lost)));
+        self.keep(slots.into_iter().map(|(_, after)| after).collect(), &rescan);
+        rescan.news().for_each(|news| (self.task.heard)(news));
+        rescan
+    }
+
+    /// The files that there are, in their order; what is known of those that are gone; and the directories that cannot be looked into.
+    fn jobs(&self) -> (Vec<Job>, Vec<Slot>, Vec<Rejected>) {
+        let mut before = self.before();
+        let (mut jobs, mut lost) = (Vec::new(), Vec::new());
+        for directory in scan::directories(&self.task.sources) {
+            let found = self
+                .homes
+                .check_directory(directory)
+                .and_then(|()| scan::files(directory).map_err(|error| format!("it cannot be read: {error}")));
+            match found {
+                Ok(files) => jobs.extend(files.into_iter().map(|path| {
+                    let way = self.homes.check_file(&path).map_or_else(Way::Refuse, |()| Way::Look);
+                    Job { before: before.take(&path), candidate: Candidate::File(path), way }
+                })),
+                Err(reason) => {
+                    let file = crate::tool::text::elided(&directory.to_string_lossy(), 512);
+                    lost.push(Rejected { file, reason: format!("{reason}; the plugins loaded from it before stay") });
+                    jobs.extend(before.of(directory).into_iter().map(|path| Job {
+                        before: before.take(&path),
+                        candidate: Candidate::File(path),
+                        way: Way::Keep,
+                    }));
+                }
+            }
+        }
+        let single = self.task.sources.files.iter();
+        jobs.extend(single.map(|path| Job {
+            before: before.take(path),
+            candidate: Candidate::File(path.clone()),
+            way: Way::Look,
+        }));
+        (jobs, before.0.into_values().flatten().collect(), lost)
+    }
+
+    fn before(&self) -> Before {
+        let mut before = Before::default();
+        for slot in lock(&self.decided).values() {
+            if let Candidate::File(path) = &slot.candidate {
+                before.0.entry(path.clone()).or_default().push_back(slot.clone());
+            }
+        }
+        before
+    }
+
+    fn all_latest(&self, jobs: &[Job]) -> Vec<Latest> {
+        let found: Vec<OnceLock<Latest>> = jobs.iter().map(|_| OnceLock::new()).collect();
+        cores::on_every_core(jobs, |index, job| {
+            if let Some(cell) = found.get(index).filter(|_| !self.given_up.is_cancelled()) {
+                let _ = cell.set(self.latest(job));
+            }
+        });
+        let given_up = || Latest { look: None, digest: None, plugin: Err("it was given up".to_owned()) };
+        found.into_iter().map(|cell| cell.into_inner().unwrap_or_else(given_up)).collect()
+    }
+
+    /// What the bytes of a file come to now.
+    fn latest(&self, job: &Job) -> Latest {
+        let known = job.before.as_ref().map(|slot| &slot.latest);
+        let look = match (&job.way, known) {
+            (Way::Keep, Some(known)) => return known.clone(),
+            (Way::Refuse(reason), _) => Err(reason.clone()),
+            _ => job.candidate.look(self.task.sandbox.cache(), known.and_then(|known| known.look.as_ref())),
+        };
+        let look = match look {
+            Ok(look) => look,
+            Err(reason) => return Latest { look: None, digest: None, plugin: Err(reason) },
+        };
+        if let Some(known) = known.filter(|known| known.digest == Some(look.digest) && !is_touched(known, &look)) {
+            return Latest { look: Some(look), ..known.clone() };
+        }
+        let standing = job.before.as_ref().and_then(|slot| slot.standing.as_ref());
+        if let Some(back) = standing.filter(|standing| standing.digest() == look.digest) {
+            return Latest { look: Some(look), digest: Some(back.digest()), plugin: Ok(back.clone()) };
+        }
+        let prepared = guarded(|| match job.candidate.recall(look.digest, &self.task.sandbox) {
+            Some(prepared) => Ok(prepared),
+            None => job.candidate.prepare(&self.task.sandbox, &self.given_up),
+        });
+        match prepared {
+            Ok(prepared) => Latest { look: Some(look), ..Latest::of(self.task.plugin(&job.candidate, prepared)) },
+            Err(Refused { reason, digest }) => {
+                let digest = digest.or(Some(look.digest));
+                Latest { look: Some(look), digest, plugin: Err(reason) }
+            }
+        }
+    }
+
+    /// Registers what there is, in the place of what there was.
+    fn exchange(&self, jobs: Vec<Job>, latest: Vec<Latest>, gone: &[Slot]) -> Vec<(Option<Slot>, Slot)> {
+        // Nobody can load these from their files any more, and calls may have begun that will.
+        let kept = jobs.iter().filter(|job| matches!(job.way, Way::Keep)).filter_map(|job| job.before.as_ref());
+        for plugin in gone.iter().chain(kept).filter_map(|slot| slot.standing.as_ref()) {
+            if let Err(reason) = plugin.prepared.hold() {
+                tracing::warn!("calls of {} will fail: {reason}", plugin.file);
+            }
+        }
+        let turns: Vec<Turn> = jobs.into_iter().zip(latest).map(|(job, latest)| self.turn_of(job, latest)).collect();
+        let offers: Vec<_> = turns.iter().map(Turn::offers).collect();
+        let granted = self.task.registry.set_files(&offers);
+        drop(offers);
+        turns.into_iter().zip(granted).map(|(turn, granted)| turn.end(&granted)).collect()
+    }
+
+    fn turn_of(&self, job: Job, latest: Latest) -> Turn {
+        let Job { candidate, before, .. } = job;
+        let shipped = self.task.sources.shipped;
+        let new = latest
+            .plugin
+            .clone()
+            .and_then(|plugin| reserved::check(shipped, plugin.definitions(), &self.task.registry).map(|()| plugin));
+        let mut lost = None;
+        let standing = before.as_ref().and_then(|slot| slot.standing.clone()).filter(|standing| {
+            if new.as_ref().is_ok_and(|new| is_same(new, standing)) {
+                return true;
+            }
+            lost = standing.prepared.hold().err();
+            lost.is_none()
+        });
+        Turn { candidate, before, latest, new, standing, lost }
+    }
+
+    /// Keeps what is known of files now, beside what comes with the host.
+    fn keep(&self, files: Vec<Slot>, rescan: &Rescan) {
+        let shipped = self.candidates.iter().take_while(|candidate| candidate.is_shipped()).count();
+        let mut decided = lock(&self.decided);
+        let mut slots: BTreeMap<usize, Slot> = std::mem::take(&mut *decided);
+        slots.retain(|index, _| *index < shipped);
+        slots.extend(files.into_iter().enumerate().map(|(index, slot)| (shipped + index, slot)));
+        *decided = slots;
+        let of = decided.len();
+        drop(decided);
+        self.progress.send_if_modified(|progress| {
+            (progress.decided, progress.of) = (of, of);
+            !rescan.is_empty()
+        });
+    }
+}
+
+/// What a file offers, and what it had before.
+struct Turn {
+    candidate: Candidate,
+    before: Option<Slot>,
+    latest: Latest,
+    /// The plugin that it is now, or why it cannot be one.
+    new: Result<Plugin, String>,
+    /// The one that it was, if that can go on.
+    standing: Option<Plugin>,
+    /// Why that cannot.
+    lost: Option<String>,
+}
+
+impl Turn {
+    fn stays(&self) -> bool {
+        matches!((&self.new, &self.standing), (Ok(new), Some(standing)) if is_same(new, standing))
+    }
+
+    fn plugins(&self) -> impl Iterator<Item = &Plugin> {
+        self.new.iter().filter(|_| !self.stays()).chain(&self.standing)
+    }
+
+    /// The new plugin before the old one.
+    fn offers(&self) -> Vec<Offer<'_>> {
+        let new = self.new.iter().filter(|_| !self.stays()).map(|plugin| Offer::New(&plugin.tools));
+        new.chain(self.standing.iter().map(|plugin| Offer::Standing(&plugin.tools))).collect()
+    }
+
+    fn end(self, granted: &Granted) -> (Option<Slot>, Slot) {
+        let standing = granted.offer.and_then(|number| self.plugins().nth(number)).cloned();
+        let reason = match &self.new {
+            Err(reason) => Some(reason.clone()),
+            Ok(new) if standing.as_ref().is_some_and(|standing| is_same(new, standing)) => None,
+            Ok(_) => granted.refused.first().map(ToString::to_string),
+        };
+        let nameless = granted.refused.last().filter(|_| self.standing.is_some() && !self.stays());
+        let end = match (&standing, self.lost.clone().or(nameless.map(ToString::to_string))) {
+            (Some(_), _) => STAYS.to_owned(),
+            (None, Some(lost)) => format!("; the one loaded before cannot stay: {lost}"),
+            (None, None) => String::new(),
+        };
+        let file = self.candidate.file();
+        let rejected = reason.map(|reason| Rejected { file, reason: reason + &end });
+        (self.before, Slot { candidate: self.candidate, latest: self.latest, standing, rejected })
+    }
+}
+
+fn is_same(one: &Plugin, other: &Plugin) -> bool {
+    Arc::ptr_eq(&one.prepared, &other.prepared)
+}
+
+/// Whether a file that was refused has been put there again since: whoever does that wants it tried again.
+fn is_touched(known: &Latest, now: &crate::plugins::candidate::Look) -> bool {
+    let identities = known.look.as_ref().and_then(|look| look.identity.as_ref()).zip(now.identity.as_ref());
+    known.plugin.is_err() && identities.is_some_and(|(then, now)| !then.is_still(now))
+}
+
+/// Notes what is new about a place.
+fn note(rescan: &mut Rescan, before: Option<&Slot>, after: Option<&Slot>) {
+    let stood = before.and_then(|slot| slot.standing.as_ref());
+    match (stood, after.and_then(|slot| slot.standing.as_ref())) {
+        (None, Some(new)) => rescan.loaded.push(new.clone()),
+        (Some(old), Some(new)) if !is_same(old, new) => rescan.changed.push(new.clone()),
+        (Some(old), None) => rescan.removed.push(old.clone()),
+        _ => {}
+    }
+    let Some((after, rejected)) = after.and_then(|slot| Some((slot, slot.rejected.as_ref()?))) else { return };
+    let known = before.is_some_and(|before| {
+        let other_bytes = before.latest.digest.zip(after.latest.digest).is_some_and(|(then, now)| then != now);
+        before.rejected.as_ref() == Some(rejected) && !other_bytes
+    });
+    if !known {
+        rescan.rejected.push(rejected.clone());
+    }
+}

@@ -1,0 +1,61 @@
+//! Names that are taken, and names that nobody has.
+
+use super::Registered;
+use crate::tool::nearest_names;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A name that is taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the tool `{name}` already exists; use another name, such as `{suggestion}`")]
+pub struct DuplicateTool {
+    name: String,
+    suggestion: String,
+}
+
+impl DuplicateTool {
+    pub(super) fn new(name: String, taken: &HashMap<Arc<str>, Arc<Registered>>) -> Self {
+        let stem = crate::tool::text::cut(&name, 56).to_owned();
+        let free = (2..).map(|n: u32| format!("{stem}_{n}")).find(|candidate| !taken.contains_key(candidate.as_str()));
+        Self { suggestion: free.unwrap_or_else(|| stem.clone()), name }
+    }
+
+    /// The name that is taken.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A name that is free.
+    #[must_use]
+    pub fn suggestion(&self) -> &str {
+        &self.suggestion
+    }
+}
+
+/// A name that no tool has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no tool `{name}`")]
+pub struct ToolNotFound {
+    name: String,
+    nearest: Vec<String>,
+}
+
+impl ToolNotFound {
+    pub(super) fn among<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Self {
+        let nearest = nearest_names(name, names);
+        Self { name: crate::tool::text::cut(name, 256).to_owned(), nearest }
+    }
+
+    /// The name asked for.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Up to three names near it.
+    #[must_use]
+    pub fn nearest(&self) -> &[String] {
+        &self.nearest
+    }
+}

@@ -1,0 +1,190 @@
+//! Tools that come, change and go while clients are connected: each hears of it in the way of its revision, where the list that it is shown differs, and only then.
+
+use super::call;
+use palisade_tests::mcp::Client;
+use palisade_tests::wat::Told;
+use palisade_tests::{Program, Wat, World};
+use serde_json::{Value, json};
+use std::fs;
+
+const CHANGED: &str = "notifications/tools/list_changed";
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// A client of a program that loads the plugins of this world and no others.
+fn client(world: &World, options: &[&str]) -> Client {
+    let program = Program::new(world).args(["--no-builtin", "--plugins"]).args([world.plugins()]);
+    Client::start_with(program, options)
+}
+
+fn legacy(world: &World, options: &[&str]) -> Client {
+    client(world, options).shake_hands(&json!({}))
+}
+
+fn wat(tool: &str, version: &str) -> Wat {
+    Wat::new(Told { description: version.to_owned(), ..Told::new(tool) })
+}
+
+/// Puts a plugin there as whole as a rename does.
+fn put(world: &World, name: &str, bytes: &[u8]) {
+    let made = world.outer().join("made");
+    fs::write(&made, bytes).unwrap();
+    fs::rename(made, world.plugins().join(format!("{name}.wasm"))).unwrap();
+}
+
+/// The tools that are listed, with their versions.
+fn listed(answer: &Value) -> Vec<(&str, &str)> {
+    let tools = answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tools: {answer}")).iter();
+    tools.map(|tool| (tool["name"].as_str().unwrap(), tool["description"].as_str().unwrap())).collect()
+}
+
+/// Begins to listen, and gives back the number of the request with what is accepted of it.
+fn listen(client: &mut Client, wanted: &Value) -> (u64, Value) {
+    let params = palisade_tests::mcp::modern(json!({"notifications": wanted}), &json!({}));
+    let id = client.begin("subscriptions/listen", &params);
+    let answer = client.hear_of(ACKNOWLEDGED);
+    assert_eq!(answer["params"]["_meta"][SUBSCRIPTION], id, "{answer}");
+    (id, answer["params"]["notifications"].clone())
+}
+
+/// How often a client was told until its end, with what it has put aside.
+fn told_in_all(client: Client) -> usize {
+    let aside = client.told(CHANGED).len();
+    let (ran, rest) = client.end();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    aside + rest.iter().filter(|message| message["method"] == CHANGED).count()
+}
+
+#[test]
+fn a_client_of_the_previous_revision_is_told_and_finds_what_has_come_changed_and_gone() {
+    let world = World::new();
+    put(&world, "a", &wat("a", "1").build());
+    let mut client = client(&world, &["--watch"]);
+    let answer = client.initialize(palisade_tests::mcp::LEGACY, &json!({}));
+    assert_eq!(answer["result"]["capabilities"]["tools"]["listChanged"], true);
+    assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("a", "1")]);
+    put(&world, "b", &wat("b", "1").build());
+    client.hear_of(CHANGED);
+    assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("a", "1"), ("b", "1")]);
+    assert_eq!(super::text(&client.ask("tools/call", &call("b", json!({})))), "done");
+    put(&world, "a", &wat("a", "2").build());
+    client.hear_of(CHANGED);
+    assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("a", "2"), ("b", "1")]);
+    fs::remove_file(world.plugins().join("a.wasm")).unwrap();
+    client.hear_of(CHANGED);
+    assert_eq!(client.ask("tools/call", &call("a", json!({})))["error"]["code"], -32602);
+    assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("b", "1")]);
+    assert_eq!(told_in_all(client), 0, "once for each");
+}
+
+#[test]
+fn a_client_of_the_current_revision_is_told_under_each_request_by_which_it_listens_for_that() {
+    let world = World::new();
+    put(&world, "a", &wat("a", "1").build());
+    let mut client = client(&world, &["--watch"]);
+    let discovered = client.ask_modern("server/discover", json!({}), &json!({}));
+    assert_eq!(discovered["result"]["capabilities"]["tools"]["listChanged"], true);
+    let (one, accepted) = listen(&mut client, &json!({"toolsListChanged": true, "promptsListChanged": true}));
+    assert_eq!(accepted, json!({"toolsListChanged": true}));
+    let (_, accepted) = listen(&mut client, &json!({"promptsListChanged": true}));
+    assert_eq!(accepted, json!({}));
+    let (two, _) = listen(&mut client, &json!({"toolsListChanged": true}));
+    put(&world, "b", &wat("b", "1").build());
+    let tagged = |client: &mut Client| client.hear_of(CHANGED)["params"]["_meta"][SUBSCRIPTION].as_u64().unwrap();
+    let mut heard = [tagged(&mut client), tagged(&mut client)];
+    heard.sort_unstable();
+    assert_eq!(heard, [one, two]);
+    let list = client.ask_modern("tools/list", json!({}), &json!({}));
+    assert_eq!((listed(&list), &list["result"]["ttlMs"]), (vec![("a", "1"), ("b", "1")], &json!(1_000)));
+    client.tell("notifications/cancelled", &palisade_tests::mcp::modern(json!({"requestId": one}), &json!({})));
+    fs::remove_file(world.plugins().join("a.wasm")).unwrap();
+    assert_eq!(tagged(&mut client), two);
+    assert_eq!(told_in_all(client), 0, "who has cancelled, or wants to hear of something else, is not told");
+}
+
+#[test]
+fn a_client_that_does_not_listen_is_not_told() {
+    let world = World::new();
+    let mut silent = client(&world, &["--watch"]);
+    silent.ask_modern("tools/list", json!({}), &json!({}));
+    put(&world, "a", &wat("a", "1").build());
+    while listed(&silent.ask_modern("tools/list", json!({}), &json!({}))).is_empty() {}
+    assert_eq!(told_in_all(silent), 0);
+}
+
+#[test]
+fn nobody_is_told_where_other_code_stands_behind_the_same_list() {
+    let world = World::new();
+    put(&world, "a", &wat("a", "1").build());
+    let mut client = legacy(&world, &["--watch"]);
+    client.ask("tools/list", &json!({}));
+    put(&world, "a", &wat("a", "1").execute("(unreachable)").build());
+    while client.ask("tools/call", &call("a", json!({})))["result"]["isError"] == false {}
+    // The file is another, and the bytes are the same.
+    put(&world, "a", &wat("a", "1").execute("(unreachable)").build());
+    put(&world, "b", &wat("b", "1").build());
+    client.hear_of(CHANGED);
+    assert_eq!(told_in_all(client), 0, "the first that it hears is of the other file");
+}
+
+#[test]
+fn a_hundred_quick_changes_are_few_words() {
+    let world = World::new();
+    put(&world, "a", &wat("a", "0").build());
+    let mut client = legacy(&world, &["--watch"]);
+    client.ask("tools/list", &json!({}));
+    for version in 1..=100 {
+        put(&world, "a", &wat("a", &version.to_string()).build());
+    }
+    let mut words = 0;
+    while listed(&client.ask("tools/list", &json!({}))) != [("a", "100")] {
+        client.hear_of(CHANGED);
+        words += 1;
+    }
+    assert!(words + told_in_all(client) <= 10);
+}
+
+#[test]
+fn a_broken_file_leaves_the_tool_and_whoever_runs_the_program_reads_why() {
+    let world = World::new();
+    put(&world, "a", &wat("a", "1").build());
+    let mut client = legacy(&world, &["--watch"]);
+    client.ask("tools/list", &json!({}));
+    put(&world, "a", b"no plugin");
+    put(&world, "b", &wat("b", "1").build());
+    client.hear_of(CHANGED);
+    assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("a", "1"), ("b", "1")]);
+    assert_eq!(super::text(&client.ask("tools/call", &call("a", json!({})))), "done");
+    let (ran, _) = client.end();
+    ran.complains(&["rejected ", "a.wasm: ", "; the one loaded before stays", "loaded ", "b.wasm: b"]);
+}
+
+#[test]
+fn a_program_that_watches_nothing_says_so_and_tells_nobody() {
+    let world = World::new();
+    put(&world, "a", &wat("a", "1").build());
+    let mut still = legacy(&world, &[]);
+    let mut watching = legacy(&world, &["--watch"]);
+    for client in [&mut still, &mut watching] {
+        assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("a", "1")]);
+    }
+    put(&world, "a", &wat("a", "2").build());
+    watching.hear_of(CHANGED);
+    assert_eq!(listed(&still.ask("tools/list", &json!({}))), [("a", "1")]);
+    assert_eq!(told_in_all(still), 0);
+    let mut still = client(&world, &[]);
+    let discovered = still.ask_modern("server/discover", json!({}), &json!({}));
+    assert!(discovered["result"]["capabilities"]["tools"].get("listChanged").is_none());
+    let wanted = json!({"notifications": {"toolsListChanged": true}});
+    assert_eq!(still.ask_modern("subscriptions/listen", wanted, &json!({}))["error"]["code"], -32601);
+}
+
+#[test]
+fn a_request_to_listen_that_is_none_is_told_what_is_wrong() {
+    let world = World::new();
+    let mut modern = client(&world, &["--watch"]);
+    assert_eq!(modern.ask_modern("subscriptions/listen", json!({}), &json!({}))["error"]["code"], -32602);
+    let mut legacy = legacy(&world, &["--watch"]);
+    let wanted = json!({"notifications": {"toolsListChanged": true}});
+    assert_eq!(legacy.ask("subscriptions/listen", &wanted)["error"]["code"], -32601);
+}
