@@ -107,8 +107,10 @@ fn a_client_that_does_not_listen_is_not_told() {
     let world = World::new();
     let mut silent = client(&world, &["--watch"]);
     silent.ask_modern("tools/list", json!({}), &json!({}));
-    put(&world, "a", &wat("a", "1").build());
-    while listed(&silent.ask_modern("tools/list", json!({}), &json!({}))).is_empty() {}
+    for tool in ["a", "b"] {
+        put(&world, tool, &wat(tool, "1").build());
+        while silent.ask_modern("tools/call", call(tool, json!({})), &json!({})).get("error").is_some() {}
+    }
     assert_eq!(told_in_all(silent), 0);
 }
 
