@@ -68,7 +68,7 @@ impl Request {
             return self.run(tool, input, &Party::default(), None).await;
         }
         let (asking, questions) = ask::way();
-        let party = Party { asker: Some(Arc::new(asking)) };
+        let party = Party::default().with_asker(Arc::new(asking));
         self.run(tool, input, &party, Some(questions)).await
     }
 
@@ -85,7 +85,7 @@ impl Request {
         let rounds = Rounds::begin(sealer, &purpose, forms, brought)
             .map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
         let rounds = Arc::new(rounds);
-        let result = self.run(tool, input, &Party { asker: Some(rounds.clone()) }, None).await;
+        let result = self.run(tool, input, &Party::default().with_asker(rounds.clone()), None).await;
         if matches!(result.error().map(crate::tool::ToolError::kind), Some(ErrorKind::AwaitsClient)) {
             let no_state = || ErrorData::internal_error("the question cannot be put", None);
             return rounds.required(sealer, purpose).map(CallToolResponse::InputRequired).ok_or_else(no_state);
