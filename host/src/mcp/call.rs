@@ -3,16 +3,17 @@
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
 use super::ask::{self, Question};
+use super::asked;
 use super::client::Client;
-use super::era::{Era, can_show_forms};
+use super::era::Era;
 use super::outcome::answer;
-use super::rounds::{Forms, Purpose, Rounds};
+use super::rounds::{Purpose, Rounds, Subject};
 use super::voice::{Voice, Wanted};
 use super::{Shared, listing};
 use crate::dispatch::Party;
 use crate::registry::Registered;
 use crate::tool::nearest_names;
-use crate::tool::{Call, CallInput, ErrorKind, ToolResult};
+use crate::tool::{AskKind, Call, CallInput, ErrorKind, ToolResult};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, LoggingLevel};
 use rmcp::service::{Peer, RequestContext};
@@ -24,6 +25,9 @@ use tokio::sync::mpsc;
 
 /// How long a call waits for a tool whose plugin may still be loaded.
 const LOADING: Duration = Duration::from_secs(30);
+
+/// How long the withdrawal of a question may hold up the answer to its call, where the client does not read.
+const WITHDRAWAL: Duration = Duration::from_secs(1);
 
 /// A request on its way.
 pub(super) struct Request {
@@ -64,12 +68,16 @@ impl Request {
 
     /// With questions put to the client while the call waits.
     async fn asking(&self, tool: &Registered, input: Value) -> ToolResult {
-        if !can_show_forms(&self.context) {
-            return self.run(tool, input, &Party::default(), None).await;
+        let kinds = asked::kinds(&self.context);
+        if kinds.is_empty() {
+            return self.run(tool, input, Party::default(), None).await;
         }
-        let (asking, questions) = ask::way();
-        let party = Party::default().with_asker(Arc::new(asking));
-        self.run(tool, input, &party, Some(questions)).await
+        let can_confirm = kinds.contains(&AskKind::Elicitation);
+        let (asking, questions) = ask::way(kinds, plugin(tool));
+        let asking = Arc::new(asking);
+        let party = Party::default().with_client(asking.clone());
+        let party = if can_confirm { party.with_asker(asking) } else { party };
+        self.run(tool, input, party, Some(questions)).await
     }
 
     /// With questions that end the call, and answers that come with the next.
@@ -79,18 +87,24 @@ impl Request {
         input: Value,
         brought: (Option<&str>, rmcp::model::InputResponses),
     ) -> Result<CallToolResponse, ErrorData> {
-        let forms = if can_show_forms(&self.context) { Forms::Shown } else { Forms::Unknown };
+        let subject = Subject { code: tool.origin().digest(), plugin: plugin(tool).to_owned() };
         let purpose = Purpose::of(self.client.name(), tool.definition().name().as_str(), &input);
         let sealer = &self.server.sealer;
-        let rounds = Rounds::begin(sealer, &purpose, forms, brought)
+        let rounds = Rounds::begin(sealer, &purpose, (asked::kinds(&self.context), subject), brought)
             .map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
         let rounds = Arc::new(rounds);
-        let result = self.run(tool, input, &Party::default().with_asker(rounds.clone()), None).await;
-        if matches!(result.error().map(crate::tool::ToolError::kind), Some(ErrorKind::AwaitsClient)) {
-            let no_state = || ErrorData::internal_error("the question cannot be put", None);
-            return rounds.required(sealer, purpose).map(CallToolResponse::InputRequired).ok_or_else(no_state);
+        let party = Party::default().with_asker(rounds.clone()).with_client(rounds.clone());
+        let result = self.run(tool, input, party, None).await;
+        match result.error().map(crate::tool::ToolError::kind) {
+            Some(ErrorKind::AwaitsClient) => {
+                let no_state = || ErrorData::internal_error("the question cannot be put", None);
+                rounds.required(sealer, purpose).map(CallToolResponse::InputRequired).ok_or_else(no_state)
+            }
+            Some(ErrorKind::ClientLacks { kinds }) => {
+                Err(ErrorData::missing_required_client_capability(asked::capabilities(kinds)))
+            }
+            _ => Ok(answer(&result, Era::Modern).into()),
         }
-        Ok(answer(&result, Era::Modern).into())
     }
 
     /// Runs the call, while what it says and asks is passed on.
@@ -98,23 +112,29 @@ impl Request {
         &self,
         tool: &Registered,
         input: Value,
-        party: &Party,
-        mut questions: Option<mpsc::Receiver<Question>>,
+        party: Party,
+        questions: Option<mpsc::Receiver<Question>>,
     ) -> ToolResult {
         let (host, peer) = (&self.server.host, &self.context.peer);
         let call = self.prepared(tool, input);
-        let logger = tool.origin().plugin().unwrap_or(env!("CARGO_PKG_NAME"));
-        let mut voice = Voice::of(host.hub(), call.id(), self.wanted(), logger);
-        let mut running = pin!(host.dispatch_as(self.client.session(), call, party));
-        let mut asked = pin!(put_all(peer, &mut questions));
-        let result = loop {
-            tokio::select! {
-                biased;
-                said = voice.next(), if !self.context.ct.is_cancelled() => voice.tell(peer, said).await,
-                () = &mut asked => {}
-                result = &mut running => break result,
+        let mut voice = Voice::of(host.hub(), call.id(), self.wanted(), plugin(tool));
+        let (mut asked, mut all_asked) = (pin!(put_all(peer, questions)), false);
+        let result = {
+            let mut running = pin!(host.dispatch_as(self.client.session(), call, &party));
+            loop {
+                tokio::select! {
+                    biased;
+                    said = voice.next(), if !self.context.ct.is_cancelled() => voice.tell(peer, said).await,
+                    () = &mut asked, if !all_asked => all_asked = true,
+                    result = &mut running => break result,
+                }
             }
         };
+        drop(party);
+        // With nobody left who asks, what was asked is withdrawn.
+        if !all_asked {
+            let _ = tokio::time::timeout(WITHDRAWAL, asked).await;
+        }
         if !self.context.ct.is_cancelled() {
             voice.finish(peer).await;
         }
@@ -152,14 +172,18 @@ impl Request {
     }
 }
 
-/// Puts each question as it comes; never ends.
-async fn put_all(peer: &Peer<RoleServer>, questions: &mut Option<mpsc::Receiver<Question>>) {
-    if let Some(questions) = questions {
+/// Whose words a tool's are.
+fn plugin(tool: &Registered) -> &str {
+    tool.origin().plugin().unwrap_or(env!("CARGO_PKG_NAME"))
+}
+
+/// Puts each question as it comes, for as long as anybody may ask one.
+async fn put_all(peer: &Peer<RoleServer>, questions: Option<mpsc::Receiver<Question>>) {
+    if let Some(mut questions) = questions {
         while let Some(question) = questions.recv().await {
             ask::put(peer, question).await;
         }
     }
-    std::future::pending().await
 }
 
 /// The tools that a client is shown.
