@@ -7,3 +7,14 @@ wit_bindgen::generate!({
     default_bindings_module: "palisade_guest::bindings",
     additional_derives: [PartialEq],
 });
+
+/// What a plugin may import beside its world; nothing of it is in a plugin that asks nothing.
+pub mod asking {
+    wit_bindgen::generate!({
+        path: "wit",
+        inline: "package palisade:guest; world asking { import palisade:tool/client@0.1.0; }",
+        world: "palisade:guest/asking",
+        generate_all,
+        additional_derives: [PartialEq],
+    });
+}

@@ -15,7 +15,7 @@ mod tests;
 mod threads;
 mod transcript;
 
-pub(crate) use party::Party;
+pub use party::Party;
 pub(crate) use question::CONFIRMATION_TIMEOUT;
 pub use threads::CallMode;
 pub(crate) use threads::Threads;
@@ -88,7 +88,7 @@ impl Dispatcher {
     }
 
     /// As [`dispatch`](Self::dispatch), on behalf of somebody who can be asked about this call.
-    pub(crate) async fn dispatch_as(&self, session: &Session, call: Call, party: &Party) -> ToolResult {
+    pub async fn dispatch_as(&self, session: &Session, call: Call, party: &Party) -> ToolResult {
         self.pass(session, call, None, party).await
     }
 
@@ -189,7 +189,7 @@ impl Road<'_> {
         let times = Times { run: time, queue: place.patience };
         let workspace = self.session.workspace().clone();
         let context = ToolContext::new(caller, workspace, self.cancel.clone(), times, self.sink.clone());
-        let context = Arc::new(context.having_spent(spent));
+        let context = Arc::new(context.having_spent(spent).with_client(self.party.client.clone()));
         Ok(run::run(approval, context, self.dispatcher.threads.as_deref(), self.sink, id).await)
     }
 

@@ -1,10 +1,13 @@
 //! What every tool implements, native or WebAssembly: the [`Tool`] trait, its factory, and what a call sees.
 
+pub mod client;
+pub(crate) mod clock;
 pub mod context;
 pub mod factory;
 pub(crate) mod inherited;
 mod waiting;
 
+pub use client::{AskFailure, Client, NoClient};
 pub use context::{Caller, Progress, Report, Severity, Silent, Sink, Times, ToolContext};
 pub use factory::{Factory, has_distinct_instances};
 pub(crate) use waiting::wait;

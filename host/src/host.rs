@@ -56,7 +56,7 @@ impl Host {
     }
 
     /// As [`dispatch`](Self::dispatch), on behalf of somebody who can be asked about this call.
-    pub(crate) async fn dispatch_as(&self, session: &Session, call: Call, party: &Party) -> ToolResult {
+    pub async fn dispatch_as(&self, session: &Session, call: Call, party: &Party) -> ToolResult {
         self.dispatcher.dispatch_as(session, call, party).await
     }
 

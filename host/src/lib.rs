@@ -41,9 +41,9 @@ pub use confirm::{
     Answer, AnswerBy, AnswerRefused, ConfirmationRequest, Confirmer, Decision, DenyAll, Desk, NobodyToAsk, RequestId,
     Several,
 };
-pub use dispatch::{CallMode, Transcript};
+pub use dispatch::{CallMode, Party, Transcript};
 pub use events::{Envelope, Event, EventStream, Subscriber};
-pub use execution::{BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidInput};
+pub use execution::{AskFailure, BoxFuture, Client, Factory, Tool, ToolContext, ToolOutput, ValidInput};
 pub use host::{BuildError, CacheMode, Host, HostBuilder};
 pub use native::{Confinement, Shell};
 pub use plugins::Shipped;
@@ -54,7 +54,7 @@ pub use serde_json::json;
 pub use session::{Advertised, Session, SessionBuilder};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    Advice, Call, CallId, Content, Definition, DefinitionError, ErrorClass, ErrorKind, ExecutionKind, Limit,
-    PermissionReason, Places, SideEffects, ToolError, ToolResult,
+    Advice, AskKind, AskKinds, AskRequest, Call, CallId, Content, Definition, DefinitionError, ErrorClass, ErrorKind,
+    ExecutionKind, Limit, PermissionReason, Places, SideEffects, ToolError, ToolResult,
 };
 pub use workspace::{HardLinks, Workspace};

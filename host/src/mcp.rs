@@ -5,6 +5,7 @@
 //! for itself (2026-07-28).
 
 mod ask;
+mod asked;
 mod bucket;
 mod call;
 mod changes;

@@ -2,6 +2,7 @@
 //!
 //! Only this module and what is below it name wasmtime.
 
+mod ask;
 mod bindings;
 mod border;
 mod cache;

@@ -1,5 +1,6 @@
 //! What a tool is and what a call gives back: data only, with no runtime, file system or clock behind it.
 
+pub mod ask;
 pub mod call;
 pub mod content;
 pub mod conversation;
@@ -15,6 +16,7 @@ pub mod schema;
 pub mod side_effects;
 pub mod text;
 
+pub use ask::{AskKind, AskKinds, AskRequest};
 pub use call::{Call, CallId, CallInput};
 pub use content::{Body, Content};
 pub use conversation::{Provider, ToolUse};

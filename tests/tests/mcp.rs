@@ -1,6 +1,8 @@
 //! The promise to every MCP client: what it is shown, what it may ask, what it hears, and how it ends what it has begun.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "mcp/ask.rs"]
+mod ask;
 #[path = "mcp/confirm.rs"]
 mod confirm;
 #[path = "mcp/lines.rs"]

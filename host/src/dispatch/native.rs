@@ -28,13 +28,14 @@ pub(super) async fn run(
         Some(threads) => Some(threads.admit(registered, context.cancel(), context.times().queue).await?),
         None => None,
     };
-    let deadline = context.deadline();
+    // Starts the clock.
+    let _ = context.deadline();
     let mut task = Task::start(tool.into(), input, context.clone(), place)?;
     let stop = tokio::select! {
         biased;
         ended = task.ended() => return judged(ended, &context, &*task.tool),
         () = context.cancelled() => ErrorKind::Cancelled,
-        () = tokio::time::sleep_until(deadline.into()) => timeout(&context, &*task.tool),
+        () = context.clock().run_out() => timeout(&context, &*task.tool),
     };
     match task.stop().await {
         Left::Ended(ended) => Err(Stopped { kind: stop, partial: ended.ok().map(Box::new) }),

@@ -284,13 +284,11 @@ pub(super) async fn overdue(context: &ToolContext) -> ErrorKind {
     /// How long to wait at least before looking again whether the clock has started.
     const LOOK: Duration = Duration::from_millis(10);
     let time_is_up = async {
-        loop {
-            let deadline = context.deadline_if_started();
-            sleep_until(deadline.unwrap_or_else(|| Instant::now() + context.budget().max(LOOK))).await;
-            if deadline.is_some() {
-                return;
-            }
+        let clock = context.clock();
+        while !clock.has_started() {
+            sleep(clock.budget().max(LOOK)).await;
         }
+        clock.run_out().await;
     };
     tokio::select! {
         () = context.cancelled() => ErrorKind::Cancelled,

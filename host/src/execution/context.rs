@@ -1,11 +1,12 @@
 //! What one call sees of its surroundings, and how it talks back while it runs.
 
+use super::client::{Client, NoClient};
+use super::clock::CallClock;
 use crate::tool::{CallId, ErrorKind, Usage};
 use crate::workspace::{Workspace, WorkspaceFiles};
 use serde_json::{Map, Value};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::time::Instant as Clock;
 use tokio_util::sync::CancellationToken;
 
 /// How much a log message matters.
@@ -111,8 +112,8 @@ pub struct ToolContext {
     workspace: Arc<Workspace>,
     cancel: CancellationToken,
     times: Times,
-    spent: Duration,
-    deadline: OnceLock<Clock>,
+    clock: Arc<CallClock>,
+    client: Arc<dyn Client>,
     sink: Arc<dyn Sink>,
     report: Mutex<Report>,
 }
@@ -125,13 +126,18 @@ impl ToolContext {
         times: Times,
         sink: Arc<dyn Sink>,
     ) -> Self {
-        let (spent, deadline, report) = (Duration::ZERO, OnceLock::new(), Mutex::default());
-        Self { caller, workspace, cancel, times, spent, deadline, sink, report }
+        let (clock, client) = (CallClock::new(times.run), Arc::new(NoClient));
+        Self { caller, workspace, cancel, times, clock, client, sink, report: Mutex::default() }
+    }
+
+    /// With somebody who can be asked while the call runs.
+    pub(crate) fn with_client(self, client: Arc<dyn Client>) -> Self {
+        Self { client, ..self }
     }
 
     /// With a part of the call's time already gone: what checking its input took.
     pub(crate) fn having_spent(self, spent: Duration) -> Self {
-        Self { spent: spent.min(self.times.run), ..self }
+        Self { clock: CallClock::new(self.times.run.saturating_sub(spent)), ..self }
     }
 
     /// Who calls.
@@ -179,24 +185,33 @@ impl ToolContext {
         self.times
     }
 
-    /// When the call will be stopped. The clock starts when this is first asked: what a call waits for before that is not its own time.
+    /// When the call will be stopped. The clock starts when this is first asked: what a call waits for before that is not its own time. It stands still while
+    /// the call waits for an answer of its client, which puts this moment off.
     #[must_use]
     pub fn deadline(&self) -> Instant {
-        self.clock().into_std()
+        self.clock.deadline().into_std()
     }
 
     /// How long the call's clock has run.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        self.deadline.get().map_or(Duration::ZERO, |deadline| {
-            self.times.run.saturating_sub(deadline.saturating_duration_since(Clock::now()))
-        })
+        if self.clock.has_started() { self.times.run.saturating_sub(self.clock.left()) } else { Duration::ZERO }
     }
 
     /// How much time is left.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        self.clock().saturating_duration_since(Clock::now())
+        self.clock.left()
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<CallClock> {
+        &self.clock
+    }
+
+    /// Whoever made the call, as far as they can be asked something.
+    #[must_use]
+    pub fn client(&self) -> &Arc<dyn Client> {
+        &self.client
     }
 
     /// Logs a message under this call's id: as an event, for whoever listens.
@@ -213,21 +228,6 @@ impl ToolContext {
     /// Notes what the call used and changed; also for a call that fails.
     pub fn set_report(&self, report: Report) {
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = report;
-    }
-
-    /// The deadline, where the clock runs already.
-    pub(crate) fn deadline_if_started(&self) -> Option<Clock> {
-        self.deadline.get().copied()
-    }
-
-    /// The time that is left when the clock starts.
-    pub(crate) fn budget(&self) -> Duration {
-        self.times.run.saturating_sub(self.spent)
-    }
-
-    /// The runtime's clock, so that time can be driven.
-    fn clock(&self) -> Clock {
-        *self.deadline.get_or_init(|| Clock::now() + self.budget())
     }
 
     pub(crate) fn take_report(&self) -> Report {

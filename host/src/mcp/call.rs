@@ -3,21 +3,21 @@
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
 use super::ask::{self, Question};
+use super::asked;
 use super::client::Client;
-use super::era::{Era, can_show_forms};
+use super::era::Era;
 use super::outcome::answer;
-use super::rounds::{Forms, Purpose, Rounds};
+use super::rounds::{Purpose, Rounds, Subject};
 use super::voice::{Voice, Wanted};
 use super::{Shared, listing, trace};
 use crate::dispatch::Party;
-use crate::execution::BoxFuture;
 use crate::registry::Registered;
 use crate::tool::nearest_names;
 use crate::tool::text::elided;
-use crate::tool::{Call, CallInput, ErrorKind, ToolResult};
+use crate::tool::{AskKind, Call, CallInput, ErrorKind, ToolResult};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, LoggingLevel};
-use rmcp::service::RequestContext;
+use rmcp::service::{Peer, RequestContext};
 use serde_json::{Map, Value, json};
 use std::pin::pin;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use tracing::Instrument as _;
 
 /// How long a call waits for a tool whose plugin may still be loaded.
 const LOADING: Duration = Duration::from_secs(30);
-/// How long a call that has ended waits until its question is withdrawn.
+/// How long the withdrawal of a question may hold up the answer to its call, where the client does not read.
 const WITHDRAWAL: Duration = Duration::from_secs(1);
 
 /// A request on its way.
@@ -76,12 +76,16 @@ impl Request {
 
     /// With questions put to the client while the call waits.
     async fn asking(&self, tool: &Registered, input: Value) -> ToolResult {
-        if !can_show_forms(&self.context) {
-            return self.run(tool, input, &Party::default(), None).await;
+        let kinds = asked::kinds(&self.context);
+        if kinds.is_empty() {
+            return self.run(tool, input, Party::default(), None).await;
         }
-        let (asking, questions) = ask::way();
-        let party = Party { asker: Some(Arc::new(asking)) };
-        self.run(tool, input, &party, Some(questions)).await
+        let can_confirm = kinds.contains(&AskKind::Elicitation);
+        let (asking, questions) = ask::way(kinds, plugin(tool));
+        let asking = Arc::new(asking);
+        let party = Party::default().with_client(asking.clone());
+        let party = if can_confirm { party.with_asker(asking) } else { party };
+        self.run(tool, input, party, Some(questions)).await
     }
 
     /// With questions that end the call, and answers that come with the next.
@@ -91,18 +95,24 @@ impl Request {
         input: Value,
         brought: (Option<&str>, rmcp::model::InputResponses),
     ) -> Result<CallToolResponse, ErrorData> {
-        let forms = if can_show_forms(&self.context) { Forms::Shown } else { Forms::Unknown };
+        let subject = Subject { code: tool.origin().digest(), plugin: plugin(tool).to_owned() };
         let purpose = Purpose::of(self.client.name(), tool.definition().name().as_str(), &input);
         let sealer = &self.server.sealer;
-        let rounds = Rounds::begin(sealer, &purpose, forms, brought)
+        let rounds = Rounds::begin(sealer, &purpose, (asked::kinds(&self.context), subject), brought)
             .map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
         let rounds = Arc::new(rounds);
-        let result = self.run(tool, input, &Party { asker: Some(rounds.clone()) }, None).await;
-        if matches!(result.error().map(crate::tool::ToolError::kind), Some(ErrorKind::AwaitsClient)) {
-            let no_state = || ErrorData::internal_error("the question cannot be put", None);
-            return rounds.required(sealer, purpose).map(CallToolResponse::InputRequired).ok_or_else(no_state);
+        let party = Party::default().with_asker(rounds.clone()).with_client(rounds.clone());
+        let result = self.run(tool, input, party, None).await;
+        match result.error().map(crate::tool::ToolError::kind) {
+            Some(ErrorKind::AwaitsClient) => {
+                let no_state = || ErrorData::internal_error("the question cannot be put", None);
+                rounds.required(sealer, purpose).map(CallToolResponse::InputRequired).ok_or_else(no_state)
+            }
+            Some(ErrorKind::ClientLacks { kinds }) => {
+                Err(ErrorData::missing_required_client_capability(asked::capabilities(kinds)))
+            }
+            _ => Ok(answer(&result, Era::Modern).into()),
         }
-        Ok(answer(&result, Era::Modern).into())
     }
 
     /// Runs the call, while what it says and asks is passed on.
@@ -110,27 +120,28 @@ impl Request {
         &self,
         tool: &Registered,
         input: Value,
-        party: &Party,
-        mut questions: Option<mpsc::Receiver<Question>>,
+        party: Party,
+        questions: Option<mpsc::Receiver<Question>>,
     ) -> ToolResult {
         let (host, peer) = (&self.server.host, &self.context.peer);
         let call = self.prepared(tool, input);
-        let logger = tool.origin().plugin().unwrap_or(env!("CARGO_PKG_NAME"));
-        let mut voice = Voice::of(host.hub(), call.id(), self.wanted(), logger);
-        let mut running = pin!(host.dispatch_as(self.client.session(), call, party));
-        let mut putting: Option<BoxFuture<'_, ()>> = None;
-        let result = loop {
-            tokio::select! {
-                biased;
-                said = voice.next(), if !self.context.ct.is_cancelled() => voice.tell(peer, said).await,
-                question = next(&mut questions), if putting.is_none() => putting = Some(Box::pin(ask::put(peer, question))),
-                () = end_of(&mut putting) => putting = None,
-                result = &mut running => break result,
+        let mut voice = Voice::of(host.hub(), call.id(), self.wanted(), plugin(tool));
+        let (mut asked, mut all_asked) = (pin!(put_all(peer, questions)), false);
+        let result = {
+            let mut running = pin!(host.dispatch_as(self.client.session(), call, &party));
+            loop {
+                tokio::select! {
+                    biased;
+                    said = voice.next(), if !self.context.ct.is_cancelled() => voice.tell(peer, said).await,
+                    () = &mut asked, if !all_asked => all_asked = true,
+                    result = &mut running => break result,
+                }
             }
         };
-        // A question that no longer stands is withdrawn.
-        if putting.is_some() {
-            let _ = tokio::time::timeout(WITHDRAWAL, end_of(&mut putting)).await;
+        drop(party);
+        // With nobody left who asks, what was asked is withdrawn.
+        if !all_asked {
+            let _ = tokio::time::timeout(WITHDRAWAL, asked).await;
         }
         if !self.context.ct.is_cancelled() {
             voice.finish(peer).await;
@@ -169,22 +180,17 @@ impl Request {
     }
 }
 
-/// The next question; never comes back where none is asked.
-async fn next(questions: &mut Option<mpsc::Receiver<Question>>) -> Question {
-    match questions {
-        Some(questions) => match questions.recv().await {
-            Some(question) => question,
-            None => std::future::pending().await,
-        },
-        None => std::future::pending().await,
-    }
+/// Whose words a tool's are.
+fn plugin(tool: &Registered) -> &str {
+    tool.origin().plugin().unwrap_or(env!("CARGO_PKG_NAME"))
 }
 
-/// The end of what is under way, where something is.
-async fn end_of(putting: &mut Option<BoxFuture<'_, ()>>) {
-    match putting {
-        Some(putting) => putting.await,
-        None => std::future::pending().await,
+/// Puts each question as it comes, for as long as anybody may ask one.
+async fn put_all(peer: &Peer<RoleServer>, questions: Option<mpsc::Receiver<Question>>) {
+    if let Some(mut questions) = questions {
+        while let Some(question) = questions.recv().await {
+            ask::put(peer, question).await;
+        }
     }
 }
 

@@ -1,24 +1,25 @@
 //! Asking a modern client: the call ends with what has to be known, and is made again with the answer.
+//!
+//! What has been answered travels with the client in a sealed state, so that each round runs the call from its beginning and gets as far as the next question. A
+//! person's yes to the call itself counts only by such a state; what a plugin asks grants nothing, and is also taken from a client that answers unasked.
 
+use super::asked::{question, told};
 use super::question::{Lasting, answer, form};
 use super::seal::{Sealer, Unsealed};
-use crate::confirm::{Asked, Asker, ConfirmationRequest};
-use crate::execution::BoxFuture;
-use crate::tool::Digest;
+use crate::confirm::{Answer, Asked, Asker, ConfirmationRequest};
+use crate::execution::{AskFailure, BoxFuture, Client};
+use crate::sandbox::limits;
+use crate::tool::{AskKind, AskKinds, AskRequest, Digest};
 use rmcp::model::{ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The name under which the host's own question stands. A plugin's questions have other names.
 const CONFIRM: &str = "palisade.confirm";
-
-/// Whether the client can be asked at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Forms {
-    Shown,
-    Unknown,
-}
+/// How often a call may come back with questions: once whether it may run, and for each of a plugin's questions once more than there are.
+const ROUNDS: u8 = 8;
 
 /// The call that a state is good for: the same client, the same tool, the same input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,18 +37,69 @@ impl Purpose {
     }
 }
 
-/// What was asked: whether this code may run. Other code behind the same name is asked about anew.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What is asked about: the code that would run, and the plugin that it is of.
+pub(super) struct Subject {
+    pub(super) code: Option<Digest>,
+    pub(super) plugin: String,
+}
+
+/// Why a round does not begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoRound {
+    #[error(transparent)]
+    Unsealed(#[from] Unsealed),
+    #[error("the call has come back with questions {ROUNDS} times: make it again from the beginning")]
+    TooMany,
+}
+
+/// What travels with the client. Other code behind the same name is asked about anew.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct State {
+    round: u8,
     code: Option<String>,
+    confirmation: Confirmation,
+    asks: Vec<Ask>,
+}
+
+/// Whether the call may run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Confirmation {
+    #[default]
+    Unasked,
+    Asked,
+    Allowed,
+}
+
+/// One `ask` of the plugin: what it asked, and what has been answered.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Ask {
+    digest: String,
+    answers: BTreeMap<String, Value>,
 }
 
 /// One call in its rounds: what the client has brought along, and what is still to be asked.
 pub(super) struct Rounds {
-    forms: Forms,
-    state: Option<State>,
+    kinds: AskKinds,
+    subject: Subject,
+    begun: Begun,
+    course: Mutex<Course>,
+}
+
+/// What a round begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    /// Nothing that this process has asked.
+    Fresh,
+    /// Answers to so many of the plugin's questions, the last of which may be open still.
+    Again(usize),
+}
+
+/// How far the round has come.
+struct Course {
+    state: State,
     responses: InputResponses,
-    open: Mutex<Option<ConfirmationRequest>>,
+    position: usize,
+    open: InputRequests,
 }
 
 impl Rounds {
@@ -55,48 +107,143 @@ impl Rounds {
     ///
     /// # Errors
     ///
-    /// [`Unsealed`], where the state is none of this process for this call, or not any more.
+    /// [`NoRound`], where the state is none of this process for this call, or not any more.
     pub(super) fn begin(
         sealer: &Sealer,
         purpose: &Purpose,
-        forms: Forms,
+        (kinds, subject): (AskKinds, Subject),
         (state, responses): (Option<&str>, InputResponses),
-    ) -> Result<Self, Unsealed> {
-        let state = state.map(|text| sealer.open(text, purpose)).transpose()?;
-        Ok(Self { forms, state, responses, open: Mutex::default() })
+    ) -> Result<Self, NoRound> {
+        let state: Option<State> = state.map(|text| sealer.open(text, purpose)).transpose()?;
+        let code = subject.code.map(|digest| digest.to_string());
+        let fresh = State { code: code.clone(), ..State::default() };
+        let (begun, state, responses) = match state {
+            None => (Begun::Fresh, fresh, responses),
+            Some(state) if state.round >= ROUNDS => return Err(NoRound::TooMany),
+            // What was answered was said to other code.
+            Some(state) if state.code != code => (Begun::Fresh, fresh, InputResponses::new()),
+            Some(state) => (Begun::Again(state.asks.len()), state, responses),
+        };
+        let course = Mutex::new(Course { state, responses, position: 0, open: InputRequests::new() });
+        Ok(Self { kinds, subject, begun, course })
     }
 
     /// What the client has to bring along next time, where there is something.
     pub(super) fn required(&self, sealer: &Sealer, purpose: Purpose) -> Option<InputRequiredResult> {
-        let request = self.open.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let state = sealer.seal(purpose, State { code: code(&request) })?;
-        let asked = InputRequest::Elicitation(ElicitRequest::new(form(&request, Lasting::Withheld)?));
-        let requests = InputRequests::from([(CONFIRM.to_owned(), asked)]);
-        Some(InputRequiredResult::new(Some(requests), Some(state)))
+        let mut course = self.course();
+        let open = Some(std::mem::take(&mut course.open)).filter(|open| !open.is_empty())?;
+        course.state.round += 1;
+        let state = sealer.seal(purpose, &course.state)?;
+        Some(InputRequiredResult::new(Some(open), Some(state)))
     }
 
-    /// An answer counts where the question was put by this process, about this call, and about this code.
-    fn brought(&self, request: &ConfirmationRequest) -> Option<ElicitResult> {
-        self.state.as_ref().filter(|state| state.code == code(request))?;
-        serde_json::from_value(self.responses.get(CONFIRM)?.clone()).ok()
+    fn course(&self) -> MutexGuard<'_, Course> {
+        self.course.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn confirmed(&self, request: &ConfirmationRequest) -> Asked {
+        if !self.kinds.contains(&AskKind::Elicitation) {
+            return Asked::Nobody;
+        }
+        let mut course = self.course();
+        // The code is looked up once more on the way of the call: a yes to one is none to another.
+        let is_same = course.state.code == request.digest.map(|digest| digest.to_string());
+        if is_same && course.state.confirmation == Confirmation::Allowed {
+            return Asked::Answered(Answer::Allow);
+        }
+        let brought = course.responses.remove(CONFIRM).filter(|_| is_same);
+        if course.state.confirmation == Confirmation::Asked
+            && let Some(result) = brought.and_then(|value| serde_json::from_value::<ElicitResult>(value).ok())
+        {
+            let answer = answer(&result, Lasting::Withheld);
+            if answer == Answer::Allow {
+                course.state.confirmation = Confirmation::Allowed;
+            }
+            return Asked::Answered(answer);
+        }
+        let Some(form) = form(request, Lasting::Withheld) else { return Asked::Nobody };
+        course.state.code = request.digest.map(|digest| digest.to_string());
+        course.state.confirmation = Confirmation::Asked;
+        course.open.insert(CONFIRM.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form)));
+        Asked::Later
+    }
+
+    fn answered(&self, requests: &[AskRequest]) -> Result<Vec<String>, AskFailure> {
+        let questions = requests.iter().map(|request| question(&self.subject.plugin, request));
+        let questions = questions.collect::<Result<Vec<_>, _>>()?;
+        let mut course = self.course();
+        let place = course.enter(requests)?;
+        // An answer belongs to the question that was open. Whoever has not been asked anything may know what will be.
+        let is_open = match self.begun {
+            Begun::Fresh => true,
+            Begun::Again(asks) => place + 1 == asks,
+        };
+        if is_open {
+            course.take(place, requests)?;
+        }
+        let Course { state, open, .. } = &mut *course;
+        let answers = &state.asks[place].answers;
+        let missing = requests.iter().zip(questions).filter(|(request, _)| !answers.contains_key(&request.key));
+        open.extend(missing.map(|(request, question)| (request.key.clone(), question)));
+        if !open.is_empty() {
+            return Err(AskFailure::Later);
+        }
+        let told = |request: &AskRequest| told(request.kind, answers.get(&request.key)?);
+        requests.iter().map(|request| told(request).unwrap_or(Err(AskFailure::Changed))).collect()
+    }
+}
+
+impl Course {
+    /// The place of this question among those of the call. Asked again, it has to be the same.
+    fn enter(&mut self, requests: &[AskRequest]) -> Result<usize, AskFailure> {
+        let (place, digest) = (self.position, digest(requests));
+        self.position += 1;
+        match self.state.asks.get(place) {
+            Some(ask) if ask.digest != digest => Err(AskFailure::Changed),
+            Some(_) => Ok(place),
+            None => {
+                self.state.asks.push(Ask { digest, answers: BTreeMap::new() });
+                Ok(place)
+            }
+        }
+    }
+
+    /// Takes what the client has brought for this question, each answer once. What is no answer is asked for again.
+    fn take(&mut self, place: usize, requests: &[AskRequest]) -> Result<(), AskFailure> {
+        for request in requests {
+            let brought = self.responses.remove(&request.key);
+            if let Some(value) = brought.filter(|value| told(request.kind, value).is_some()) {
+                self.state.asks[place].answers.entry(request.key.clone()).or_insert(value);
+            }
+        }
+        let bytes = self.state.asks.iter().flat_map(|ask| ask.answers.values()).map(|value| value.to_string().len());
+        if bytes.sum::<usize>() > limits::ASKED {
+            return Err(AskFailure::Invalid(format!(
+                "the answers of a call may have {} bytes together",
+                limits::ASKED
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn digest(requests: &[AskRequest]) -> String {
+    let all: Vec<_> = requests.iter().map(|it| (&it.key, it.kind, &it.params)).collect();
+    Digest::of(&serde_json::to_vec(&all).unwrap_or_default()).to_string()
 }
 
 impl Asker for Rounds {
     fn put<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Asked> {
-        Box::pin(async move {
-            match (self.brought(request), self.forms) {
-                (_, Forms::Unknown) => Asked::Nobody,
-                (Some(result), Forms::Shown) => Asked::Answered(answer(&result, Lasting::Withheld)),
-                (None, Forms::Shown) => {
-                    *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.clone());
-                    Asked::Later
-                }
-            }
-        })
+        Box::pin(async move { self.confirmed(request) })
     }
 }
 
-fn code(request: &ConfirmationRequest) -> Option<String> {
-    request.digest.map(|digest| digest.to_string())
+impl Client for Rounds {
+    fn kinds(&self) -> AskKinds {
+        self.kinds.clone()
+    }
+
+    fn ask<'a>(&'a self, requests: Vec<AskRequest>) -> BoxFuture<'a, Result<Vec<String>, AskFailure>> {
+        Box::pin(async move { self.answered(&requests) })
+    }
 }

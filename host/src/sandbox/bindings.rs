@@ -16,3 +16,16 @@ wasmtime::component::bindgen!({
     ownership: Borrowing { duplicate_if_necessary: true },
     exports: { default: async },
 });
+
+/// What a plugin may import beside its world.
+pub(super) mod asking {
+    wasmtime::component::bindgen!({
+        path: "wit",
+        inline: "package palisade:host; world asking { import palisade:tool/client@0.1.0; }",
+        world: "palisade:host/asking",
+        imports: {
+            "palisade:tool/client.ask": async | trappable,
+            "palisade:tool/client.need": trappable,
+        },
+    });
+}

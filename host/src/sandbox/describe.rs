@@ -60,7 +60,8 @@ impl Sandbox {
             let plugin = plugin.map_err(|error| wasmtime::Error::new(OtherTypes(brief(&error))))?;
             plugin.palisade_tool_tool().call_definitions(&mut store).await
         };
-        match bounded(work, deadline, &patient, &AtomicBool::new(false)).await {
+        let time_is_up = async { tokio::time::sleep_until(deadline.into()).await };
+        match bounded(work, time_is_up, &patient, &AtomicBool::new(false)).await {
             Ok(definitions) => Ok(definitions),
             Err(Stop::Error(error)) if error.is::<OtherTypes>() => Err(super::prepare::world(&error)),
             Err(stop) => Err(PluginRefused::Describe(reason(stop.into_ended(&store)))),
@@ -79,6 +80,7 @@ fn reason(ended: Ended) -> String {
             format!("it did not answer within {}", humantime::format_duration(limits::DESCRIBE_TIMEOUT))
         }
         Ended::Limit(limit, value) => format!("it reached the limit `{limit}` of {value}"),
+        Ended::Parted(_) => "it needs a client, and there is none while it is described".to_owned(),
         Ended::Trap(message) => message,
     }
 }

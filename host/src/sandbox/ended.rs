@@ -1,5 +1,6 @@
 //! How a guest ended when it did not return: judged by what the host knows, not by what the trap says.
 
+use super::ask::Parted;
 use super::engine::Runtime;
 use super::guard::Exhausted;
 use super::limits;
@@ -28,6 +29,8 @@ pub(super) enum Ended {
     Cancelled,
     /// A limit was reached.
     Limit(Limit, u64),
+    /// It asked its client for something that ends the call.
+    Parted(Parted),
     /// A trap of the guest's own making.
     Trap(String),
 }
@@ -44,6 +47,7 @@ impl Ended {
             Self::Deadline => ErrorKind::Timeout { limit: timeout, class },
             Self::Cancelled => ErrorKind::Cancelled,
             Self::Limit(limit, value) => ErrorKind::ResourceExhausted { limit, value },
+            Self::Parted(parted) => parted.into(),
             Self::Trap(message) => ErrorKind::execution(ExecutionKind::Trap, message),
         }
     }
@@ -56,6 +60,9 @@ pub(super) fn classify(error: &wasmtime::Error, state: &State) -> Ended {
             Interrupted::Deadline => Ended::Deadline,
             Interrupted::Cancelled => Ended::Cancelled,
         };
+    }
+    if let Some(parted) = error.downcast_ref::<Parted>() {
+        return Ended::Parted(parted.clone());
     }
     // Its time was up before it trapped: what went wrong after that is no news. A bulk operation or a host call can last beyond the deadline.
     if Instant::now() >= state.deadline {

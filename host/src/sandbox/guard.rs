@@ -129,6 +129,11 @@ impl Guard {
         self.ledger.modified()
     }
 
+    /// Whether the guest has changed anything so far, or written to what it has made and removed again.
+    pub(crate) fn has_changed_anything(&self) -> bool {
+        self.bytes_written() > 0 || self.modified_unlisted() > 0 || !self.modified().is_empty()
+    }
+
     /// Removes the temporary files of a call that was stopped half-way: those that it has made under the name `.palisade-`, sixteen hexadecimal digits,
     /// `.tmp`, and has not renamed. What cannot be removed stays in [`Guard::modified`].
     #[cfg(unix)]

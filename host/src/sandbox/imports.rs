@@ -1,5 +1,6 @@
 //! What a plugin may import, and the linker that answers it.
 
+use super::bindings::asking::palisade::tool::client;
 use super::bindings::palisade::tool::host;
 use super::guard;
 use super::prepare::{PluginRefused, shown};
@@ -25,6 +26,7 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     guard::add_to_linker(&mut linker)?;
     linker.allow_shadowing(false);
     host::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
+    client::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
     Ok(linker)
 }
 
@@ -62,10 +64,10 @@ fn cli(interface: &str) -> &'static str {
 fn meaning(name: &str) -> Result<&'static str, &'static str> {
     let interface = name.split('@').next().unwrap_or(name);
     match interface.split('/').next().unwrap_or(interface) {
-        "palisade:tool" => Ok(if interface == "palisade:tool/host" {
-            "log, progress, emitted text, cancellation"
-        } else {
-            "types only"
+        "palisade:tool" => Ok(match interface {
+            "palisade:tool/host" => "log, progress, emitted text, cancellation",
+            "palisade:tool/client" => "questions to whoever makes the call, where they can be asked",
+            _ => "types only",
         }),
         "wasi:filesystem" => Ok("the workspace, as far as the tool's class allows"),
         "wasi:cli" => Ok(cli(interface)),

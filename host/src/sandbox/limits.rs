@@ -75,6 +75,14 @@ pub const MESSAGE: usize = 4 * KIB as usize;
 pub const EMITTED: usize = MIB as usize;
 /// Steps of progress in a call.
 pub const PROGRESS_STEPS: usize = 10_000;
+/// Times that a call may ask its client: each is a round of a person's patience.
+pub const ASKS: usize = 3;
+/// Requests of one `ask`.
+pub const ASKED_AT_ONCE: usize = 8;
+/// Parameters of one `ask`, and answers of a call, each in sum.
+pub const ASKED: usize = 256 * KIB as usize;
+/// How long one `ask` waits: as long as a question whether a call may run.
+pub const ASK_TIMEOUT: Duration = Duration::from_secs(300);
 /// Random bytes per host call: the generator works byte by byte and cannot be interrupted.
 pub const RANDOM: u64 = 64 * KIB;
 /// The largest component. A Python component is 18 to 20 MB.

@@ -42,12 +42,12 @@ pub(super) fn store(runtime: &Runtime, state: State) -> Store<State> {
     store
 }
 
-/// Runs `work` on the caller's own thread until it ends, the time is up, or the caller gives up on it.
+/// Runs `work` on the caller's own thread until it ends, `time_is_up` completes, or the caller gives up on it.
 ///
 /// `work` is polled first: a call that never waits arms no timer at all.
 pub(super) async fn bounded<T>(
     work: impl Future<Output = wasmtime::Result<T>>,
-    deadline: Instant,
+    time_is_up: impl Future<Output = ()>,
     cancel: &CancellationToken,
     polled: &AtomicBool,
 ) -> Result<T, Stop> {
@@ -61,7 +61,7 @@ pub(super) async fn bounded<T>(
             let _ = tokio::time::timeout(grace, work).await;
             Err(Stop::Cancelled)
         }
-        () = async { tokio::time::sleep_until(deadline.into()).await } => Err(Stop::Deadline),
+        () = time_is_up => Err(Stop::Deadline),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The data of one store: everything that one call may touch.
 
+use super::ask::Asking;
 use super::guard::{Guard, GuardView, HasGuard};
 use super::limiter::Limiter;
 use super::limits;
@@ -16,6 +17,7 @@ pub(super) struct State {
     pub(super) guard: Guard,
     pub(super) limiter: Limiter,
     pub(super) talk: Talk,
+    pub(super) asking: Asking,
     pub(super) stdout: Captured,
     pub(super) stderr: Captured,
     pub(super) deadline: Instant,
@@ -32,7 +34,13 @@ impl State {
             .allow_blocking_current_thread(true);
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits::HANDLES);
-        Self { wasi: wasi.build(), table, guard, limiter, talk, stdout, stderr, deadline }
+        let asking = Asking::nobody();
+        Self { wasi: wasi.build(), table, guard, limiter, talk, asking, stdout, stderr, deadline }
+    }
+
+    /// With a client that the guest may ask.
+    pub(super) fn asking(self, asking: Asking) -> Self {
+        Self { asking, ..self }
     }
 }
 

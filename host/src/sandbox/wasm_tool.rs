@@ -1,5 +1,6 @@
 //! A tool of a plugin, as the rest of the host sees it.
 
+use super::ask::Asking;
 use super::bindings::PluginPre;
 use super::bindings::exports::palisade::tool::tool as wit;
 use super::ended::Ended;
@@ -91,11 +92,11 @@ impl WasmTool {
         let polled = talk.polled();
         let state =
             State::new(WasiCtx::builder(), guard, Limiter::of_call(&self.limits, runtime.allocation), talk, deadline);
-        let mut store = store(runtime, state);
+        let mut store = store(runtime, state.asking(Asking::of(context)));
         let _running = runtime.running();
         let ended = {
             let work = self.call(plugin, &mut store, input, context);
-            bounded(work, deadline, context.cancel(), &polled).await
+            bounded(work, context.clock().run_out(), context.cancel(), &polled).await
         };
         let result = match ended {
             Ok(returned) => Ok(convert::returned(returned, &self.definition, store.data())),

@@ -7,7 +7,7 @@ pub use advice::{Advice, Places};
 pub use class::{ErrorClass, ExecutionKind, Limit, PermissionReason};
 
 use super::text::elided;
-use super::{CallId, SideEffects, Violation, Violations};
+use super::{AskKind, CallId, SideEffects, Violation, Violations};
 use serde_json::{Map, Value, json};
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -76,6 +76,12 @@ pub enum ErrorKind {
     /// The call ends here, for its client to be asked, and is made again with the answer.
     #[error("the call ends here, for its client to be asked; it is made again with the answer")]
     AwaitsClient,
+    /// The tool can do nothing unless its client is asked for these, and this one cannot be.
+    #[error("the tool needs a client that can be asked for {}", listed(.kinds))]
+    ClientLacks {
+        /// What is missing.
+        kinds: Vec<AskKind>,
+    },
     /// Nobody answered.
     #[error("nobody answered within {} whether this call may run", humantime::format_duration(*.after))]
     ConfirmationTimeout {
@@ -139,7 +145,7 @@ impl ErrorKind {
             Self::PermissionDenied { .. } => ErrorClass::PermissionDenied,
             Self::UserDenied => ErrorClass::UserDenied,
             Self::Timeout { .. } | Self::Unanswered { .. } => ErrorClass::Timeout,
-            Self::Execution { .. } => ErrorClass::ExecutionError,
+            Self::Execution { .. } | Self::ClientLacks { .. } => ErrorClass::ExecutionError,
             Self::Cancelled | Self::AwaitsClient => ErrorClass::Cancelled,
             Self::ConfirmationTimeout { .. } => ErrorClass::ConfirmationTimeout,
             Self::ResourceExhausted { .. } => ErrorClass::ResourceExhausted,
@@ -166,7 +172,7 @@ impl ErrorKind {
             Self::Execution { kind, .. } => {
                 !matches!(kind, ExecutionKind::Trap | ExecutionKind::Contract | ExecutionKind::Internal)
             }
-            Self::PermissionDenied { .. } | Self::UserDenied | Self::Cancelled => false,
+            Self::PermissionDenied { .. } | Self::UserDenied | Self::Cancelled | Self::ClientLacks { .. } => false,
         }
     }
 
@@ -203,6 +209,7 @@ impl ErrorKind {
             },
             Self::ConfirmationTimeout { after } => json!({"value_ms": millis(*after)}),
             Self::AwaitsClient => json!({"reason": "awaits_client"}),
+            Self::ClientLacks { kinds } => json!({"reason": "client_lacks", "kinds": kinds}),
             Self::ResourceExhausted { limit, value } => {
                 json!({"limit": limit.as_str(), "value": value})
             }
@@ -365,6 +372,10 @@ fn suggestions(nearest: &[String]) -> String {
             format!("; did you mean {}?", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "))
         }
     }
+}
+
+fn listed(kinds: &[AskKind]) -> String {
+    kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(" and ")
 }
 
 fn millis(duration: Duration) -> u64 {

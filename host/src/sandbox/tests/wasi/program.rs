@@ -95,7 +95,7 @@ impl Program {
         };
         let ended = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(bounded(
             work,
-            deadline,
+            async { tokio::time::sleep_until(deadline.into()).await },
             &nobody_cancels,
             &polled,
         ));
@@ -170,6 +170,7 @@ fn judged(ended: Result<Result<(), ()>, Stop>, store: &Store<State>) -> Result<(
         Err(stop) => match stop.into_ended(store) {
             Ended::Deadline | Ended::Cancelled => "its time is up".to_owned(),
             Ended::Limit(limit, value) => format!("it reached the limit `{limit}` of {value}"),
+            Ended::Parted(parted) => parted.to_string(),
             Ended::Trap(message) => message.replace('\n', " "),
         },
     };

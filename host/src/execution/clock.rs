@@ -1,0 +1,114 @@
+//! The time of one call: it starts when the call runs, and stands still while the call waits for an answer.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The clock of one call. It is the runtime's, so that time can be driven.
+pub(crate) struct CallClock {
+    budget: Duration,
+    first: OnceLock<Instant>,
+    waits: Mutex<Waits>,
+}
+
+/// What the call has waited for answers.
+#[derive(Default)]
+struct Waits {
+    over: Duration,
+    since: Option<Instant>,
+}
+
+impl CallClock {
+    /// A clock that has so much time once it starts.
+    pub(crate) fn new(budget: Duration) -> Arc<Self> {
+        Arc::new(Self { budget, first: OnceLock::new(), waits: Mutex::default() })
+    }
+
+    /// The time that is left when the clock starts.
+    pub(crate) fn budget(&self) -> Duration {
+        self.budget
+    }
+
+    pub(crate) fn has_started(&self) -> bool {
+        self.first.get().is_some()
+    }
+
+    /// When the time is up, unless the call waits for an answer once more. Starts the clock.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.first() + self.waits.lock().unwrap_or_else(PoisonError::into_inner).over
+    }
+
+    /// How much time is left. Starts the clock.
+    pub(crate) fn left(&self) -> Duration {
+        let first = self.first();
+        let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        (first + waits.over).saturating_duration_since(waits.since.unwrap_or_else(Instant::now))
+    }
+
+    /// Completes when the time is up. Starts the clock.
+    pub(crate) async fn run_out(&self) {
+        // While the clock stands, what is left is the least that is still to come.
+        loop {
+            match self.left() {
+                Duration::ZERO => return,
+                left => tokio::time::sleep(left).await,
+            }
+        }
+    }
+
+    /// Holds the clock for as long as what is returned lives.
+    pub(crate) fn hold(self: &Arc<Self>) -> Held {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner).since = Some(Instant::now());
+        Held(self.clone())
+    }
+
+    fn first(&self) -> Instant {
+        *self.first.get_or_init(|| Instant::now() + self.budget)
+    }
+}
+
+/// A clock that stands still.
+pub(crate) struct Held(Arc<CallClock>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut waits = self.0.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(since) = waits.since.take() {
+            waits.over += since.elapsed();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[tokio::test(start_paused = true)]
+    async fn time_does_not_pass_while_the_clock_is_held() {
+        let clock = CallClock::new(MINUTE);
+        assert!(!clock.has_started());
+        assert_eq!(clock.left(), MINUTE);
+        tokio::time::advance(MINUTE / 4).await;
+        let held = clock.hold();
+        tokio::time::advance(MINUTE * 5).await;
+        assert_eq!(clock.left(), MINUTE * 3 / 4);
+        drop(held);
+        assert_eq!(clock.left(), MINUTE * 3 / 4);
+        assert_eq!(clock.deadline(), Instant::now() + MINUTE * 3 / 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_waits_for_the_end_of_the_time_waits_for_what_it_stood_still_too() {
+        let (clock, begun) = (CallClock::new(MINUTE), Instant::now());
+        let waited = async {
+            tokio::time::sleep(MINUTE / 2).await;
+            let _held = clock.hold();
+            tokio::time::sleep(MINUTE * 3).await;
+        };
+        let ((), ()) = tokio::join!(waited, clock.run_out());
+        let took = begun.elapsed();
+        assert!(took >= MINUTE * 4 && took < MINUTE * 4 + Duration::from_millis(5), "{took:?}");
+    }
+}

@@ -1,0 +1,285 @@
+//! What plugins ask their clients: put in the way of the client's revision, answered, declined, and refused.
+
+use super::{call, serving, text};
+use palisade_tests::World;
+use palisade_tests::guest::CONTRACT_CLIENT;
+use palisade_tests::mcp::Client;
+use serde_json::{Value, json};
+
+/// A client that can be asked for everything.
+fn all() -> Value {
+    json!({"elicitation": {"form": {}}, "sampling": {}, "roots": {}})
+}
+
+fn steps(steps: Value) -> Value {
+    call("ask", json!({"steps": steps}))
+}
+
+/// A form with a name in it.
+fn form(key: &str) -> Value {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+    json!({"key": key, "kind": "elicitation", "params": {"message": "Who?", "requestedSchema": schema}})
+}
+
+fn sampling(key: &str) -> Value {
+    let message = json!({"role": "user", "content": {"type": "text", "text": "The capital?"}});
+    json!({"key": key, "kind": "sampling", "params": {"messages": [message], "maxTokens": 100}})
+}
+
+fn roots(key: &str) -> Value {
+    json!({"key": key, "kind": "roots"})
+}
+
+/// What a client answers to each kind of question.
+fn filled(name: &str) -> Value {
+    json!({"action": "accept", "content": {"name": name}})
+}
+
+fn said() -> Value {
+    json!({"role": "assistant", "content": {"type": "text", "text": "Paris"}, "model": "m"})
+}
+
+fn listed() -> Value {
+    json!({"roots": [{"uri": "file:///home", "name": "home"}]})
+}
+
+/// What came of the steps.
+#[track_caller]
+fn done(answer: &Value) -> Value {
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    serde_json::from_str(&text(answer)).unwrap_or_else(|error| panic!("{error}: {answer}"))
+}
+
+/// Answers the next request of the server of this method.
+#[track_caller]
+fn reply(client: &mut Client, method: &str, with: (&str, Value)) -> Value {
+    let question = client.hear_of(method);
+    let (part, value) = with;
+    let mut response = json!({"jsonrpc": "2.0", "id": question["id"]});
+    response[part] = value;
+    client.say(&response);
+    question
+}
+
+#[test]
+fn a_client_of_the_previous_revision_is_asked_for_each_kind_while_the_call_waits() {
+    let world = World::new();
+    let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
+    let asked = json!(["supported", {"ask": [form("who"), sampling("capital")]}, {"ask": [roots("dirs")]}]);
+    let id = client.begin("tools/call", &steps(asked));
+    let question = reply(&mut client, "elicitation/create", ("result", filled("Ada")));
+    assert_eq!(question["params"]["message"], "The plugin contract_client asks: Who?");
+    assert_eq!(question["params"]["requestedSchema"]["required"], json!(["name"]));
+    let question = reply(&mut client, "sampling/createMessage", ("result", said()));
+    assert_eq!(question["params"]["maxTokens"], 100);
+    reply(&mut client, "roots/list", ("result", listed()));
+    let answer = client.answer(id);
+    let kinds = json!(["elicitation", "sampling", "roots"]);
+    assert_eq!(done(&answer), json!([kinds, [{"name": "Ada"}, said()], [listed()]]));
+}
+
+#[test]
+fn a_no_an_error_and_an_answer_that_is_none_reach_the_plugin() {
+    let world = World::new();
+    let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
+    let error = |code: i32| ("error", json!({"code": code, "message": "no"}));
+    for (question, method, with, expected) in [
+        (form("a"), "elicitation/create", ("result", json!({"action": "decline"})), json!("declined")),
+        (form("a"), "elicitation/create", ("result", json!({"action": "cancel"})), json!("declined")),
+        (form("a"), "elicitation/create", error(-32603), json!("unavailable")),
+        (sampling("a"), "sampling/createMessage", error(-1), json!("declined")),
+        (
+            sampling("a"),
+            "sampling/createMessage",
+            ("result", listed()),
+            json!({"invalid": "the client's answer to `a` is none"}),
+        ),
+    ] {
+        let id = client.begin("tools/call", &steps(json!([{"ask": [question]}])));
+        reply(&mut client, method, with);
+        assert_eq!(done(&client.answer(id)), json!([expected]));
+    }
+}
+
+#[test]
+fn a_question_of_a_plugin_whose_call_is_cancelled_is_withdrawn() {
+    let world = World::new();
+    let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
+    let id = client.begin("tools/call", &steps(json!([{"ask": [form("a")]}])));
+    let question = client.hear_of("elicitation/create");
+    client.tell("notifications/cancelled", &json!({"requestId": id}));
+    assert_eq!(client.hear_of("notifications/cancelled")["params"]["requestId"], question["id"]);
+    client.ask("ping", &json!({}));
+}
+
+#[test]
+fn what_a_client_does_not_say_that_it_can_is_not_asked_of_it() {
+    let world = World::new();
+    let some = json!({"sampling": {}});
+    let asked = || steps(json!(["supported", {"ask": [form("a")]}]));
+    let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &some);
+    let expected = json!([["sampling"], {"unsupported": "elicitation"}]);
+    assert_eq!(done(&client.ask("tools/call", &asked())), expected);
+    assert_eq!(done(&client.ask_modern("tools/call", asked(), &some)), expected);
+    let nobody = json!([[], "unavailable"]);
+    assert_eq!(done(&client.ask_modern("tools/call", asked(), &json!({}))), nobody);
+}
+
+#[test]
+fn a_need_that_is_not_met_is_an_error_of_the_revision() {
+    let world = World::new();
+    let needs = || steps(json!([{"need": ["sampling"]}]));
+    let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &json!({}));
+    let legacy = client.ask("tools/call", &needs());
+    assert_eq!(legacy["result"]["isError"], true, "{legacy}");
+    assert_eq!(text(&legacy), "the tool needs a client that can be asked for sampling");
+    let modern = client.ask_modern("tools/call", needs(), &json!({}));
+    assert_eq!(modern["error"]["code"], -32021, "{modern}");
+    assert_eq!(modern["error"]["data"], json!({"requiredCapabilities": {"sampling": {}}}));
+    assert_eq!(done(&client.ask_modern("tools/call", needs(), &json!({"sampling": {}}))), json!(["had"]));
+}
+
+#[test]
+fn a_form_for_a_secret_is_not_put_in_either_revision() {
+    let world = World::new();
+    let mut secret = form("a");
+    secret["params"]["requestedSchema"]["properties"] = json!({"password": {"type": "string"}});
+    let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
+    let asked = || steps(json!([{"ask": [secret]}]));
+    for answer in [client.ask("tools/call", &asked()), client.ask_modern("tools/call", asked(), &all())] {
+        assert!(done(&answer)[0]["invalid"].as_str().unwrap().contains("`password` is one for a secret"), "{answer}");
+    }
+    assert!(client.told("elicitation/create").is_empty());
+}
+
+/// One round: what is asked for, by key, and the state that goes with it.
+#[track_caller]
+fn round(client: &mut Client, params: &Value) -> (Value, String) {
+    let answer = client.ask_modern("tools/call", params.clone(), &all());
+    assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
+    (answer["result"]["inputRequests"].clone(), answer["result"]["requestState"].as_str().unwrap().to_owned())
+}
+
+fn keys(requests: &Value) -> Vec<&str> {
+    requests.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+/// The same call with answers, and the state that they go with.
+fn with(mut params: Value, state: Option<&str>, answers: Value) -> Value {
+    if let Some(state) = state {
+        params["requestState"] = json!(state);
+    }
+    params["inputResponses"] = answers;
+    params
+}
+
+#[test]
+fn a_client_of_the_current_revision_brings_the_answers_along_round_by_round() {
+    let world = World::new();
+    let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
+    let asked = steps(json!([{"ask": [form("who"), sampling("capital"), roots("dirs")]}, {"ask": [form("who")]}]));
+    let (requests, first) = round(&mut client, &asked);
+    assert_eq!(keys(&requests), ["capital", "dirs", "who"], "all of one ask come at once");
+    assert_eq!(requests["who"]["method"], "elicitation/create");
+    assert_eq!(requests["who"]["params"]["message"], "The plugin contract_client asks: Who?");
+    assert_eq!(
+        (&requests["capital"]["method"], &requests["dirs"]["method"]),
+        (&json!("sampling/createMessage"), &json!("roots/list"))
+    );
+    let some = json!({"who": filled("Ada"), "dirs": listed(), "more": 1});
+    let (requests, second) = round(&mut client, &with(asked.clone(), Some(&first), some));
+    assert_eq!(keys(&requests), ["capital"], "what has been answered is not asked again");
+    let (requests, third) = round(&mut client, &with(asked.clone(), Some(&second), json!({"capital": said()})));
+    assert_eq!(keys(&requests), ["who"], "an answer belongs to one question");
+    assert!(first != second && second != third, "each round has a state of its own");
+    let last = client.ask_modern("tools/call", with(asked, Some(&third), json!({"who": filled("Bob")})), &all());
+    assert_eq!(done(&last), json!([[{"name": "Ada"}, said(), listed()], [{"name": "Bob"}]]));
+}
+
+#[test]
+fn an_answer_without_a_state_is_taken_and_one_that_is_none_is_asked_for_again() {
+    let world = World::new();
+    let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
+    let asked = steps(json!([{"ask": [form("who")]}]));
+    let unasked = with(asked.clone(), None, json!({"who": filled("Ada"), "other": 3}));
+    assert_eq!(done(&client.ask_modern("tools/call", unasked, &all())), json!([[{"name": "Ada"}]]));
+    for none in
+        [json!({"who": 12345}), json!({"other": filled("Ada")}), json!(null), json!({"who": {"action": "maybe"}})]
+    {
+        let (requests, _) = round(&mut client, &with(asked.clone(), None, none));
+        assert_eq!(keys(&requests), ["who"]);
+    }
+    let no = with(asked, None, json!({"who": {"action": "decline"}}));
+    assert_eq!(done(&client.ask_modern("tools/call", no, &all())), json!(["declined"]));
+}
+
+#[test]
+fn a_state_counts_once_for_its_call_and_as_it_was_sent() {
+    let world = World::new();
+    let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
+    let asked = steps(json!([{"ask": [form("who")]}]));
+    let other = steps(json!([{"ask": [form("who")]}, "supported"]));
+    let (_, state) = round(&mut client, &asked);
+    let yes = json!({"who": filled("Ada")});
+    let mut refused = |params: Value| {
+        let answer = client.ask_modern("tools/call", params, &all());
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    };
+    refused(with(other, Some(&state), yes.clone()));
+    refused(with(asked.clone(), Some(&format!("{state}-TAMPERED")), yes.clone()));
+    let used = with(asked, Some(&state), yes);
+    assert_eq!(done(&client.ask_modern("tools/call", used.clone(), &all())), json!([[{"name": "Ada"}]]));
+    let again = client.ask_modern("tools/call", used, &all());
+    assert_eq!(again["error"]["code"], -32602, "{again}");
+}
+
+#[test]
+fn a_plugin_that_asks_differently_when_it_is_run_again_ends_with_an_error() {
+    let world = World::new();
+    let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
+    let asked = steps(json!(["ask_anew"]));
+    let (_, state) = round(&mut client, &asked);
+    let answer = client.ask_modern("tools/call", with(asked, Some(&state), json!({"anew": filled("Ada")})), &all());
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    assert!(text(&answer).contains("it asked something else than before"), "{answer}");
+}
+
+#[test]
+fn rounds_without_an_answer_come_to_an_end() {
+    let world = World::new();
+    let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
+    let asked = steps(json!([{"ask": [form("who")]}]));
+    let (_, mut state) = round(&mut client, &asked);
+    for _ in 1..8 {
+        state = round(&mut client, &with(asked.clone(), Some(&state), json!({}))).1;
+    }
+    let answer = client.ask_modern("tools/call", with(asked, Some(&state), json!({"who": filled("Ada")})), &all());
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("8 times"), "{answer}");
+}
+
+#[test]
+fn a_call_that_is_confirmed_and_asks_is_confirmed_once_and_only_by_a_person() {
+    let world = World::new();
+    let mut client = Client::start(serving(&world, CONTRACT_CLIENT));
+    let params = json!({"steps": [{"ask": [form("who")]}, {"write": "a.txt"}, {"ask": [form("late")]}]});
+    let asked = call("ask_and_write", params);
+    let yes = json!({"palisade.confirm": {"action": "accept", "content": {"decision": "allow_once"}}});
+    // Unasked, a yes is nobody's; an answer to the plugin does not stand for one.
+    let mut early = yes.clone();
+    early["who"] = filled("Ada");
+    let (requests, state) = round(&mut client, &with(asked.clone(), None, early));
+    assert_eq!(keys(&requests), ["palisade.confirm"]);
+    let (requests, state) = round(&mut client, &with(asked.clone(), Some(&state), yes.clone()));
+    assert_eq!(keys(&requests), ["who"]);
+    assert_eq!(world.read("a.txt"), None);
+    let last =
+        client.ask_modern("tools/call", with(asked.clone(), Some(&state), json!({"who": filled("Ada")})), &all());
+    assert_eq!(done(&last), json!([[{"name": "Ada"}], "written", "too late"]));
+    assert_eq!(world.read("a.txt").as_deref(), Some("written"));
+    // The yes is used up with the call that it was for.
+    let (requests, state) = round(&mut client, &asked);
+    assert_eq!(keys(&requests), ["palisade.confirm"]);
+    let (requests, _) = round(&mut client, &with(asked, Some(&state), json!({"who": filled("Ada")})));
+    assert_eq!(keys(&requests), ["palisade.confirm"]);
+}
