@@ -25,7 +25,9 @@ fn main() -> ExitCode {
 fn prepare(package: &Path, out: &Path) -> Result<(), Error> {
     let workspace = package.parent().unwrap_or(package);
     script::watch(&script::ingredients(workspace));
-    script::watch(&["build.rs", "guests/Cargo.toml", "guests/examples"].map(|name| package.join(name)));
+    script::watch(
+        &["build.rs", "guests/Cargo.toml", "guests/examples", "guests/mcp_conformance"].map(|name| package.join(name)),
+    );
     let names = names(&package.join("guests/examples"))?;
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let target = script::target_directory(out, &env::var("TARGET").unwrap_or_default());

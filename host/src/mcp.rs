@@ -156,10 +156,14 @@ impl Http {
 
     /// Serves until `stop` is cancelled. Every call is then, too, and what is being answered has two seconds.
     pub async fn run(self, stop: CancellationToken) {
-        let shared = self.shared;
+        let shared = self.shared.clone();
         let make = move || Ok(Front::over_http(shared.clone()));
         let endpoint = Endpoint::new(make, self.server.hosts(), stop.clone());
         let door = self.server.door(vec![(endpoint::PATH, Arc::new(endpoint) as Arc<dyn http::Service>)]);
-        self.server.run(door, stop).await;
+        let leaving = async {
+            stop.cancelled().await;
+            self.shared.principals.leave();
+        };
+        tokio::join!(self.server.run(door, stop.clone()), leaving);
     }
 }

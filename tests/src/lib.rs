@@ -9,6 +9,7 @@ pub mod frozen;
 pub mod fuzz;
 pub mod guest;
 pub mod mcp;
+pub mod mcp_http;
 pub mod native;
 pub mod oracle;
 pub mod program;

@@ -5,6 +5,8 @@
 mod ask;
 #[path = "mcp/confirm.rs"]
 mod confirm;
+#[path = "mcp/http.rs"]
+mod http;
 #[path = "mcp/lines.rs"]
 mod lines;
 #[path = "mcp/mcp_conformance.rs"]

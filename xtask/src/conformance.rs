@@ -6,11 +6,11 @@
 
 mod changes;
 mod judgement;
-mod npm;
 mod requirements;
 mod results;
 mod server;
 mod stage;
+mod suite;
 
 use crate::documents::Tried;
 use crate::guests::{self, Request, Selection};
@@ -19,12 +19,11 @@ use crate::providers;
 use anyhow::{Context as _, bail, ensure};
 use changes::Changes;
 use judgement::{Judgement, Scenario, Telling};
-use npm::{Fetched, Suite};
 use requirements::Requirements;
-use server::Server;
 use stage::Stage;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use suite::{Fetched, Suite};
 
 /// A revision of the protocol, and how many scenarios it requires of a server.
 struct Revision {
@@ -39,20 +38,7 @@ const REVISIONS: [Revision; 2] =
 const NOT_YET: &[&str] = &[
     "caching",
     "completion-complete",
-    "elicitation-sep1034-defaults",
-    "elicitation-sep1330-enums",
-    "input-required-result-basic-elicitation",
-    "input-required-result-basic-list-roots",
-    "input-required-result-basic-sampling",
-    "input-required-result-capability-check",
-    "input-required-result-ignore-extra-params",
-    "input-required-result-missing-input-response",
-    "input-required-result-multi-round",
-    "input-required-result-multiple-input-requests",
     "input-required-result-non-tool-request",
-    "input-required-result-request-state",
-    "input-required-result-result-type",
-    "input-required-result-tampered-state",
     "prompts-get-embedded-resource",
     "prompts-get-simple",
     "prompts-get-with-args",
@@ -65,9 +51,6 @@ const NOT_YET: &[&str] = &[
     "resources-templates-read",
     "resources-unsubscribe",
     "sep-2164-resource-not-found",
-    "server-stateless",
-    "tools-call-elicitation",
-    "tools-call-sampling",
 ];
 
 /// The package of the guests.
@@ -83,7 +66,7 @@ const SCENARIO: &str = "30000";
 /// Runs the suite, or the scenarios that the further arguments name, in every revision that has them.
 pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
     let wanted = wanted(std::env::args().skip(2))?;
-    let suite = match npm::fetch(place)? {
+    let suite = match suite::fetch(place)? {
         Fetched::Here(suite) => suite,
         Fetched::OutOfReach(reason) => {
             println!("skipped: {reason}");
@@ -152,7 +135,7 @@ impl Equipment {
         }
         let stage = Stage::make(&self.home, revision.name, &self.fixture, &self.visitor)?;
         server::warm(&self.program, &stage)?;
-        let server = Server::start(&self.program, &stage)?;
+        let server = server::start(&self.program, &stage)?;
         let changes = Changes::follow(&stage)?;
         let asked = self.ask(revision, &requirements, wanted, &stage, server.url());
         // What became of the server says more than what the suite makes of it.

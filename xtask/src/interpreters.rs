@@ -5,6 +5,7 @@
 //! nothing to build with: that is said aloud, told to the benchmark, and is no failure. What is built must load, or this fails.
 
 use crate::documents::Tried;
+use crate::pip::{self, INSTALL};
 use crate::place::Place;
 use crate::providers;
 use anyhow::{Context as _, bail, ensure};
@@ -33,14 +34,14 @@ const LANGUAGES: [Language; 2] = [
         name: "python",
         tool: "python_echo",
         parts: &["python_echo.py", "requirements.txt"],
-        fetch: pip,
+        fetch: python_packages,
         build: componentize_py,
     },
     Language {
         name: "javascript",
         tool: "javascript_echo",
         parts: &["javascript_echo.js", "componentize.mjs", "package.json"],
-        fetch: npm,
+        fetch: npm_packages,
         build: componentize_js,
     },
 ];
@@ -148,25 +149,24 @@ impl Language {
 }
 
 /// Only what is built already: installing then runs nobody's code.
-fn pip(place: &Place, packages: &Path) -> anyhow::Result<Output> {
-    let mut pip = providers::python();
-    pip.args(providers::INSTALL).arg("--target").arg(packages);
+fn python_packages(place: &Place, packages: &Path) -> anyhow::Result<Output> {
+    let mut pip = pip::python();
+    pip.args(INSTALL).arg("--target").arg(packages);
     pip.arg("--requirement").arg(place.root.join(SOURCES).join("requirements.txt"));
     pip.output().context("python3 does not start here")
 }
 
 fn componentize_py(place: &Place, packages: &Path, out: &Path) -> Command {
-    let mut command = providers::python();
-    command.arg(packages.join("bin").join("componentize-py")).env("PYTHONPATH", packages);
-    // The directory of the source is on its path.
-    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    // The directory of the source is on its path, and nothing is written there.
+    let mut command = pip::python_with(packages);
+    command.arg(packages.join("bin").join("componentize-py"));
     command.arg("--wit-path").arg(place.root.join("wit")).args(["--world", "plugin", "componentize", "--python-path"]);
     command.arg(place.root.join(SOURCES)).args(["python_echo", "--output"]).arg(out);
     command
 }
 
 /// Without the scripts of the packages, as for pip.
-fn npm(place: &Place, packages: &Path) -> anyhow::Result<Output> {
+fn npm_packages(place: &Place, packages: &Path) -> anyhow::Result<Output> {
     for part in ["package.json", "componentize.mjs"] {
         let from = place.root.join(SOURCES).join(part);
         fs::copy(&from, packages.join(part)).with_context(|| format!("copying {}", from.display()))?;
@@ -189,7 +189,7 @@ fn out_of_reach(said: &str) -> anyhow::Result<String> {
     match said.lines().find(|line| of_npm.iter().any(|sign| line.contains(sign))) {
         Some(line) => Ok(format!("npm's packages cannot be had: {}", line.trim())),
         None if said.contains("npm ") => bail!("npm cannot install what {SOURCES}/package.json names:\n{said}"),
-        None => providers::out_of_reach(said),
+        None => pip::out_of_reach(said),
     }
 }
 

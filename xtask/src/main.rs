@@ -1,13 +1,15 @@
 //! Support of the repository: `cargo xtask readme` keeps the documents true, `cargo xtask package` the published crates whole, `cargo xtask providers` the
-//! formats those that the providers read, `cargo xtask conformance` the server what the protocol requires; `cargo xtask install` installs the program, `cargo
-//! xtask interpreters` builds the benchmark's largest guests; `cargo xtask soak` does everything a million times and looks for what grows; `cargo xtask fuzz` looks
-//! for what nobody thought of; `cargo xtask wasi` runs what the makers of the engine test it with.
+//! formats those that the providers read, `cargo xtask conformance` the server what the protocol requires, `cargo xtask clients` what real clients make of it;
+//! `cargo xtask rivals` measures it beside others; `cargo xtask install` installs the program, `cargo xtask interpreters` builds the benchmark's largest guests;
+//! `cargo xtask soak` does everything a million times and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of; `cargo xtask wasi` runs what
+//! the makers of the engine test it with.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a program for developers, which talks to whoever started it"
 )]
 
+mod clients;
 mod conformance;
 mod documents;
 mod fuzz;
@@ -17,9 +19,13 @@ mod guests;
 mod install;
 mod instructions;
 mod interpreters;
+mod npm;
 mod packages;
+mod pip;
 mod place;
 mod providers;
+mod rivals;
+mod served;
 mod soak;
 mod wasi;
 
@@ -36,6 +42,11 @@ cargo xtask providers [--debug]
 cargo xtask conformance [--debug] [SCENARIO…]
                        run the conformance suite of the Model Context Protocol against `palisade serve`, whole or those scenarios (needs node and npm), with
                        the release build or with what the tests have built
+cargo xtask clients [--debug]
+                       run real clients against `palisade serve`: the official ones for Python and TypeScript, and the MCP Inspector (needs python3 and pip, node
+                       and npm), with the release build or with what the tests have built
+cargo xtask rivals [--debug]
+                       measure calls per second beside the official Python SDK's server and ACT (needs python3 and pip)
 cargo xtask install [--root DIR]
                        install the program, as `cargo install` does, and compile the plugins that come with it
 cargo xtask instructions [--keep]
@@ -74,6 +85,8 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "package" => packages::package(&place)?,
         "providers" => providers::check(&place, tried())?,
         "conformance" => conformance::run(&place, tried())?,
+        "clients" => clients::run(&place, tried())?,
+        "rivals" => rivals::run(&place, tried())?,
         "install" => install::run(&place)?,
         "instructions" => instructions::run(&place)?,
         "interpreters" => interpreters::run(&place)?,

@@ -42,6 +42,12 @@ struct Known {
 }
 
 impl Principals {
+    /// Ends all that they have begun.
+    pub(super) fn leave(&self) {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.values().for_each(|known| known.client.leave());
+    }
+
     /// The client that this is.
     pub(super) fn client(&self, host: &Host, principal: Principal) -> Arc<Client> {
         let now = Instant::now();

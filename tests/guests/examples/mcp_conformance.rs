@@ -1,7 +1,10 @@
-//! What the conformance suite of the Model Context Protocol calls by name, apart from what asks the client and from resources and prompts.
+//! What the conformance suite of the Model Context Protocol calls by name, apart from resources and prompts.
 //!
 //! The names and most of the texts are the suite's: each scenario describes the tool that it needs. No tool changes anything, so that nothing has to be allowed.
 //! `cargo xtask conformance` gives this plugin to a server and runs the suite.
+
+#[path = "../mcp_conformance/asking.rs"]
+mod asking;
 
 use std::time::Duration;
 
@@ -123,14 +126,6 @@ fn test_tool_with_progress(ctx: &Context) -> &'static str {
     "Progress was told three times."
 }
 
-/// Says how far it is while it works, and asks nobody for anything.
-#[tool(side_effects = "none")]
-fn test_streaming_elicitation(ctx: &Context) -> &'static str {
-    ctx.progress(50.0, Some(100.0), "half way");
-    std::thread::sleep(PAUSE);
-    "Streaming is complete."
-}
-
 /// Works for a while, so that a client can lose its stream and come back to another one.
 #[tool(side_effects = "none")]
 fn test_reconnection() -> &'static str {
@@ -198,10 +193,23 @@ palisade_guest::export!(
     test_tool_with_logging,
     test_logging_tool,
     test_tool_with_progress,
-    test_streaming_elicitation,
     test_reconnection,
     test_trigger_tool_change,
     test_trigger_prompt_change,
     test_mirrored_argument,
     Draft2020,
+    asking::test_sampling,
+    asking::test_elicitation,
+    asking::test_elicitation_sep1034_defaults,
+    asking::test_elicitation_sep1330_enums,
+    asking::test_missing_capability,
+    asking::test_streaming_elicitation,
+    asking::test_input_required_result_elicitation,
+    asking::test_input_required_result_sampling,
+    asking::test_input_required_result_list_roots,
+    asking::test_input_required_result_request_state,
+    asking::test_input_required_result_tampered_state,
+    asking::test_input_required_result_multiple_inputs,
+    asking::test_input_required_result_multi_round,
+    asking::test_input_required_result_capabilities,
 );

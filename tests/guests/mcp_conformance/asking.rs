@@ -1,16 +1,4 @@
 //! What the conformance suite calls that asks the client for something: a form, a model's answer, the roots.
-//!
-//! Not part of the plugin yet, since plugins cannot ask yet. It is written against a module `client` of the SDK with what the interface `client` has:
-//!
-//! - `enum Kind { Elicitation, Sampling, Roots }`, `Copy`;
-//! - `struct Request { key: String, kind: Kind, params: String }`, the params as JSON;
-//! - `enum AskError { Unavailable, Unsupported(Kind), Declined, TooLate, Invalid(String) }`, a `std::error::Error`;
-//! - `fn supported() -> Vec<Kind>`, `fn need(&[Kind])`, `fn ask(&[Request]) -> Result<Vec<String>, AskError>`.
-//!
-//! An answer is JSON: of a form what was filled in, without the action that was taken; of the other two the result as the protocol has it.
-//!
-//! With it, `mcp_conformance.rs` gets `#[path = "../mcp_conformance/asking.rs"] mod asking;`, loses its own `test_streaming_elicitation`, and exports each tool of
-//! this file as `asking::…`.
 
 use palisade_guest::client::{AskError, Kind, Request, ask, need, supported};
 use palisade_guest::{Context, Result, tool};

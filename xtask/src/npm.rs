@@ -1,39 +1,44 @@
-//! The suite, and a Node that can run it, from npm.
+//! Packages from npm: the exact versions of a lock file, in a directory of their own, and a Node that can run them. Nothing else on the machine changes.
+//!
+//! Where npm cannot be had there is nothing to work with: that is told, and is nobody's fault.
 
-use super::requirements::Requirements;
 use crate::place::Place;
 use anyhow::{Context as _, bail, ensure};
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
-/// Where the lists of packages are kept.
-const SOURCES: &str = "tests/conformance";
 const PARTS: [&str; 2] = ["package.json", "package-lock.json"];
-/// The suite, below the directory of the packages.
-const SUITE: &str = "node_modules/@modelcontextprotocol/conformance";
-/// The oldest Node on which the suite starts.
+/// The oldest Node on which these packages start.
 const OLDEST: u32 = 22;
-/// What no run of the suite takes.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
-/// What came of fetching the suite.
-pub(super) enum Fetched {
-    /// It is here.
-    Here(Suite),
-    /// It cannot be had here, for this reason.
+/// What came of fetching packages.
+pub(crate) enum Fetched {
+    /// They are here.
+    Here(Packages),
+    /// They cannot be had here, for this reason.
     OutOfReach(String),
 }
 
-/// The suite, installed.
-pub(super) struct Suite {
+/// Packages, installed.
+pub(crate) struct Packages {
     node: PathBuf,
     directory: PathBuf,
 }
 
-/// Whose Node runs the suite.
+impl Packages {
+    /// A Node that they start on.
+    pub(crate) fn node(&self) -> &Path {
+        &self.node
+    }
+
+    /// The directory in which `node_modules` lies: a script there finds them.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+/// Whose Node runs the packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Node {
     /// The machine's.
@@ -42,17 +47,17 @@ enum Node {
     Npms,
 }
 
-/// Installs the exact versions once; a change of the lists makes the directory anew.
-pub(super) fn fetch(place: &Place) -> anyhow::Result<Fetched> {
+/// Installs what the lists in `sources`, a folder of the repository, name into `directory`, once; a change of the lists makes it anew.
+pub(crate) fn fetch(place: &Place, sources: &str, directory: PathBuf) -> anyhow::Result<Fetched> {
     let node = match version_here() {
         Some(version) if version >= OLDEST => Node::Machines,
         Some(_) => Node::Npms,
         None => return Ok(Fetched::OutOfReach("node does not start here, and npm needs it".to_owned())),
     };
-    let directory = place.target.join("conformance").join("suite");
-    let (stamp, wanted) = (directory.join("stamp"), ingredients(place, node)?);
+    let sources = place.root.join(sources);
+    let (stamp, wanted) = (directory.join("stamp"), ingredients(&sources, node)?);
     if !fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        if let Some(reason) = install(place, &directory, node)? {
+        if let Some(reason) = install(&sources, &directory, node)? {
             return Ok(Fetched::OutOfReach(reason));
         }
         fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))?;
@@ -61,12 +66,12 @@ pub(super) fn fetch(place: &Place) -> anyhow::Result<Fetched> {
         Node::Machines => PathBuf::from("node"),
         Node::Npms => npms(&directory)?,
     };
-    Ok(Fetched::Here(Suite { node, directory }))
+    Ok(Fetched::Here(Packages { node, directory }))
 }
 
 fn npms(directory: &Path) -> anyhow::Result<PathBuf> {
     let node = directory.join("node_modules/.bin/node");
-    ensure!(node.is_file(), "the suite needs Node {OLDEST} or later, and npm has none for this system: install one");
+    ensure!(node.is_file(), "Node {OLDEST} or later is needed, and npm has none for this system: install one");
     Ok(node)
 }
 
@@ -81,23 +86,23 @@ fn major(version: &str) -> Option<u32> {
 }
 
 /// Everything that the installed packages depend on, as one text.
-fn ingredients(place: &Place, node: Node) -> anyhow::Result<String> {
+fn ingredients(sources: &Path, node: Node) -> anyhow::Result<String> {
     let mut text = format!("{node:?}\n");
     for part in PARTS {
-        let path = place.root.join(SOURCES).join(part);
+        let path = sources.join(part);
         text += &fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     }
     Ok(text)
 }
 
 /// Returns the reason where the packages cannot be reached.
-fn install(place: &Place, directory: &Path, node: Node) -> anyhow::Result<Option<String>> {
+fn install(sources: &Path, directory: &Path, node: Node) -> anyhow::Result<Option<String>> {
     if directory.exists() {
         fs::remove_dir_all(directory).with_context(|| format!("removing {}", directory.display()))?;
     }
     fs::create_dir_all(directory).with_context(|| format!("creating {}", directory.display()))?;
     for part in PARTS {
-        let from = place.root.join(SOURCES).join(part);
+        let from = sources.join(part);
         fs::copy(&from, directory.join(part)).with_context(|| format!("copying {}", from.display()))?;
     }
     let mut npm = Command::new("npm");
@@ -127,35 +132,7 @@ fn out_of_reach(said: &str) -> anyhow::Result<String> {
     ];
     match said.lines().find(|line| is_away.iter().any(|sign| line.contains(sign))) {
         Some(line) => Ok(format!("npm's packages cannot be had: {}", line.trim())),
-        None => bail!("npm cannot install what {SOURCES} names:\n{said}"),
-    }
-}
-
-impl Suite {
-    /// What the suite requires of a server in a revision.
-    pub(super) fn requirements(&self, revision: &str) -> anyhow::Result<Requirements> {
-        let path = self.directory.join(SUITE).join("requirements").join(format!("{revision}.yaml"));
-        let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-        Ok(Requirements::parse(&text))
-    }
-
-    /// Runs its program to the end. What it says goes to the end of the log.
-    pub(super) fn run(&self, arguments: &[&str], log: &Path) -> anyhow::Result<ExitStatus> {
-        let open = || File::options().create(true).append(true).open(log);
-        let open = || open().with_context(|| format!("opening {}", log.display()));
-        let mut node = Command::new(&self.node);
-        node.arg(self.directory.join(SUITE).join("dist/index.js")).args(arguments);
-        let mut child =
-            node.stdin(Stdio::null()).stdout(open()?).stderr(open()?).spawn().context("running the suite")?;
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            if let Some(ended) = child.try_wait().context("waiting for the suite")? {
-                return Ok(ended);
-            }
-            thread::sleep(Duration::from_millis(50));
-        }
-        child.kill().and_then(|()| child.wait()).context("ending the suite")?;
-        bail!("the suite does not end within {} s; see {}", PATIENCE.as_secs(), log.display())
+        None => bail!("npm cannot install what is listed:\n{said}"),
     }
 }
 

@@ -1,0 +1,169 @@
+//! Over HTTP: who is let in, how much one may send, and that a call does not outlive whoever asked for it.
+
+use super::{call, serving};
+use palisade_tests::guest::{CANCEL_COMPUTE, LOADER_GOOD};
+use palisade_tests::mcp::{LEGACY, MODERN, modern};
+use palisade_tests::mcp_http::{Answer, Endpoint};
+use palisade_tests::{Program, World};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::io::Read as _;
+use std::time::{Duration, Instant};
+
+const TOKEN: &str = "a-token-that-nobody-guesses";
+
+fn request(method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}
+
+/// A call of the current revision.
+fn asked(endpoint: &Endpoint, tool: &str, more: &[(&str, &str)]) -> Answer {
+    let headers = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool)];
+    let message = request("tools/call", &modern(call(tool, json!({})), &json!({})));
+    endpoint.post(&[&headers[..], more].concat(), &message)
+}
+
+/// A session of the previous revision.
+fn session(endpoint: &Endpoint) -> String {
+    let params =
+        json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "suite", "version": "1"}});
+    let answer = endpoint.post(&[], &request("initialize", &params));
+    assert_eq!(answer.message()["result"]["protocolVersion"], LEGACY, "{answer:?}");
+    let id = answer.header("mcp-session-id").expect("a session").to_owned();
+    let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(endpoint.post(&[("Mcp-Session-Id", &id)], &told).status, 202);
+    id
+}
+
+#[test]
+fn both_revisions_are_answered_on_one_endpoint() {
+    let world = World::new();
+    let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &[]);
+    assert_eq!(asked(&endpoint, "good", &[]).message()["result"]["content"][0]["text"], "good");
+    let id = session(&endpoint);
+    let answer = endpoint.post(&[("Mcp-Session-Id", &id)], &request("tools/call", &call("better", json!({}))));
+    assert_eq!(answer.message()["result"]["content"][0]["text"], "better");
+    assert_eq!(endpoint.send("DELETE", &[("Mcp-Session-Id", &id)], "").status, 202);
+    let gone = endpoint.post(&[("Mcp-Session-Id", &id)], &request("ping", &json!({})));
+    assert_eq!(gone.status, 404);
+}
+
+#[test]
+fn a_page_of_another_origin_and_a_name_of_its_own_are_refused() {
+    let world = World::new();
+    let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &["--origin", "https://app.example"]);
+    let own = format!("http://{}", endpoint.address);
+    for (headers, status) in [
+        (&[("Host", "evil.example")][..], 403),
+        (&[("Host", "evil.example"), ("Origin", "http://evil.example")], 403),
+        (&[("Origin", "http://evil.example")], 403),
+        (&[("Origin", "null")], 403),
+        (&[("Origin", "https://app.example")], 200),
+        (&[("Origin", own.as_str())], 200),
+    ] {
+        assert_eq!(asked(&endpoint, "good", headers).status, status, "{headers:?}");
+    }
+}
+
+#[test]
+fn with_a_token_nobody_gets_in_without_it() {
+    let world = World::new();
+    let file = world.home().join("token");
+    std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
+    let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &["--token-file", file.to_str().unwrap()]);
+    let right = format!("Bearer {TOKEN}");
+    assert_eq!(asked(&endpoint, "good", &[]).status, 401);
+    assert_eq!(asked(&endpoint, "good", &[("Authorization", "Bearer another-token-that-is-long")]).status, 401);
+    assert_eq!(asked(&endpoint, "good", &[("Authorization", &right)]).status, 200);
+}
+
+#[test]
+fn an_address_that_others_can_reach_is_refused_without_a_token() {
+    let world = World::new();
+    let ran = serving(&world, LOADER_GOOD).args(["serve", "--http", "0.0.0.0:0"]).run().left_with(2);
+    ran.complains(&["can be reached from other machines", "set a token, or serve on 127.0.0.1"]);
+    let short =
+        serving(&world, LOADER_GOOD).env("PALISADE_SERVE_TOKEN", "short").args(["serve", "--http", "127.0.0.1:0"]);
+    let ran = short.run().left_with(2);
+    ran.complains(&["PALISADE_SERVE_TOKEN: a token has 16 to 1024 characters"]);
+    assert!(!ran.stderr.contains("short"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_body_beyond_the_bound_is_refused_and_others_are_answered() {
+    let world = World::new();
+    let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &[]);
+    let large = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{}\"}}", "x".repeat(3 << 20));
+    assert_eq!(endpoint.send("POST", &[], &large).status, 413);
+    assert_eq!(endpoint.send("PUT", &[], "").status, 405);
+    assert_eq!(endpoint.send("POST", &[], "[]").status, 400);
+    assert_eq!(asked(&endpoint, "good", &[]).status, 200);
+}
+
+/// A program with a tool that never ends, and one that does.
+fn telling(world: &World) -> Program<'_> {
+    serving(world, CANCEL_COMPUTE).args(["--plugins"]).args([LOADER_GOOD.directory()])
+}
+
+/// Waits until the events say this.
+fn wait_for_event(file: &std::path::Path, words: &[&str]) {
+    let start = Instant::now();
+    loop {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        if text.lines().any(|line| words.iter().all(|word| line.contains(word))) {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "{words:?} is never told: {text}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_client_of_the_current_revision_that_goes_away_takes_its_call_along() {
+    let world = World::new();
+    let events = world.home().join("events.jsonl");
+    let endpoint = Endpoint::start(telling(&world), &["--events", events.to_str().unwrap()]);
+    let headers = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", "compute")];
+    let message = request("tools/call", &modern(call("compute", json!({})), &json!({})));
+    let socket = endpoint.begin("POST", &headers, &message.to_string());
+    wait_for_event(&events, &["tool.called", "compute"]);
+    drop(socket);
+    wait_for_event(&events, &["tool.failed", "cancelled"]);
+    assert_eq!(asked(&endpoint, "good", &[]).status, 200);
+}
+
+#[test]
+fn a_call_of_a_session_is_cancelled_by_its_client_and_by_the_end_of_the_session() {
+    let world = World::new();
+    let events = world.home().join("events.jsonl");
+    let endpoint = Endpoint::start(telling(&world), &["--events", events.to_str().unwrap()]);
+    let id = session(&endpoint);
+    let own = [("Mcp-Session-Id", id.as_str())];
+    let mut first = endpoint.begin("POST", &own, &request("tools/call", &call("compute", json!({}))).to_string());
+    wait_for_event(&events, &["tool.called", "compute"]);
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    assert_eq!(endpoint.post(&own, &cancel).status, 202);
+    wait_for_event(&events, &["tool.failed", "cancelled"]);
+    drop(first.read(&mut [0; 1]));
+    let second = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call("compute", json!({}))});
+    let _open = endpoint.begin("POST", &own, &second.to_string());
+    wait_for_event(&events, &["tool.called", "-2\""]);
+    assert_eq!(endpoint.send("DELETE", &own, "").status, 202);
+    wait_for_event(&events, &["tool.failed", "cancelled", "-2\""]);
+}
+
+#[test]
+fn a_wish_to_end_is_answered_within_seconds_whatever_is_under_way() {
+    let world = World::new();
+    let events = world.home().join("events.jsonl");
+    let endpoint = Endpoint::start(telling(&world), &["--events", events.to_str().unwrap()]);
+    let headers = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", "compute")];
+    let message = request("tools/call", &modern(call("compute", json!({})), &json!({})));
+    let _socket = endpoint.begin("POST", &headers, &message.to_string());
+    wait_for_event(&events, &["tool.called", "compute"]);
+    let start = Instant::now();
+    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
+    assert_eq!(endpoint.end().code, 130);
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    wait_for_event(&events, &["tool.failed", "cancelled"]);
+}

@@ -1,0 +1,170 @@
+//! Real clients, run against `palisade serve` over standard input and output and over HTTP: the official ones for Python and for TypeScript, and the command line of
+//! the MCP Inspector.
+//!
+//! They come from pip and npm, in the exact versions of the lists in `tests/clients`, into a directory below the target directory; nothing else on the machine
+//! changes. What cannot be had is skipped aloud. Each client is a program of its own, which prints a line for each promise and fails where one is not kept.
+
+mod stage;
+
+use crate::documents::Tried;
+use crate::guests::{self, Request, Selection};
+use crate::npm;
+use crate::pip;
+use crate::place::Place;
+use crate::providers;
+use crate::served::{self, Served};
+use anyhow::{Context as _, ensure};
+use stage::Stage;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Where the clients and the lists of their packages are kept.
+const PYTHON: &str = "tests/clients/python";
+const TYPESCRIPT: &str = "tests/clients/typescript";
+/// The scripts of [`TYPESCRIPT`]: a script finds the packages that lie beside it.
+const SCRIPTS: [&str; 3] = ["common.mjs", "client.mjs", "inspector.mjs"];
+
+/// The package of the guests, and those that the clients call.
+const PACKAGE: &str = "palisade-test-guests";
+const GUESTS: [&str; 5] =
+    ["cancel_compute", "contract_errors", "contract_structured", "loader_good", "mcp_conformance"];
+
+/// What no client takes for all that it tries.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
+
+/// Runs each client that can be had in each way there is.
+pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
+    let home = place.target.join("clients");
+    let clients = [python(place, &home)?, typescript(place, &home)?].concat();
+    if clients.is_empty() {
+        return Ok(());
+    }
+    let program = providers::build(place, tried)?;
+    let selection = Selection::Examples { package: PACKAGE, names: &GUESTS, features: &["guests"] };
+    let built = guests::build(&Request { workspace: &place.root, target: &place.target, guests: selection })?;
+    let stage = Stage::make(&home, &program, &built)?;
+    let mut failed = Vec::new();
+    for way in ways(&program)? {
+        for client in &clients {
+            println!("{} over {}", client.name, way.name());
+            if !client.is_content(&stage, way)? {
+                failed.push(format!("{} over {}", client.name, way.name()));
+            }
+        }
+    }
+    ensure!(failed.is_empty(), "promises are not kept to {}; {} has what was said", failed.join(", "), stage.place());
+    Ok(())
+}
+
+/// How a client and the server talk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Lines,
+    Http,
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Lines => "standard input and output",
+            Self::Http => "HTTP",
+        }
+    }
+}
+
+/// What the program can: it may be built without a server.
+fn ways(program: &Path) -> anyhow::Result<Vec<Way>> {
+    let help = Command::new(program).args(["serve", "--help"]).output().context("running the program")?;
+    ensure!(help.status.success(), "this program does not serve");
+    if String::from_utf8_lossy(&help.stdout).contains("--http") {
+        return Ok(vec![Way::Lines, Way::Http]);
+    }
+    println!("skipped: HTTP: this program serves on its standard input and output only");
+    Ok(vec![Way::Lines])
+}
+
+/// A client: the words that start it, before those that say where the server is.
+#[derive(Debug, Clone)]
+struct Client {
+    name: &'static str,
+    interpreter: PathBuf,
+    packages: PathBuf,
+    script: PathBuf,
+}
+
+fn python(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
+    let list = format!("{PYTHON}/requirements.txt");
+    let packages = match pip::Packages::install(place, &list, &home.join("python"))? {
+        pip::Packages::At(packages) => packages,
+        pip::Packages::OutOfReach(reason) => {
+            println!("skipped: the client in Python: {reason}");
+            return Ok(Vec::new());
+        }
+    };
+    let (interpreter, script) = (PathBuf::from("python3"), place.root.join(PYTHON).join("client.py"));
+    Ok(vec![Client { name: "the Python client", interpreter, packages, script }])
+}
+
+fn typescript(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
+    let packages = match npm::fetch(place, TYPESCRIPT, home.join("typescript"))? {
+        npm::Fetched::Here(packages) => packages,
+        npm::Fetched::OutOfReach(reason) => {
+            println!("skipped: the client in TypeScript and the Inspector: {reason}");
+            return Ok(Vec::new());
+        }
+    };
+    for script in SCRIPTS {
+        let from = place.root.join(TYPESCRIPT).join(script);
+        fs::copy(&from, packages.directory().join(script)).with_context(|| format!("copying {}", from.display()))?;
+    }
+    let client = |name, script: &str| Client {
+        name,
+        interpreter: packages.node().to_owned(),
+        packages: packages.directory().to_owned(),
+        script: packages.directory().join(script),
+    };
+    Ok(vec![client("the TypeScript client", "client.mjs"), client("the Inspector", "inspector.mjs")])
+}
+
+impl Client {
+    /// Whether every promise is kept to it. It prints a line for each.
+    fn is_content(&self, stage: &Stage, way: Way) -> anyhow::Result<bool> {
+        let mut command = self.command(stage);
+        match way {
+            Way::Lines => {
+                command.arg(stage.program()).args(stage.serve());
+                finish(command)
+            }
+            Way::Http => {
+                let mut serve = served::bare(stage.program());
+                stage.settle(&mut serve);
+                serve.args(stage.serve()).args(["--http", "127.0.0.1:0"]);
+                let server = Served::start(serve, stage.log("server"))?;
+                command.args(["--process", &server.process().to_string(), "--url", server.url()]);
+                let is_content = finish(command)?;
+                // What became of the server says more than what the client makes of it.
+                server.stop()?;
+                Ok(is_content)
+            }
+        }
+    }
+
+    fn command(&self, stage: &Stage) -> Command {
+        let mut command = Command::new(&self.interpreter);
+        command.env("PYTHONPATH", &self.packages).env("PYTHONDONTWRITEBYTECODE", "1");
+        stage.settle(&mut command);
+        command.arg(&self.script).arg("--workspace").arg(stage.workspace()).stdin(Stdio::null());
+        command
+    }
+}
+
+fn finish(mut command: Command) -> anyhow::Result<bool> {
+    let mut child = command.spawn().context("starting a client")?;
+    let ended = served::finish(&mut child, PATIENCE)?;
+    if ended.is_none() {
+        println!("failed: it does not end within {} s", PATIENCE.as_secs());
+    }
+    Ok(ended.is_some_and(|ended| ended.success()))
+}

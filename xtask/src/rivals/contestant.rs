@@ -1,0 +1,216 @@
+//! The servers that are compared: how each is had, started and reached.
+
+use super::Way;
+use super::http;
+use super::lines::Lines;
+use super::load::{Measured, Times};
+use super::wire::Tool;
+use crate::documents::Tried;
+use crate::guests::{self, Request, Selection};
+use crate::pip::{self, Packages};
+use crate::place::Place;
+use crate::providers;
+use crate::served::{self, Served};
+use anyhow::{Context as _, ensure};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The name of the one that has to be ahead.
+pub(super) const OURS: &str = "palisade";
+
+/// The package of the guest with our tools, and its name.
+const PACKAGE: &str = "palisade-test-guests";
+const GUEST: &str = "bench_rivals";
+/// The Python SDK comes with the clients: it is one package.
+const SDK: &str = "tests/clients/python/requirements.txt";
+const SERVER: &str = "tests/rivals/python/server.py";
+const ACT: &str = "tests/rivals/act/requirements.txt";
+const COMPONENT: &str = "tests/rivals/act/tools.wat";
+
+/// One of the servers.
+pub(super) struct Contestant {
+    name: &'static str,
+    version: String,
+    maker: Maker,
+    /// Where all of them leave their logs.
+    home: PathBuf,
+}
+
+enum Maker {
+    Palisade { program: PathBuf },
+    PythonSdk { packages: PathBuf, script: PathBuf },
+    Act { program: PathBuf, component: PathBuf },
+}
+
+/// Ours, and those of the others that can be had.
+pub(super) fn all(place: &Place, tried: Tried, home: &Path) -> anyhow::Result<Vec<Contestant>> {
+    fs::create_dir_all(home.join("home")).context("making a home")?;
+    let others = [python_sdk(place, home)?, act(place, home)?];
+    let ours = palisade(place, tried, home)?;
+    Ok(std::iter::once(ours).chain(others.into_iter().flatten()).collect())
+}
+
+fn palisade(place: &Place, tried: Tried, home: &Path) -> anyhow::Result<Contestant> {
+    let program = providers::build(place, tried)?;
+    let selection = Selection::Examples { package: PACKAGE, names: &[GUEST], features: &["guests"] };
+    let built = guests::build(&Request { workspace: &place.root, target: &place.target, guests: selection })?;
+    for folder in ["plugins", "workspace"] {
+        fs::create_dir_all(home.join(folder)).with_context(|| format!("making the folder {folder}"))?;
+    }
+    for guest in &built {
+        let copy = home.join("plugins").join(format!("{}.wasm", guest.name));
+        fs::copy(&guest.path, copy).with_context(|| format!("copying {}", guest.path.display()))?;
+    }
+    // Compiled once, so that nobody waits for a compiler.
+    let listed = said(&mut with_guest(&program, home, "list"))?;
+    ensure!(listed.contains("checksum"), "`palisade list` does not accept the guest:\n{listed}");
+    let version = said(Command::new(&program).arg("--version"))?;
+    Ok(Contestant { name: OURS, version, maker: Maker::Palisade { program }, home: home.to_owned() })
+}
+
+fn python_sdk(place: &Place, home: &Path) -> anyhow::Result<Option<Contestant>> {
+    let packages = match Packages::install(place, SDK, &place.target.join("clients").join("python"))? {
+        Packages::At(packages) => packages,
+        Packages::OutOfReach(reason) => {
+            println!("skipped: the Python SDK's server: {reason}");
+            return Ok(None);
+        }
+    };
+    let ask = "import platform, importlib.metadata as m; print('mcp', m.version('mcp'), 'on Python', platform.python_version())";
+    let version = said(pip::python_with(&packages).args(["-c", ask]))?;
+    let maker = Maker::PythonSdk { packages, script: place.root.join(SERVER) };
+    Ok(Some(Contestant { name: "python-sdk", version, maker, home: home.to_owned() }))
+}
+
+fn act(place: &Place, home: &Path) -> anyhow::Result<Option<Contestant>> {
+    let packages = match Packages::install(place, ACT, &home.join("act"))? {
+        Packages::At(packages) => packages,
+        Packages::OutOfReach(reason) => {
+            println!("skipped: ACT: {reason}");
+            return Ok(None);
+        }
+    };
+    let program = packages.join("bin").join(format!("act{}", std::env::consts::EXE_SUFFIX));
+    let (text, component) = (place.root.join(COMPONENT), home.join("tools.wasm"));
+    let bytes = wat::parse_file(&text).with_context(|| format!("reading {}", text.display()))?;
+    fs::write(&component, bytes).with_context(|| format!("writing {}", component.display()))?;
+    let version = said(Command::new(&program).arg("--version"))?;
+    Ok(Some(Contestant { name: "act", version, maker: Maker::Act { program, component }, home: home.to_owned() }))
+}
+
+/// What a program prints that does as it is told.
+fn said(command: &mut Command) -> anyhow::Result<String> {
+    let output = command.stdin(Stdio::null()).output().context("starting a program")?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "a program ends with {}: {complaint}", output.status);
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+impl Contestant {
+    /// Its name in the table.
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its name, its version, and what it does besides answering.
+    pub(super) fn described(&self) -> String {
+        let with = match self.maker {
+            Maker::Palisade { .. } => "a sandbox for each call; policy, validation and events on",
+            Maker::PythonSdk { .. } => "no sandbox; its validation on",
+            Maker::Act { .. } => {
+                "one sandbox for all calls; its validation and its audit on; a component without an SDK"
+            }
+        };
+        format!("{}: {}; {with}", self.name, self.version)
+    }
+
+    /// Starts it.
+    pub(super) fn start(&self, way: Way) -> anyhow::Result<Server> {
+        let log = self.home.join(format!("{}-{}.log", self.name, way.name()));
+        match way {
+            Way::Lines => Ok(Server::Lines(Lines::start(self.command(way, None), &log)?)),
+            Way::Http => self.listen(log),
+        }
+    }
+
+    fn listen(&self, log: PathBuf) -> anyhow::Result<Server> {
+        if matches!(self.maker, Maker::Palisade { .. }) {
+            let served = Served::start(self.command(Way::Http, None), log)?;
+            let address = served.url().strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp"));
+            let address = address.and_then(|address| address.parse::<SocketAddr>().ok());
+            let address = address.with_context(|| format!("{} is no address with a port", served.url()))?;
+            return Ok(Server::Http { served, address });
+        }
+        let address = free()?;
+        let served = Served::at(self.command(Way::Http, Some(address)), address, log)?;
+        Ok(Server::Http { served, address })
+    }
+
+    /// The words that start it: at an address that it is told, or else at one that it tells itself.
+    fn command(&self, way: Way, address: Option<SocketAddr>) -> Command {
+        let mut command = match &self.maker {
+            Maker::Palisade { program } => {
+                let mut serve = with_guest(program, &self.home, "serve");
+                serve.arg("--events").arg(self.home.join(format!("events-{}.jsonl", way.name())));
+                serve.args((way == Way::Http).then_some(["--http", "127.0.0.1:0"]).into_iter().flatten());
+                serve
+            }
+            Maker::PythonSdk { packages, script } => {
+                let mut serve = pip::python_with(packages);
+                serve.arg(script).args(address.map(|address| address.port().to_string()));
+                serve
+            }
+            Maker::Act { program, component } => {
+                let mut serve = served::bare(program);
+                serve.args(["run", "--mcp"]).arg(component).env("HOME", self.home.join("home"));
+                if let Some(address) = address {
+                    serve.args(["--http", "--listen", &address.to_string()]);
+                }
+                serve
+            }
+        };
+        command.current_dir(&self.home);
+        command
+    }
+}
+
+/// Our program, with the guest and no other tools: the others have none, either.
+fn with_guest(program: &Path, home: &Path, verb: &str) -> Command {
+    let mut command = served::bare(program);
+    command.env("HOME", home.join("home")).env("PALISADE_CACHE", home.join("cache"));
+    command.args([verb, "--no-builtin", "--plugins"]).arg(home.join("plugins"));
+    command.arg("--workspace").arg(home.join("workspace"));
+    command
+}
+
+/// A port that nobody had a moment ago.
+fn free() -> anyhow::Result<SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("looking for a port")?;
+    listener.local_addr().context("looking for a port")
+}
+
+/// A server that runs until it is dropped.
+pub(super) enum Server {
+    Lines(Lines),
+    Http { served: Served, address: SocketAddr },
+}
+
+impl Server {
+    /// Asks it for so long, `callers` calls at once.
+    pub(super) fn load(&mut self, tool: &Tool, callers: usize, times: Times) -> anyhow::Result<Measured> {
+        match self {
+            Self::Lines(lines) => lines.load(tool, callers, times),
+            Self::Http { address, .. } => http::load(*address, tool, callers, times),
+        }
+    }
+
+    /// Ends it, and says whether it had ended before.
+    pub(super) fn stop(self) -> anyhow::Result<()> {
+        match self {
+            Self::Lines(_) => Ok(()),
+            Self::Http { served, .. } => served.stop(),
+        }
+    }
+}
