@@ -16,6 +16,7 @@ mod handler;
 mod line;
 mod listing;
 mod logging;
+mod offers;
 mod outcome;
 mod progress;
 mod question;

@@ -65,6 +65,11 @@ pub struct Registered {
 }
 
 impl Registered {
+    /// A tool that is in no registry: it is called by whoever holds it, and by nobody's name.
+    pub(crate) fn apart(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
+        Arc::new(Self { place: Place::Later, definition, factory, origin })
+    }
+
     /// What the tool is.
     #[must_use]
     pub fn definition(&self) -> &Definition {

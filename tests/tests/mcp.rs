@@ -7,6 +7,8 @@ mod ask;
 mod confirm;
 #[path = "mcp/lines.rs"]
 mod lines;
+#[path = "mcp/offers.rs"]
+mod offers;
 #[path = "mcp/talk.rs"]
 mod talk;
 #[path = "mcp/tools.rs"]

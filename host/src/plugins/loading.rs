@@ -261,6 +261,7 @@ impl Work {
 
     fn register(&self, index: usize, candidate: &Candidate, prepared: Arc<Prepared>) -> Result<Plugin, String> {
         let Task { sources, registry, sandbox, limits, .. } = &self.task;
+        self.check_offer(&prepared)?;
         let place = if candidate.is_shipped() {
             Place::Shipped(index)
         } else {
@@ -272,6 +273,16 @@ impl Work {
         let tools = sandbox.factories(&prepared, *limits);
         registry.register_plugin(place, &origin, tools).map_err(|duplicate| duplicate.to_string())?;
         Ok(Plugin { name, file: candidate.file(), path: candidate.path().map(Path::to_owned), prepared })
+    }
+
+    /// Of two plugins that offer one thing the first has it, as with tools.
+    fn check_offer(&self, prepared: &Prepared) -> Result<(), String> {
+        let decided = lock(&self.decided);
+        let clash = |plugin: &Plugin| Some((prepared.offer().clash(plugin.offer())?, plugin.name().to_owned()));
+        match decided.values().flatten().find_map(clash) {
+            Some((claim, owner)) => Err(format!("it offers {claim}, which the plugin `{owner}` does already")),
+            None => Ok(()),
+        }
     }
 
     /// An observer that panics misses its step.
