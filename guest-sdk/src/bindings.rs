@@ -18,3 +18,31 @@ pub mod asking {
         additional_derives: [PartialEq],
     });
 }
+
+/// What a plugin may export beside its tools; only where it does, anything of it is in the plugin.
+pub mod resourceful {
+    wit_bindgen::generate!({
+        path: "wit",
+        inline: "package palisade:guest; world resourceful { export palisade:tool/resources@0.1.0; }",
+        world: "palisade:guest/resourceful",
+        pub_export_macro: true,
+        default_bindings_module: "palisade_guest::bindings::resourceful",
+        with: { "palisade:tool/types@0.1.0": crate::bindings::palisade::tool::types },
+        generate_all,
+        additional_derives: [PartialEq],
+    });
+}
+
+/// What a plugin may export beside its tools; only where it does, anything of it is in the plugin.
+pub mod prompting {
+    wit_bindgen::generate!({
+        path: "wit",
+        inline: "package palisade:guest; world prompting { export palisade:tool/prompts@0.1.0; }",
+        world: "palisade:guest/prompting",
+        pub_export_macro: true,
+        default_bindings_module: "palisade_guest::bindings::prompting",
+        with: { "palisade:tool/types@0.1.0": crate::bindings::palisade::tool::types },
+        generate_all,
+        additional_derives: [PartialEq],
+    });
+}

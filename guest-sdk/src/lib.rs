@@ -26,6 +26,8 @@ mod input;
 mod output;
 mod path;
 mod plugin;
+pub mod prompts;
+pub mod resources;
 mod schema;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;

@@ -25,7 +25,7 @@ use crate::confirm::Confirmer;
 use crate::events::{CallSink, Events, Subject};
 use crate::execution::{Caller, Times, ToolContext, ValidInput};
 use crate::policy::Decision;
-use crate::registry::{Registered, Registry};
+use crate::registry::{Registered, Registry, ToolNotFound};
 use crate::sandbox::{Limits, limits};
 use crate::session::Session;
 use crate::tool::call::Nulls;
@@ -68,6 +68,9 @@ pub struct Foreseen {
     pub changes: Result<Vec<String>, ErrorKind>,
 }
 
+/// A call, and the tool that it is of, where there is one.
+type Addressed = (Call, Result<Arc<Registered>, ToolNotFound>);
+
 /// One call on its way.
 struct Road<'a> {
     dispatcher: &'a Dispatcher,
@@ -84,12 +87,28 @@ impl Dispatcher {
     ///
     /// The call runs inside this future, on the caller's own thread, unless the host was built for own threads. Dropping the future ends the call.
     pub async fn dispatch(&self, session: &Session, call: Call) -> ToolResult {
-        self.pass(session, call, None, &Party::default()).await
+        self.pass(session, self.named(call), None, &Party::default()).await
     }
 
     /// As [`dispatch`](Self::dispatch), on behalf of somebody who can be asked about this call.
     pub async fn dispatch_as(&self, session: &Session, call: Call, party: &Party) -> ToolResult {
-        self.pass(session, call, None, party).await
+        self.pass(session, self.named(call), None, party).await
+    }
+
+    /// As [`dispatch_as`](Self::dispatch_as), for a tool that is in no registry.
+    pub(crate) async fn dispatch_to(
+        &self,
+        session: &Session,
+        (call, tool): (Call, Arc<Registered>),
+        party: &Party,
+    ) -> ToolResult {
+        self.pass(session, (call, Ok(tool)), None, party).await
+    }
+
+    /// A call with the tool that has its name at this moment.
+    fn named(&self, call: Call) -> Addressed {
+        let tool = self.registry.get(&call.tool);
+        (call, tool)
     }
 
     /// What would happen to a call, without running anything or asking anybody.
@@ -118,8 +137,13 @@ impl Dispatcher {
         }
     }
 
-    async fn pass(&self, session: &Session, call: Call, message: Option<&Semaphore>, party: &Party) -> ToolResult {
-        let registered = self.registry.get(&call.tool);
+    async fn pass(
+        &self,
+        session: &Session,
+        (call, registered): Addressed,
+        message: Option<&Semaphore>,
+        party: &Party,
+    ) -> ToolResult {
         let subject = subject(session, &call, registered.as_ref().ok().map(|tool| tool.definition()));
         let terminal = Terminal::new(Arc::new(CallSink::new(self.events.clone(), subject)));
         let id = call.id.clone();
@@ -222,8 +246,8 @@ fn no_runtime() -> ErrorKind {
     ErrorKind::execution(ExecutionKind::Internal, "a call needs a tokio runtime with its timers enabled")
 }
 
-impl From<&crate::registry::ToolNotFound> for ErrorKind {
-    fn from(missing: &crate::registry::ToolNotFound) -> Self {
+impl From<&ToolNotFound> for ErrorKind {
+    fn from(missing: &ToolNotFound) -> Self {
         Self::NotFound { tool: named(missing.name()).to_owned(), nearest: missing.nearest().to_vec() }
     }
 }

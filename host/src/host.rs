@@ -11,8 +11,8 @@ pub use error::BuildError;
 use crate::dispatch::{Dispatcher, Foreseen, Party, Transcript};
 use crate::events::{EventStream, Events};
 use crate::plugins::{Loading, Plugin, Progress, Rejected, Rescan, Watch, WatchError};
-use crate::registry::{Registered, Registry};
-use crate::sandbox::{Limits, Sandbox};
+use crate::registry::{Origin, Registered, Registry};
+use crate::sandbox::{Limits, Offered, Sandbox};
 use crate::session::{Session, SessionBuilder};
 use crate::tool::formats::{Format, Strictness, Weakening, export_all};
 use crate::tool::{Call, CallInput, Definition, ErrorKind, ToolResult};
@@ -58,6 +58,24 @@ impl Host {
     /// As [`dispatch`](Self::dispatch), on behalf of somebody who can be asked about this call.
     pub async fn dispatch_as(&self, session: &Session, call: Call, party: &Party) -> ToolResult {
         self.dispatcher.dispatch_as(session, call, party).await
+    }
+
+    /// What a plugin offers besides tools, as a tool that is in no registry.
+    pub(crate) fn offered(&self, plugin: &Plugin, offered: Offered) -> Option<Arc<Registered>> {
+        let (definition, factory) =
+            self.sandbox.offering(plugin.name(), plugin.prepared(), (offered, self.dispatcher.limits))?;
+        let origin = Origin::Plugin { name: plugin.name().into(), digest: plugin.digest() };
+        Some(Registered::apart(definition, factory, origin))
+    }
+
+    /// Runs a call of such a tool.
+    pub(crate) async fn dispatch_to(
+        &self,
+        session: &Session,
+        call: (Call, Arc<Registered>),
+        party: &Party,
+    ) -> ToolResult {
+        self.dispatcher.dispatch_to(session, call, party).await
     }
 
     /// As [`dispatch`](Self::dispatch), with so much time for the run itself, at most 600 s.
@@ -153,6 +171,11 @@ impl Host {
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.dispatcher.limits
+    }
+
+    /// How long a question stands.
+    pub(crate) fn confirmation_timeout(&self) -> Duration {
+        self.dispatcher.confirmation_timeout
     }
 
     /// How long a call of this tool may take, when its caller asks for `asked`.

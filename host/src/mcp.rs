@@ -16,9 +16,11 @@ mod era;
 mod frame;
 mod guarded;
 mod handler;
+mod hello;
 mod line;
 mod listing;
 mod logging;
+mod offers;
 mod outcome;
 mod principals;
 mod progress;
@@ -43,8 +45,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// What the log is to say of the protocol's library: errors only, for all else has in it what clients send.
-pub(crate) const QUIET: &str = "rmcp=error";
+/// What the log is to say of the protocol's library: nothing. It repeats what clients send, and takes a client that leaves for an error.
+pub(crate) const QUIET: &str = "rmcp=off";
 
 /// A host as an MCP server. Cloning shares.
 #[derive(Clone)]

@@ -14,6 +14,7 @@ pub use watch::{Watch, WatchError};
 
 use crate::registry::{DuplicateTool, Registered};
 use crate::sandbox::{Freshness, Import, Prepared};
+use crate::tool::offer::Offer;
 use crate::tool::{Definition, Digest};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,6 +58,16 @@ impl Plugin {
     #[must_use]
     pub fn definitions(&self) -> &[Definition] {
         self.prepared.definitions()
+    }
+
+    /// What it offers besides tools: documents, and prompts.
+    #[must_use]
+    pub fn offer(&self) -> &Offer {
+        self.prepared.offer()
+    }
+
+    pub(crate) fn prepared(&self) -> &Arc<Prepared> {
+        &self.prepared
     }
 
     /// What it imports.

@@ -74,6 +74,11 @@ impl Registered {
         tools.into_iter().map(entry).collect()
     }
 
+    /// A tool that is in no registry: it is called by whoever holds it, and by nobody's name.
+    pub(crate) fn apart(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
+        Arc::new(Self { definition, factory, origin })
+    }
+
     /// What the tool is.
     #[must_use]
     pub fn definition(&self) -> &Definition {

@@ -17,6 +17,7 @@ mod interest;
 mod limiter;
 pub mod limits;
 mod machine;
+mod offer;
 mod prepare;
 mod recall;
 mod run;
@@ -35,6 +36,7 @@ pub use engine::{Allocation, EngineError};
 pub use imports::Import;
 pub use limits::Limits;
 pub(crate) use machine::check as check_machine;
+pub(crate) use offer::{Offered, ROLES};
 pub use prepare::{Freshness, PluginRefused, Prepared, Trust};
 pub(crate) use recall::Origin;
 

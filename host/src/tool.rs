@@ -11,6 +11,7 @@ pub mod formats;
 pub mod json;
 pub mod name;
 mod nearest;
+pub mod offer;
 pub mod result;
 pub mod schema;
 pub mod side_effects;

@@ -177,7 +177,7 @@ fn the_guest_side_depends_on_no_part_of_the_host() {
 
 #[test]
 fn the_copies_of_the_contract_are_equal() {
-    for name in ["types.wit", "host.wit", "tool.wit", "client.wit", "world.wit"] {
+    for name in ["types.wit", "host.wit", "tool.wit", "client.wit", "resources.wit", "prompts.wit", "world.wit"] {
         let original = read(&format!("wit/{name}"));
         assert!(!original.is_empty(), "{name}");
         assert_eq!(original, read(&format!("host/wit/{name}")), "{name}");

@@ -16,6 +16,8 @@ mod contract_end;
 mod contract_errors;
 #[path = "contract/host.rs"]
 mod contract_host;
+#[path = "contract/offers.rs"]
+mod contract_offers;
 #[path = "contract/outcome.rs"]
 mod contract_outcome;
 #[path = "contract/paths.rs"]

@@ -28,7 +28,9 @@ use std::fs;
 use std::path::Path;
 
 use palisade::{CacheMode, Host, Shipped};
-use palisade_tests::guest::{LOADER_GOOD, LOADER_UNSTABLE, cache};
+use palisade_tests::guest::{
+    LOADER_ASKING, LOADER_CROWDED, LOADER_GOOD, LOADER_NEEDING, LOADER_UNSTABLE, LOADER_WAVERING, cache,
+};
 use palisade_tests::{Program, World, is_tested};
 use serde_json::Value;
 
@@ -111,4 +113,32 @@ fn loader_good() {
 fn loader_unstable() {
     let reason = refused(&fs::read(LOADER_UNSTABLE.file()).unwrap());
     says(&reason, &["two ways", "always give the same answer"]);
+}
+
+#[test]
+fn loader_wavering() {
+    let reason = refused(&fs::read(LOADER_WAVERING.file()).unwrap());
+    says(&reason, &["two ways", "always give the same answer"]);
+}
+
+#[test]
+fn loader_crowded() {
+    let reason = refused(&fs::read(LOADER_CROWDED.file()).unwrap());
+    says(&reason, &["257 documents, templates and prompts", "256 are accepted"]);
+}
+
+#[test]
+fn loader_needing() {
+    let reason = refused(&fs::read(LOADER_NEEDING.file()).unwrap());
+    says(&reason, &["it needs a client, and there is none while it is described"]);
+}
+
+#[test]
+fn loader_asking() {
+    let world = World::new();
+    fs::copy(LOADER_ASKING.file(), world.plugins().join("asking.wasm")).unwrap();
+    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let host = builder.cache(CacheMode::Directory(cache())).build().unwrap();
+    let described = host.plugins()[0].definitions()[0].description().to_owned();
+    assert_eq!(described, "0 kinds, Err(AskError::Unavailable)");
 }

@@ -11,6 +11,8 @@ mod http;
 mod lines;
 #[path = "mcp/mcp_conformance.rs"]
 mod mcp_conformance;
+#[path = "mcp/offers.rs"]
+mod offers;
 #[path = "mcp/talk.rs"]
 mod talk;
 #[path = "mcp/tools.rs"]

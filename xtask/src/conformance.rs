@@ -35,30 +35,14 @@ const REVISIONS: [Revision; 2] =
     [Revision { name: "2026-07-28", required: 37 }, Revision { name: "2025-11-25", required: 30 }];
 
 /// Scenarios of what is not built yet. One that passes wherever it is required has to leave the list, which ends empty.
-const NOT_YET: &[&str] = &[
-    "caching",
-    "completion-complete",
-    "input-required-result-non-tool-request",
-    "prompts-get-embedded-resource",
-    "prompts-get-simple",
-    "prompts-get-with-args",
-    "prompts-get-with-image",
-    "prompts-list",
-    "resources-list",
-    "resources-read-binary",
-    "resources-read-text",
-    "resources-subscribe",
-    "resources-templates-read",
-    "resources-unsubscribe",
-    "sep-2164-resource-not-found",
-];
+const NOT_YET: &[&str] = &[];
 
 /// The package of the guests.
 const PACKAGE: &str = "palisade-test-guests";
 /// The plugin that the suite calls.
 const FIXTURE: &str = "mcp_conformance";
-/// The plugin that comes and goes while the server runs. It needs a prompt of its own as soon as plugins have prompts.
-const VISITOR: &str = "loader_good";
+/// The plugin that comes and goes while the server runs, with a tool, documents and a prompt of its own.
+const VISITOR: &str = "contract_offers";
 
 /// How long a scenario may take, in milliseconds; the suite itself ends one that takes longer.
 const SCENARIO: &str = "30000";

@@ -21,7 +21,7 @@ impl Dispatcher {
         for (place, call) in calls.into_iter().enumerate() {
             let (dispatcher, session, message) = (self.clone(), session.clone(), message.clone());
             tasks.spawn(async move {
-                (place, dispatcher.pass(&session, call, message.as_deref(), &Party::default()).await)
+                (place, dispatcher.pass(&session, dispatcher.named(call), message.as_deref(), &Party::default()).await)
             });
         }
         in_order(tasks, &names).await

@@ -16,7 +16,9 @@ use crate::tool::nearest_names;
 use crate::tool::text::elided;
 use crate::tool::{AskKind, Call, CallInput, ErrorKind, ToolResult};
 use rmcp::RoleServer;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, LoggingLevel};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ErrorData, InputRequiredResult, InputResponses, LoggingLevel,
+};
 use rmcp::service::{Peer, RequestContext};
 use serde_json::{Map, Value, json};
 use std::pin::pin;
@@ -37,6 +39,28 @@ pub(super) struct Request {
     pub(super) context: RequestContext<RoleServer>,
 }
 
+/// What a call is of.
+pub(super) enum Target {
+    /// A tool, which whoever has its name at that moment may call.
+    Named(Arc<Registered>),
+    /// Something else that a plugin offers, which nobody can call by name.
+    Apart(Arc<Registered>),
+}
+
+impl Target {
+    fn tool(&self) -> &Registered {
+        let (Self::Named(tool) | Self::Apart(tool)) = self;
+        tool
+    }
+}
+
+/// What came of a call.
+pub(super) enum Settled {
+    Ended(Box<ToolResult>),
+    /// It ended with questions, and is made again with the answers.
+    Asks(InputRequiredResult),
+}
+
 impl Request {
     /// Runs the call to its end, and says how it ended. Dropping the future ends it, too.
     pub(super) async fn call(self, params: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
@@ -47,15 +71,26 @@ impl Request {
     }
 
     async fn answer(&self, params: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
-        let tool = self.tool(&params.name).await?;
+        let target = Target::Named(self.tool(&params.name).await?);
         let CallToolRequestParams { arguments, input_responses, request_state, .. } = params;
         let input = Value::Object(arguments.unwrap_or_default());
+        let brought = (request_state.as_deref(), input_responses.unwrap_or_default());
+        Ok(match self.settle(&target, input, brought).await? {
+            Settled::Ended(result) => answer(&result, Era::of(&self.context)).into(),
+            Settled::Asks(asks) => CallToolResponse::InputRequired(asks),
+        })
+    }
+
+    /// Runs a call to its end, in the way of the request's era.
+    pub(super) async fn settle(
+        &self,
+        target: &Target,
+        input: Value,
+        brought: (Option<&str>, InputResponses),
+    ) -> Result<Settled, ErrorData> {
         match Era::of(&self.context) {
-            Era::Legacy => Ok(answer(&self.asking(&tool, input).await, Era::Legacy).into()),
-            Era::Modern => {
-                let brought = (request_state.as_deref(), input_responses.unwrap_or_default());
-                self.in_rounds(&tool, input, brought).await
-            }
+            Era::Legacy => Ok(Settled::Ended(Box::new(self.asking(target, input).await))),
+            Era::Modern => self.in_rounds(target, input, brought).await,
         }
     }
 
@@ -75,26 +110,27 @@ impl Request {
     }
 
     /// With questions put to the client while the call waits.
-    async fn asking(&self, tool: &Registered, input: Value) -> ToolResult {
+    async fn asking(&self, target: &Target, input: Value) -> ToolResult {
         let kinds = asked::kinds(&self.context);
         if kinds.is_empty() {
-            return self.run(tool, input, Party::default(), None).await;
+            return self.run(target, input, Party::default(), None).await;
         }
         let can_confirm = kinds.contains(&AskKind::Elicitation);
-        let (asking, questions) = ask::way(kinds, plugin(tool));
+        let (asking, questions) = ask::way(kinds, plugin(target.tool()));
         let asking = Arc::new(asking);
         let party = Party::default().with_client(asking.clone());
         let party = if can_confirm { party.with_asker(asking) } else { party };
-        self.run(tool, input, party, Some(questions)).await
+        self.run(target, input, party, Some(questions)).await
     }
 
     /// With questions that end the call, and answers that come with the next.
     async fn in_rounds(
         &self,
-        tool: &Registered,
+        target: &Target,
         input: Value,
-        brought: (Option<&str>, rmcp::model::InputResponses),
-    ) -> Result<CallToolResponse, ErrorData> {
+        brought: (Option<&str>, InputResponses),
+    ) -> Result<Settled, ErrorData> {
+        let tool = target.tool();
         let subject = Subject { code: tool.origin().digest(), plugin: plugin(tool).to_owned() };
         let purpose = Purpose::of(self.client.name(), tool.definition().name().as_str(), &input);
         let sealer = &self.server.sealer;
@@ -102,33 +138,40 @@ impl Request {
             .map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
         let rounds = Arc::new(rounds);
         let party = Party::default().with_asker(rounds.clone()).with_client(rounds.clone());
-        let result = self.run(tool, input, party, None).await;
+        let result = self.run(target, input, party, None).await;
         match result.error().map(crate::tool::ToolError::kind) {
             Some(ErrorKind::AwaitsClient) => {
                 let no_state = || ErrorData::internal_error("the question cannot be put", None);
-                rounds.required(sealer, purpose).map(CallToolResponse::InputRequired).ok_or_else(no_state)
+                let within = self.server.host.confirmation_timeout();
+                rounds.required(sealer, purpose, within).map(Settled::Asks).ok_or_else(no_state)
             }
             Some(ErrorKind::ClientLacks { kinds }) => {
                 Err(ErrorData::missing_required_client_capability(asked::capabilities(kinds)))
             }
-            _ => Ok(answer(&result, Era::Modern).into()),
+            _ => Ok(Settled::Ended(Box::new(result))),
         }
     }
 
     /// Runs the call, while what it says and asks is passed on.
     async fn run(
         &self,
-        tool: &Registered,
+        target: &Target,
         input: Value,
         party: Party,
         questions: Option<mpsc::Receiver<Question>>,
     ) -> ToolResult {
-        let (host, peer) = (&self.server.host, &self.context.peer);
+        let (host, peer, tool) = (&self.server.host, &self.context.peer, target.tool());
         let call = self.prepared(tool, input);
         let mut voice = Voice::of(host.hub(), call.id(), self.wanted(), plugin(tool));
         let (mut asked, mut all_asked) = (pin!(put_all(peer, questions)), false);
         let result = {
-            let mut running = pin!(host.dispatch_as(self.client.session(), call, &party));
+            let session = self.client.session();
+            let mut running = pin!(async {
+                match target {
+                    Target::Named(_) => host.dispatch_as(session, call, &party).await,
+                    Target::Apart(tool) => host.dispatch_to(session, (call, tool.clone()), &party).await,
+                }
+            });
             loop {
                 tokio::select! {
                     biased;

@@ -4,10 +4,11 @@
 
 use super::client::Client;
 use super::era::Era;
-use super::{Changes, Shared, listing};
+use super::{Changes, Shared, listing, offers};
 use rmcp::RoleServer;
-use rmcp::model::{SubscriptionFilter, Tool};
+use rmcp::model::SubscriptionFilter;
 use rmcp::service::{Peer, SubscriptionSink};
+use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::AbortHandle;
@@ -19,10 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
     Tools,
+    /// Documents, and what they are made of.
+    Resources,
+    Prompts,
 }
 
 impl List {
-    const ALL: [Self; 1] = [Self::Tools];
+    const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
 }
 
 /// What a list says, in short: two that differ have different ones.
@@ -30,10 +34,10 @@ impl List {
 pub(super) struct Mark(blake3::Hash);
 
 impl Mark {
-    /// Of this list of tools.
-    pub(super) fn of(tools: &[Tool]) -> Self {
+    /// Of this list.
+    pub(super) fn of(list: &impl Serialize) -> Self {
         // Only maps with keys that are no strings fail to serialise, and there are none.
-        Self(blake3::hash(&serde_json::to_vec(tools).unwrap_or_default()))
+        Self(blake3::hash(&serde_json::to_vec(list).unwrap_or_default()))
     }
 }
 
@@ -48,6 +52,8 @@ impl Lists {
         for list in List::ALL {
             let mark = match list {
                 List::Tools => Mark::of(&listing::tools(&server.host, client.session(), era)),
+                List::Resources => Mark::of(&(offers::resources(server), offers::templates(server))),
+                List::Prompts => Mark::of(&offers::prompts(server)),
             };
             lists.set(list, mark);
         }
@@ -95,15 +101,27 @@ impl Way {
         match (self, list) {
             (Self::Legacy(_), _) => true,
             (Self::Modern(sink), List::Tools) => sink.accepted().tools_list_changed == Some(true),
+            (Self::Modern(sink), List::Resources) => sink.accepted().resources_list_changed == Some(true),
+            (Self::Modern(sink), List::Prompts) => sink.accepted().prompts_list_changed == Some(true),
         }
     }
 
     /// Says that a list has changed. What comes of it is the client's matter: a connection that is gone is noticed elsewhere.
     async fn tell(&self, list: List) {
         let told = async {
-            match (self, list) {
-                (Self::Legacy(peer), List::Tools) => peer.notify_tool_list_changed().await.map_err(|e| e.to_string()),
-                (Self::Modern(sink), List::Tools) => sink.notify_tool_list_changed().await.map_err(|e| e.to_string()),
+            match self {
+                Self::Legacy(peer) => match list {
+                    List::Tools => peer.notify_tool_list_changed().await,
+                    List::Resources => peer.notify_resource_list_changed().await,
+                    List::Prompts => peer.notify_prompt_list_changed().await,
+                }
+                .map_err(|error| error.to_string()),
+                Self::Modern(sink) => match list {
+                    List::Tools => sink.notify_tool_list_changed().await,
+                    List::Resources => sink.notify_resource_list_changed().await,
+                    List::Prompts => sink.notify_prompt_list_changed().await,
+                }
+                .map_err(|error| error.to_string()),
             }
         };
         match tokio::time::timeout(PATIENCE, told).await {
@@ -118,6 +136,8 @@ impl Way {
 pub(super) fn accepted(wanted: &SubscriptionFilter) -> SubscriptionFilter {
     let mut accepted = SubscriptionFilter::new();
     accepted.tools_list_changed = wanted.tools_list_changed;
+    accepted.resources_list_changed = wanted.resources_list_changed;
+    accepted.prompts_list_changed = wanted.prompts_list_changed;
     accepted
 }
 

@@ -52,7 +52,8 @@ impl<S: ServerHandler> Endpoint<S> {
             Ok(id) => id,
             Err(refused) => return error(StatusCode::BAD_REQUEST, refused),
         };
-        if request.method() == Method::DELETE && session(request.headers()).is_some_and(|id| !view.has(id)) {
+        let ends = request.method() == Method::DELETE;
+        if ends && session(request.headers()).is_some_and(|id| !view.has(id)) {
             return refusal(Refusal::Gone, None);
         }
         let (make, view) = (self.make.clone(), Arc::new(view));
@@ -60,6 +61,7 @@ impl<S: ServerHandler> Endpoint<S> {
         let response = service.handle(request.map(Full::new)).await;
         match view.refusal() {
             Some(refused) if !response.status().is_success() => refusal(refused, id),
+            _ if ends && response.status().is_success() => done(),
             _ => response,
         }
     }
@@ -103,6 +105,13 @@ fn refusal(refusal: Refusal, id: Option<RequestId>) -> Response<Body> {
     if matches!(refusal, Refusal::Full | Refusal::Busy) {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
+    response
+}
+
+/// A session has ended, which is more than that it will: some clients warn of anything else.
+fn done() -> Response<Body> {
+    let mut response = Response::new(Full::default().boxed());
+    *response.status_mut() = StatusCode::NO_CONTENT;
     response
 }
 

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The name under which the host's own question stands. A plugin's questions have other names.
 const CONFIRM: &str = "palisade.confirm";
@@ -128,12 +129,12 @@ impl Rounds {
         Ok(Self { kinds, subject, begun, course })
     }
 
-    /// What the client has to bring along next time, where there is something.
-    pub(super) fn required(&self, sealer: &Sealer, purpose: Purpose) -> Option<InputRequiredResult> {
+    /// What the client has to bring along next time, within this time, where there is something.
+    pub(super) fn required(&self, sealer: &Sealer, purpose: Purpose, within: Duration) -> Option<InputRequiredResult> {
         let mut course = self.course();
         let open = Some(std::mem::take(&mut course.open)).filter(|open| !open.is_empty())?;
         course.state.round += 1;
-        let state = sealer.seal(purpose, &course.state)?;
+        let state = sealer.seal(purpose, &course.state, within)?;
         Some(InputRequiredResult::new(Some(open), Some(state)))
     }
 

@@ -11,8 +11,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a state is good for: as long as a question stands.
-const LIFETIME: Duration = Duration::from_secs(300);
 /// The longest state, in characters.
 const MAX_LENGTH: usize = 384 << 10;
 /// How many used states are remembered. Beyond it none is accepted until some have expired: none is forgotten early.
@@ -57,11 +55,11 @@ impl Sealer {
         Ok(Self { key, start: Instant::now(), spent: Mutex::default() })
     }
 
-    /// Seals a state for this purpose. `None` where the system gives no random numbers.
-    pub(super) fn seal<P: Serialize, T: Serialize>(&self, purpose: P, body: T) -> Option<String> {
+    /// Seals a state that is good for this purpose and this long. `None` where the system gives no random numbers.
+    pub(super) fn seal<P: Serialize, T: Serialize>(&self, purpose: P, body: T, lifetime: Duration) -> Option<String> {
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).ok()?;
-        let until = self.now().saturating_add(millis(LIFETIME));
+        let until = self.now().saturating_add(millis(lifetime));
         let envelope = Envelope { nonce: u128::from_ne_bytes(nonce), until, purpose, body };
         let mut bytes = serde_json::to_vec(&envelope).ok()?;
         bytes.extend(blake3::keyed_hash(&self.key, &bytes).as_bytes());
@@ -126,8 +124,10 @@ mod tests {
 
     use super::*;
 
+    const LIFETIME: Duration = Duration::from_secs(300);
+
     fn sealed(sealer: &Sealer) -> String {
-        sealer.seal("this", vec![1, 2, 3]).unwrap()
+        sealer.seal("this", vec![1, 2, 3], LIFETIME).unwrap()
     }
 
     fn open(sealer: &Sealer, text: &str) -> Result<Vec<u8>, Unsealed> {

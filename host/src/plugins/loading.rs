@@ -305,6 +305,7 @@ impl Work {
 
     fn register(&self, index: usize, candidate: &Candidate, plugin: &Plugin) -> Result<(), String> {
         let Task { sources, registry, .. } = &self.task;
+        self.check_offer(plugin)?;
         let place = if candidate.is_shipped() {
             Place::Shipped(index)
         } else {
@@ -312,6 +313,12 @@ impl Work {
             Place::File(index)
         };
         registry.register_plugin(place, &plugin.tools).map(|_| ()).map_err(|duplicate| duplicate.to_string())
+    }
+
+    /// Of two plugins that offer one thing the first has it, as with tools.
+    fn check_offer(&self, plugin: &Plugin) -> Result<(), String> {
+        let decided = lock(&self.decided);
+        check_offer(plugin, decided.values().filter_map(|slot| slot.standing.as_ref()))
     }
 
     /// An observer that panics misses its step.
@@ -339,4 +346,13 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Refused>) -> Result<T, Refused> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a plugin offers what one of these does already.
+fn check_offer<'a>(plugin: &Plugin, mut others: impl Iterator<Item = &'a Plugin>) -> Result<(), String> {
+    let clash = |other: &Plugin| Some((plugin.offer().clash(other.offer())?, other.name().to_owned()));
+    match others.find_map(clash) {
+        Some((claim, owner)) => Err(format!("it offers {claim}, which the plugin `{owner}` does already")),
+        None => Ok(()),
+    }
 }

@@ -29,3 +29,26 @@ pub(super) mod asking {
         },
     });
 }
+
+/// What a plugin may export beside its tools, a world for each, since a plugin may have one and not the other.
+pub(super) mod offering {
+    pub(in super::super) mod resourceful {
+        wasmtime::component::bindgen!({
+            path: "wit",
+            inline: "package palisade:host; world resourceful { export palisade:tool/resources@0.1.0; }",
+            world: "palisade:host/resourceful",
+            exports: { default: async },
+            with: { "palisade:tool/types": crate::sandbox::bindings::palisade::tool::types },
+        });
+    }
+
+    pub(in super::super) mod prompting {
+        wasmtime::component::bindgen!({
+            path: "wit",
+            inline: "package palisade:host; world prompting { export palisade:tool/prompts@0.1.0; }",
+            world: "palisade:host/prompting",
+            exports: { default: async },
+            with: { "palisade:tool/types": crate::sandbox::bindings::palisade::tool::types },
+        });
+    }
+}

@@ -9,8 +9,9 @@ use super::prepare::{PluginRefused, brief};
 use super::run::{Stop, bounded, slot, store};
 use super::state::State;
 use super::talk::Talk;
-use super::{Sandbox, convert, limits};
+use super::{Sandbox, convert, limits, offer};
 use crate::tool::Definition;
+use crate::tool::offer::Offer;
 use crate::tool::schema::Building;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
@@ -19,15 +20,15 @@ use tokio_util::sync::CancellationToken;
 use wasmtime_wasi::random::Deterministic;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx};
 
-/// A plugin's own words, and what they say.
-pub(super) type Described = (Vec<wit::Definition>, Vec<Definition>);
+/// A plugin's own words: its tools, and what it offers besides.
+pub(super) type Described = (Vec<wit::Definition>, Offer);
 
 /// The most tools of one plugin.
 const MAX_TOOLS: usize = 256;
 
 impl Sandbox {
     /// What a plugin says of its tools, in its own words and checked. Blocks; must not be called on a thread of a running tokio runtime.
-    pub(super) fn describe(&self, pre: &PluginPre<State>) -> Result<Described, PluginRefused> {
+    pub(super) fn describe(&self, pre: &PluginPre<State>) -> Result<(Described, Vec<Definition>), PluginRefused> {
         let fault = |error: std::io::Error| PluginRefused::Describe(error.to_string());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(fault)?;
         let first = runtime.block_on(self.ask(pre))?;
@@ -39,7 +40,7 @@ impl Sandbox {
         Ok((first, definitions))
     }
 
-    async fn ask(&self, pre: &PluginPre<State>) -> Result<Vec<wit::Definition>, PluginRefused> {
+    async fn ask(&self, pre: &PluginPre<State>) -> Result<Described, PluginRefused> {
         let patient = CancellationToken::new();
         let _slot = slot(&self.runtime.loading, &patient, limits::QUEUE_TIMEOUT)
             .await
@@ -57,12 +58,13 @@ impl Sandbox {
         let work = async {
             let instance = pre.instance_pre().instantiate_async(&mut store).await?;
             let plugin = PluginIndices::new(pre.instance_pre()).and_then(|indices| indices.load(&mut store, &instance));
-            let plugin = plugin.map_err(|error| wasmtime::Error::new(OtherTypes(brief(&error))))?;
-            plugin.palisade_tool_tool().call_definitions(&mut store).await
+            let plugin = plugin.map_err(|error| OtherTypes::error(&error))?;
+            let tools = plugin.palisade_tool_tool().call_definitions(&mut store).await?;
+            Ok((tools, offer::described(pre.instance_pre(), &instance, &mut store).await?))
         };
         let time_is_up = async { tokio::time::sleep_until(deadline.into()).await };
         match bounded(work, time_is_up, &patient, &AtomicBool::new(false)).await {
-            Ok(definitions) => Ok(definitions),
+            Ok(described) => Ok(described),
             Err(Stop::Error(error)) if error.is::<OtherTypes>() => Err(super::prepare::world(&error)),
             Err(stop) => Err(PluginRefused::Describe(reason(stop.into_ended(&store)))),
         }
@@ -71,8 +73,14 @@ impl Sandbox {
 
 /// The plugin exports functions of the right names and other types, which shows only in an instance.
 #[derive(Debug, thiserror::Error)]
-#[error("the types of `definitions` or `execute` are not those of the contract: {0}")]
-struct OtherTypes(String);
+#[error("the types of its functions are not those of the contract: {0}")]
+pub(super) struct OtherTypes(String);
+
+impl OtherTypes {
+    pub(super) fn error(error: &wasmtime::Error) -> wasmtime::Error {
+        wasmtime::Error::new(Self(brief(error)))
+    }
+}
 
 fn reason(ended: Ended) -> String {
     match ended {
@@ -85,8 +93,9 @@ fn reason(ended: Ended) -> String {
     }
 }
 
-/// The tools of a plugin, from its own words.
-pub(super) fn checked(described: &[wit::Definition], building: Building) -> Result<Vec<Definition>, PluginRefused> {
+/// The tools of a plugin, from its own words, where all that it offers keeps the rules.
+pub(super) fn checked((described, offer): &Described, building: Building) -> Result<Vec<Definition>, PluginRefused> {
+    offer.check()?;
     if described.is_empty() || described.len() > MAX_TOOLS {
         return Err(PluginRefused::Count(described.len()));
     }

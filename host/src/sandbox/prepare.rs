@@ -10,6 +10,7 @@ use super::guard::PluginFiles;
 use super::imports::{self, Import};
 use super::recall::Code;
 use super::state::State;
+use crate::tool::offer::{Offer, OfferError};
 use crate::tool::text::{cut, visible};
 use crate::tool::{Definition, DefinitionError, Digest};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub struct Prepared {
     pub(super) digest: Digest,
     pub(super) imports: Vec<Import>,
     pub(super) definitions: Vec<Definition>,
+    pub(super) offer: Offer,
     pub(super) freshness: Freshness,
     /// What all calls of it hold open.
     pub(super) files: PluginFiles,
@@ -117,6 +119,9 @@ pub enum PluginRefused {
         /// How large they may be, in bytes.
         bytes: usize,
     },
+    /// What it offers besides tools is not acceptable.
+    #[error(transparent)]
+    Offer(#[from] OfferError),
     /// Two of its tools have one name.
     #[error("it has two tools named `{0}`")]
     TwiceNamed(String),
@@ -146,12 +151,13 @@ impl Sandbox {
         let checked = imports::check(imports.clone())?;
         let pre = self.link(&component)?;
         let (described, definitions) = self.describe(&pre)?;
-        self.cache.keep_about(&self.runtime.engine, digest, &About::new(imports, &described));
+        self.cache.keep_about(&self.runtime.engine, digest, &About::new(imports, &described.0, &described.1));
         Ok(Arc::new(Prepared {
             code: Code::linked(pre),
             digest,
             imports: checked,
             definitions,
+            offer: described.1,
             freshness,
             files: PluginFiles::default(),
         }))
@@ -195,6 +201,12 @@ impl Prepared {
     #[must_use]
     pub fn definitions(&self) -> &[Definition] {
         &self.definitions
+    }
+
+    /// What it offers besides tools.
+    #[must_use]
+    pub fn offer(&self) -> &Offer {
+        &self.offer
     }
 
     /// What it imports.

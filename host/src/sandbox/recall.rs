@@ -82,11 +82,13 @@ impl Sandbox {
             return None;
         }
         let imports = imports::check(about.imports.clone()).ok()?;
-        let definitions = checked(&about.described(), Building::AtFirstUse).ok()?;
+        let described = about.described();
+        let definitions = checked(&described, Building::AtFirstUse).ok()?;
+        let offer = described.1;
         let stored = Some(Stored { sandbox: self.clone(), origin });
         let code = Code { linked: OnceLock::new(), stored, turn: Arc::default(), interest: Arc::default() };
         let freshness = Freshness::Cached;
-        Some(Arc::new(Prepared { code, digest, imports, definitions, freshness, files: PluginFiles::default() }))
+        Some(Arc::new(Prepared { code, digest, imports, definitions, offer, freshness, files: PluginFiles::default() }))
     }
 }
 

@@ -6,6 +6,7 @@ use super::bindings::exports::palisade::tool::tool as wit;
 use super::ended::Ended;
 use super::guard::{Access, Guard, Mount, Quotas};
 use super::limiter::Limiter;
+use super::offer::{self, Offered};
 use super::recall::CodeLost;
 use super::run::{bounded, slot, store};
 use super::state::State;
@@ -25,20 +26,27 @@ impl Sandbox {
     pub fn factories(&self, plugin: &Arc<Prepared>, limits: Limits) -> Vec<(Definition, Factory)> {
         let factory = |definition: &Definition| -> (Definition, Factory) {
             let (sandbox, plugin, own) = (self.clone(), plugin.clone(), definition.clone());
-            let make = move || {
-                Box::new(WasmTool { sandbox: sandbox.clone(), plugin: plugin.clone(), definition: own.clone(), limits })
-                    as Box<dyn Tool>
-            };
+            let make = move || Box::new(WasmTool::new(&sandbox, &plugin, &own, (Entry::Tool, limits))) as Box<dyn Tool>;
             (definition.clone(), Arc::new(make))
         };
         plugin.definitions().iter().map(factory).collect()
     }
 }
 
-struct WasmTool {
+/// Which function of a plugin a call is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// `execute`.
+    Tool,
+    /// One of those for what it offers besides tools.
+    Offered(Offered),
+}
+
+pub(super) struct WasmTool {
     sandbox: Sandbox,
     plugin: Arc<Prepared>,
     definition: Definition,
+    entry: Entry,
     limits: Limits,
 }
 
@@ -60,6 +68,15 @@ impl Tool for WasmTool {
 }
 
 impl WasmTool {
+    pub(super) fn new(
+        sandbox: &Sandbox,
+        plugin: &Arc<Prepared>,
+        definition: &Definition,
+        (entry, limits): (Entry, Limits),
+    ) -> Self {
+        Self { sandbox: sandbox.clone(), plugin: plugin.clone(), definition: definition.clone(), entry, limits }
+    }
+
     async fn run(&self, input: &ValidInput, context: &ToolContext) -> Result<Result<ToolOutput, ErrorKind>, Ended> {
         let mut patience = context.times().queue;
         let plugin = match self.plugin.code.get() {
@@ -148,6 +165,9 @@ impl WasmTool {
         input: &ValidInput,
         context: &ToolContext,
     ) -> wasmtime::Result<Result<wit::Output, wit::ToolError>> {
+        if let Entry::Offered(offered) = self.entry {
+            return Box::pin(offer::called(offered, plugin.instance_pre(), store, input.value())).await;
+        }
         let plugin = plugin.instantiate_async(&mut *store).await?;
         let caller = context.caller();
         let (opaque, metadata) = (convert::compact(&caller.context), convert::compact_object(&caller.metadata));

@@ -2,8 +2,8 @@
 
     client.py --workspace DIR [--process PID --url URL | COMMAND…]
 
-The server serves `DIR`, has the guests that are named below beside the shipped tools, and waits two seconds for the answer to a question. Everything is tried in
-both eras of the protocol: with a handshake, and with requests that stand for themselves. Each promise is a line, `ok ERA NAME` or `failed ERA NAME: why`.
+The server serves `DIR`, has the guests that are named below beside the shipped tools, and waits two seconds for the answer to a question. Everything is tried
+in both eras of the protocol: with a handshake, and with requests that stand for themselves. Each promise is a line, `ok ERA NAME` or `failed ERA NAME: why`.
 """
 
 import argparse

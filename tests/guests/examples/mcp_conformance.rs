@@ -1,10 +1,12 @@
-//! What the conformance suite of the Model Context Protocol calls by name, apart from resources and prompts.
+//! What the conformance suite of the Model Context Protocol calls by name.
 //!
 //! The names and most of the texts are the suite's: each scenario describes the tool that it needs. No tool changes anything, so that nothing has to be allowed.
 //! `cargo xtask conformance` gives this plugin to a server and runs the suite.
 
 #[path = "../mcp_conformance/asking.rs"]
 mod asking;
+#[path = "../mcp_conformance/offers.rs"]
+mod offers;
 
 use std::time::Duration;
 
@@ -213,3 +215,5 @@ palisade_guest::export!(
     asking::test_input_required_result_multi_round,
     asking::test_input_required_result_capabilities,
 );
+palisade_guest::export_resources!(offers::Offers);
+palisade_guest::export_prompts!(offers::Offers);

@@ -1,34 +1,4 @@
 //! The resources and prompts that the conformance suite reads.
-//!
-//! Not part of the plugin yet, since plugins have only tools yet. It is written against two modules of the SDK, which have what the interfaces `resources` and
-//! `prompts` have, each with a trait and a macro that makes the export of it:
-//!
-//! ```text
-//! palisade_guest::resources {
-//!     struct Item { uri: String, name: String, title: Option<String>, description: Option<String>, mime_type: Option<String>, size: Option<u64> }
-//!     struct Template { uri_template: String, name: String, title: Option<String>, description: Option<String>, mime_type: Option<String> }
-//!     trait Resources {
-//!         fn describe() -> (Vec<Item>, Vec<Template>);
-//!         fn read(uri: &str) -> Result<Vec<EmbeddedResource>>;
-//!     }
-//! }
-//! palisade_guest::prompts {
-//!     enum Role { User, Assistant }
-//!     struct Argument { name: String, description: Option<String>, required: bool }
-//!     struct Prompt { name: String, title: Option<String>, description: String, arguments: Vec<Argument> }
-//!     struct Message { role: Role, content: Content }
-//!     trait Prompts {
-//!         fn describe() -> Vec<Prompt>;
-//!         fn get(name: &str, arguments: &[(String, String)]) -> Result<Vec<Message>>;
-//!         fn complete(prompt: &str, argument: &str, so_far: &str) -> Vec<String> { Vec::new() }
-//!     }
-//! }
-//! palisade_guest::export_resources!(Offers);
-//! palisade_guest::export_prompts!(Offers);
-//! ```
-//!
-//! With it, `mcp_conformance.rs` gets `#[path = "../mcp_conformance/offers.rs"] mod offers;`, beside the two macros with `offers::Offers`. One prompt asks the
-//! client, so that this file needs `asking.rs`.
 
 use palisade_guest::prompts::{Argument, Message, Prompt, Prompts, Role};
 use palisade_guest::resources::{Item, Resources, Template};
@@ -45,20 +15,22 @@ pub(crate) enum Offers {}
 const AROUND: (&str, &str) = ("test://template/", "/data");
 
 impl Resources for Offers {
-    fn describe() -> (Vec<Item>, Vec<Template>) {
-        let items = vec![
+    fn items() -> Vec<Item> {
+        vec![
             item("static-text", "A text that never changes", "text/plain"),
             item("static-binary", "A picture that never changes", "image/png"),
             item("watched-resource", "A text that clients can subscribe to", "text/plain"),
-        ];
-        let template = Template {
+        ]
+    }
+
+    fn templates() -> Vec<Template> {
+        vec![Template {
             uri_template: format!("{}{{id}}{}", AROUND.0, AROUND.1),
             name: "template".to_owned(),
             title: None,
             description: Some("Data about a number".to_owned()),
             mime_type: Some("application/json".to_owned()),
-        };
-        (items, vec![template])
+        }]
     }
 
     fn read(uri: &str) -> Result<Vec<EmbeddedResource>> {
@@ -96,7 +68,7 @@ fn data(uri: &str) -> Result<ResourceBody> {
 }
 
 impl Prompts for Offers {
-    fn describe() -> Vec<Prompt> {
+    fn prompts() -> Vec<Prompt> {
         vec![
             prompt("test_simple_prompt", "Says one sentence", &[]),
             prompt("test_prompt_with_arguments", "Repeats its arguments", &["arg1", "arg2"]),

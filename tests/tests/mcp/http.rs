@@ -43,7 +43,7 @@ fn both_revisions_are_answered_on_one_endpoint() {
     let id = session(&endpoint);
     let answer = endpoint.post(&[("Mcp-Session-Id", &id)], &request("tools/call", &call("better", json!({}))));
     assert_eq!(answer.message()["result"]["content"][0]["text"], "better");
-    assert_eq!(endpoint.send("DELETE", &[("Mcp-Session-Id", &id)], "").status, 202);
+    assert_eq!(endpoint.send("DELETE", &[("Mcp-Session-Id", &id)], "").status, 204);
     let gone = endpoint.post(&[("Mcp-Session-Id", &id)], &request("ping", &json!({})));
     assert_eq!(gone.status, 404);
 }
@@ -148,7 +148,7 @@ fn a_call_of_a_session_is_cancelled_by_its_client_and_by_the_end_of_the_session(
     let second = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call("compute", json!({}))});
     let _open = endpoint.begin("POST", &own, &second.to_string());
     wait_for_event(&events, &["tool.called", "-2\""]);
-    assert_eq!(endpoint.send("DELETE", &own, "").status, 202);
+    assert_eq!(endpoint.send("DELETE", &own, "").status, 204);
     wait_for_event(&events, &["tool.failed", "cancelled", "-2\""]);
 }
 

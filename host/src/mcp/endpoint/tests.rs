@@ -40,7 +40,7 @@ async fn a_session_that_was_deleted_is_not_found_any_more() {
     let world = World::new();
     let session = world.session().await;
     let delete = [("mcp-session-id", session.as_str())];
-    assert_eq!(world.send("DELETE", &delete, "").await.status(), 202);
+    assert_eq!(world.send("DELETE", &delete, "").await.status(), 204);
     assert_eq!(world.send("DELETE", &delete, "").await.status(), 404);
     assert_eq!(world.call(&session, 1, "quick").await.status(), 404);
     assert_eq!(world.send("GET", &delete, "").await.status(), 404);

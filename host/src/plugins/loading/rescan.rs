@@ -2,7 +2,7 @@
 //! that it held before.
 
 use super::slot::{Latest, Slot};
-use super::{Work, cores, guarded, lock};
+use super::{Work, check_offer, cores, guarded, lock};
 use crate::plugins::candidate::{Candidate, Refused};
 use crate::plugins::{Plugin, Rejected, Rescan, reserved, scan};
 use crate::registry::{Granted, Offer};
@@ -167,11 +167,25 @@ impl Work {
                 tracing::warn!("calls of {} will fail: {reason}", plugin.file);
             }
         }
-        let turns: Vec<Turn> = jobs.into_iter().zip(latest).map(|(job, latest)| self.turn_of(job, latest)).collect();
+        let (mut turns, shipped) = (Vec::<Turn>::with_capacity(jobs.len()), self.shipped());
+        for (job, latest) in jobs.into_iter().zip(latest) {
+            let mut turn = self.turn_of(job, latest);
+            // What the plugins before it offer is theirs.
+            let others = shipped.iter().chain(turns.iter().flat_map(Turn::plugins));
+            turn.new = turn.new.and_then(|plugin| check_offer(&plugin, others).map(|()| plugin));
+            turns.push(turn);
+        }
         let offers: Vec<_> = turns.iter().map(Turn::offers).collect();
         let granted = self.task.registry.set_files(&offers);
         drop(offers);
         turns.into_iter().zip(granted).map(|(turn, granted)| turn.end(&granted)).collect()
+    }
+
+    /// The plugins that come with the host.
+    fn shipped(&self) -> Vec<Plugin> {
+        let decided = lock(&self.decided);
+        let shipped = decided.values().filter(|slot| slot.candidate.is_shipped());
+        shipped.filter_map(|slot| slot.standing.clone()).collect()
     }
 
     fn turn_of(&self, job: Job, latest: Latest) -> Turn {

@@ -2,18 +2,20 @@
 
 use super::super::bindings::exports::palisade::tool::tool::Definition;
 use super::super::bindings::palisade::tool::types::SideEffects;
+use crate::tool::offer::Offer;
 use serde::{Deserialize, Serialize};
 
 /// Raised whenever a plugin has to pass more than before: what was written under other rules counts as absent.
-const RULES: u32 = 1;
+const RULES: u32 = 2;
 
-/// The imports of a plugin, and its tools.
+/// The imports of a plugin, its tools, and what it offers besides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) struct About {
     rules: u32,
     host: String,
     pub(in super::super) imports: Vec<String>,
     tools: Vec<Told>,
+    offer: Offer,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,9 +42,9 @@ enum Class {
 }
 
 impl About {
-    pub(in super::super) fn new(imports: Vec<String>, described: &[Definition]) -> Self {
+    pub(in super::super) fn new(imports: Vec<String>, described: &[Definition], offer: &Offer) -> Self {
         let tools = described.iter().map(Told::from).collect();
-        Self { rules: RULES, host: env!("CARGO_PKG_VERSION").to_owned(), imports, tools }
+        Self { rules: RULES, host: env!("CARGO_PKG_VERSION").to_owned(), imports, tools, offer: offer.clone() }
     }
 
     /// What was written by this very version of the host.
@@ -57,8 +59,8 @@ impl About {
     }
 
     /// The plugin's own words.
-    pub(in super::super) fn described(self) -> Vec<Definition> {
-        self.tools.into_iter().map(Definition::from).collect()
+    pub(in super::super) fn described(self) -> (Vec<Definition>, Offer) {
+        (self.tools.into_iter().map(Definition::from).collect(), self.offer)
     }
 }
 

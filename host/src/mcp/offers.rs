@@ -1,0 +1,242 @@
+//! Documents and prompts: what plugins offer besides tools, listed as they have described it, and read in calls on the one road.
+
+use super::call::{Request, Settled, Target};
+use super::content::{block, resource};
+use super::era::Era;
+use super::{Changes, Shared};
+use crate::plugins::Plugin;
+use crate::sandbox::{Offered, ROLES};
+use crate::tool::offer::{Item, Prompt, Template};
+use crate::tool::{Content, ErrorKind, ExecutionKind, ToolError, ToolResult};
+use rmcp::model::{
+    CacheScope, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, GetPromptRequestParams,
+    GetPromptResponse, GetPromptResult, InputResponses, PromptArgument, PromptMessage, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, Reference, Resource, ResourceTemplate, Role,
+};
+use serde_json::{Value, json};
+
+/// How long what was read may be kept by a client: not at all, since a document may differ with each reading.
+const READ_KEPT: u64 = 0;
+/// The most values that complete an argument.
+const VALUES: usize = 100;
+
+/// What the plugins that are loaded by now have to offer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Kinds {
+    pub(super) documents: bool,
+    pub(super) prompts: bool,
+}
+
+/// Which kinds of things are offered. Where plugins come and go, all of them may be.
+pub(super) fn kinds(server: &Shared) -> Kinds {
+    let (plugins, may_come) = (server.host.plugins(), server.settings.changes == Changes::Watched);
+    Kinds {
+        documents: may_come || plugins.iter().any(|plugin| plugin.offer().documents.is_some()),
+        prompts: may_come || plugins.iter().any(|plugin| plugin.offer().prompts.is_some()),
+    }
+}
+
+pub(super) fn resources(server: &Shared) -> Vec<Resource> {
+    server
+        .host
+        .plugins()
+        .iter()
+        .flat_map(|plugin| plugin.offer().items().iter().map(item).collect::<Vec<_>>())
+        .collect()
+}
+
+pub(super) fn templates(server: &Shared) -> Vec<ResourceTemplate> {
+    let of = |plugin: &Plugin| plugin.offer().templates().iter().map(template).collect::<Vec<_>>();
+    server.host.plugins().iter().flat_map(of).collect()
+}
+
+pub(super) fn prompts(server: &Shared) -> Vec<rmcp::model::Prompt> {
+    server
+        .host
+        .plugins()
+        .iter()
+        .flat_map(|plugin| plugin.offer().prompts().iter().map(prompt).collect::<Vec<_>>())
+        .collect()
+}
+
+/// The error of a document that is nobody's. To clients of the current revision the library gives it the code that it has there.
+pub(super) fn no_document(uri: &str) -> ErrorData {
+    let shown = crate::tool::text::elided(uri, 256);
+    ErrorData::resource_not_found(format!("there is no resource `{shown}`"), Some(json!({"uri": uri})))
+}
+
+/// Whose document this is.
+pub(super) fn owner(server: &Shared, uri: &str) -> Option<Plugin> {
+    server.host.plugins().into_iter().find(|plugin| plugin.offer().has_document(uri))
+}
+
+impl Request {
+    /// `resources/read`.
+    pub(super) async fn read(self, params: ReadResourceRequestParams) -> Result<ReadResourceResponse, ErrorData> {
+        let ReadResourceRequestParams { uri, input_responses, request_state, .. } = params;
+        let plugin = owner(&self.server, &uri).ok_or_else(|| no_document(&uri))?;
+        let brought = (request_state.as_deref(), input_responses.unwrap_or_default());
+        let result = match self.offered(&plugin, Offered::Read, json!({"uri": uri}), brought).await? {
+            Settled::Asks(asks) => return Ok(ReadResourceResponse::InputRequired(asks)),
+            Settled::Ended(result) => result,
+        };
+        match result.error() {
+            Some(error) if is_missing(error) => Err(no_document(&uri)),
+            Some(error) => Err(failed(error)),
+            None => Ok(ReadResourceResponse::Complete(contents(&uri, &result, Era::of(&self.context)))),
+        }
+    }
+
+    /// `prompts/get`.
+    pub(super) async fn prompt(self, params: GetPromptRequestParams) -> Result<GetPromptResponse, ErrorData> {
+        let GetPromptRequestParams { name, arguments, input_responses, request_state, .. } = params;
+        let (plugin, prompt) = self.with_prompt(&name)?;
+        let arguments = arguments.unwrap_or_default();
+        if let Some((name, _)) = arguments.iter().find(|(_, value)| !value.is_string()) {
+            return Err(ErrorData::invalid_params(format!("the argument `{name}` is not a string"), None));
+        }
+        let is_missing = |it: &&crate::tool::offer::Argument| it.required && !arguments.contains_key(&it.name);
+        if let Some(missing) = prompt.arguments.iter().find(is_missing) {
+            return Err(ErrorData::invalid_params(format!("the argument `{}` is required", missing.name), None));
+        }
+        let brought = (request_state.as_deref(), input_responses.unwrap_or_default());
+        let input = json!({"name": name, "arguments": arguments});
+        let result = match self.offered(&plugin, Offered::Get, input, brought).await? {
+            Settled::Asks(asks) => return Ok(GetPromptResponse::InputRequired(asks)),
+            Settled::Ended(result) => result,
+        };
+        match result.error() {
+            Some(error) => Err(failed(error)),
+            None => Ok(GetPromptResponse::Complete(messages(&prompt, &result))),
+        }
+    }
+
+    /// `completion/complete`. Of templates nobody knows what would complete them.
+    pub(super) async fn complete(self, params: CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
+        let argument = params.argument;
+        let values = match params.r#ref {
+            Reference::Prompt(reference) => {
+                let (plugin, prompt) = self.with_prompt(&reference.name)?;
+                if !prompt.arguments.iter().any(|known| known.name == argument.name) {
+                    let text = format!("the prompt `{}` has no such argument", prompt.name);
+                    return Err(ErrorData::invalid_params(text, None));
+                }
+                let input = json!({"prompt": prompt.name, "argument": argument.name, "so_far": argument.value});
+                match self.offered(&plugin, Offered::Complete, input, (None, InputResponses::new())).await? {
+                    Settled::Ended(result) => values(&result)?,
+                    Settled::Asks(_) => Vec::new(),
+                }
+            }
+            Reference::Resource(reference) => {
+                let is_known = templates(&self.server).iter().any(|template| template.uri_template == reference.uri);
+                if !is_known && owner(&self.server, &reference.uri).is_none() {
+                    return Err(no_document(&reference.uri));
+                }
+                Vec::new()
+            }
+            _ => return Err(ErrorData::invalid_params("nothing else can be completed", None)),
+        };
+        let info = CompletionInfo::with_all_values(values).map_err(|error| ErrorData::internal_error(error, None))?;
+        Ok(CompleteResult::new(info))
+    }
+
+    fn with_prompt(&self, name: &str) -> Result<(Plugin, Prompt), ErrorData> {
+        let mut plugins = self.server.host.plugins().into_iter();
+        let found = plugins.find_map(|plugin| {
+            let prompt = plugin.offer().prompt(name)?.clone();
+            Some((plugin, prompt))
+        });
+        found.ok_or_else(|| {
+            let shown = crate::tool::text::elided(name, 64);
+            ErrorData::invalid_params(format!("there is no prompt `{shown}`"), Some(json!({"name": shown})))
+        })
+    }
+
+    async fn offered(
+        &self,
+        plugin: &Plugin,
+        offered: Offered,
+        input: Value,
+        brought: (Option<&str>, InputResponses),
+    ) -> Result<Settled, ErrorData> {
+        let tool = self.server.host.offered(plugin, offered);
+        let tool = tool.ok_or_else(|| ErrorData::internal_error("the plugin has no name to be called by", None))?;
+        self.settle(&Target::Apart(tool), input, brought).await
+    }
+}
+
+fn is_missing(error: &ToolError) -> bool {
+    matches!(error.kind(), ErrorKind::Execution { kind: ExecutionKind::NotFound, .. })
+}
+
+/// An error of the request: there is no result that could say that it is one.
+fn failed(error: &ToolError) -> ErrorData {
+    let whole = error.to_json();
+    let data = Some(json!({"class": whole["class"], "detail": whole["detail"]}));
+    match error.kind() {
+        ErrorKind::Execution { kind: ExecutionKind::InvalidInput | ExecutionKind::NotFound, .. } => {
+            ErrorData::invalid_params(error.reason(), data)
+        }
+        _ => ErrorData::internal_error(error.reason(), data),
+    }
+}
+
+/// What was read bears the name that was asked for, whatever the plugin calls it.
+fn contents(uri: &str, result: &ToolResult, era: Era) -> ReadResourceResult {
+    let content = |content: &Content| match content {
+        Content::Resource { mime, body, .. } => Some(resource(uri, mime.as_deref(), body)),
+        _ => None,
+    };
+    let read = ReadResourceResult::new(result.blocks().iter().filter_map(|it| content(it.as_ref())).collect());
+    match era {
+        Era::Legacy => read,
+        Era::Modern => read.with_ttl_ms(READ_KEPT).with_cache_scope(CacheScope::Private),
+    }
+}
+
+fn messages(prompt: &Prompt, result: &ToolResult) -> GetPromptResult {
+    let roles = result.metadata().get(ROLES).and_then(Value::as_array).cloned().unwrap_or_default();
+    let blocks = result.blocks();
+    let message = |(content, role): (&std::borrow::Cow<'_, Content>, Value)| {
+        PromptMessage::new(if role == "assistant" { Role::Assistant } else { Role::User }, block(content.as_ref()))
+    };
+    GetPromptResult::new(blocks.iter().zip(roles).map(message).collect()).with_description(prompt.description.clone())
+}
+
+fn values(result: &ToolResult) -> Result<Vec<String>, ErrorData> {
+    if let Some(error) = result.error() {
+        return Err(failed(error));
+    }
+    let listed = result.blocks().iter().find_map(|content| match content.as_ref() {
+        Content::Json(Value::Array(values)) => Some(values.clone()),
+        _ => None,
+    });
+    let texts = listed.unwrap_or_default().into_iter().filter_map(|value| value.as_str().map(str::to_owned));
+    Ok(texts.take(VALUES).collect())
+}
+
+fn item(item: &Item) -> Resource {
+    let mut made = Resource::new(&item.uri, &item.name);
+    (made.title, made.description, made.mime_type) = (item.title.clone(), item.description.clone(), item.mime.clone());
+    made.size = item.size;
+    made
+}
+
+fn template(template: &Template) -> ResourceTemplate {
+    let mut made = ResourceTemplate::new(&template.uri, &template.name);
+    (made.title, made.description) = (template.title.clone(), template.description.clone());
+    made.mime_type = template.mime.clone();
+    made
+}
+
+fn prompt(prompt: &Prompt) -> rmcp::model::Prompt {
+    let argument = |it: &crate::tool::offer::Argument| {
+        let mut made = PromptArgument::new(&it.name).with_required(it.required);
+        made.description = it.description.clone();
+        made
+    };
+    let arguments = prompt.arguments.iter().map(argument).collect();
+    let mut made = rmcp::model::Prompt::new(&prompt.name, Some(prompt.description.clone()), Some(arguments));
+    made.title = prompt.title.clone();
+    made
+}

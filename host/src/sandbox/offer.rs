@@ -1,0 +1,172 @@
+//! What a plugin offers besides tools: asked for when it is described, and read in calls that run as those of tools do.
+
+use super::Sandbox;
+use super::bindings::exports::palisade::tool::tool as wit;
+use super::bindings::offering::prompting::exports::palisade::tool::prompts;
+use super::bindings::offering::resourceful::exports::palisade::tool::resources;
+use super::bindings::offering::{prompting, resourceful};
+use super::bindings::palisade::tool::types::Content;
+use super::describe::OtherTypes;
+use super::state::State;
+use super::wasm_tool::{Entry, WasmTool};
+use super::{Limits, Prepared};
+use crate::execution::{Factory, Tool};
+use crate::tool::offer::{Argument, Documents, Item, Offer, Prompt, Template};
+use crate::tool::{Definition, SideEffects};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use wasmtime::Store;
+use wasmtime::component::{Instance, InstancePre};
+
+/// Where the metadata of a prompt's messages say whose words they are.
+pub(crate) const ROLES: &str = "roles";
+
+/// What is asked of a plugin that offers something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offered {
+    /// A document: `{"uri"}`; its contents are the blocks of the output.
+    Read,
+    /// A prompt: `{"name", "arguments"}`; its messages are the blocks, and whose words each is stands in the metadata.
+    Get,
+    /// How an argument goes on: `{"prompt", "argument", "so_far"}`; one JSON block with a list of texts.
+    Complete,
+}
+
+impl Offered {
+    fn schema(self) -> Value {
+        let (properties, required) = match self {
+            Self::Read => (json!({"uri": {"type": "string"}}), json!(["uri"])),
+            Self::Get => {
+                let arguments = json!({"type": "object", "additionalProperties": {"type": "string"}});
+                (json!({"name": {"type": "string"}, "arguments": arguments}), json!(["name", "arguments"]))
+            }
+            Self::Complete => {
+                let text = json!({"type": "string"});
+                (json!({"prompt": text, "argument": text, "so_far": text}), json!(["prompt", "argument", "so_far"]))
+            }
+        };
+        json!({"type": "object", "properties": properties, "required": required})
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Read => "resources",
+            Self::Get => "prompts",
+            Self::Complete => "completions",
+        }
+    }
+}
+
+impl Sandbox {
+    /// A tool of class `read` that nobody can call by name, for one thing that a plugin of this name offers. `None` where no name can be made for it.
+    pub(crate) fn offering(
+        &self,
+        name: &str,
+        plugin: &Arc<Prepared>,
+        (offered, limits): (Offered, Limits),
+    ) -> Option<(Definition, Factory)> {
+        let plain =
+            |character: char| if character.is_ascii_alphanumeric() { character.to_ascii_lowercase() } else { '_' };
+        let plain: String = name.chars().take(40).map(plain).collect();
+        let name = format!("of_{plain}_{}", offered.suffix());
+        let description = "What a plugin offers besides its tools.";
+        let definition = Definition::new(&name, description, SideEffects::Read, offered.schema()).ok()?;
+        let (sandbox, plugin, own) = (self.clone(), plugin.clone(), definition.clone());
+        let make = move || {
+            let entry = Entry::Offered(offered);
+            Box::new(WasmTool::new(&sandbox, &plugin, &own, (entry, limits))) as Box<dyn Tool>
+        };
+        Some((definition, Arc::new(make)))
+    }
+}
+
+/// What the plugin exports besides tools, in its own words.
+pub(super) async fn described(
+    pre: &InstancePre<State>,
+    instance: &Instance,
+    store: &mut Store<State>,
+) -> wasmtime::Result<Offer> {
+    let other_types = |error: wasmtime::Error| OtherTypes::error(&error);
+    let has = |name: &str| pre.component().get_export_index(None, name).is_some();
+    let mut offer = Offer::default();
+    if has("palisade:tool/resources@0.1.0") {
+        let guest = resourceful::ResourcefulIndices::new(pre).and_then(|indices| indices.load(&mut *store, instance));
+        let guest = guest.map_err(other_types)?;
+        offer.documents = Some(documents(guest.palisade_tool_resources().call_describe(&mut *store).await?));
+    }
+    if has("palisade:tool/prompts@0.1.0") {
+        let guest = prompting::PromptingIndices::new(pre).and_then(|indices| indices.load(&mut *store, instance));
+        let guest = guest.map_err(other_types)?;
+        let described = guest.palisade_tool_prompts().call_describe(&mut *store).await?;
+        offer.prompts = Some(described.into_iter().map(prompt).collect());
+    }
+    Ok(offer)
+}
+
+/// One call of what is offered, in the form of a tool's.
+pub(super) async fn called(
+    offered: Offered,
+    pre: &InstancePre<State>,
+    store: &mut Store<State>,
+    input: &Value,
+) -> wasmtime::Result<Result<wit::Output, wit::ToolError>> {
+    let text = |name: &str| input[name].as_str().unwrap_or_default();
+    let instance = pre.instantiate_async(&mut *store).await?;
+    if offered == Offered::Read {
+        let guest = resourceful::ResourcefulIndices::new(pre)?.load(&mut *store, &instance)?;
+        let read = guest.palisade_tool_resources().call_read(&mut *store, text("uri")).await?;
+        return Ok(read.map(|contents| output(contents.into_iter().map(Content::Resource).collect(), "")));
+    }
+    let guest = prompting::PromptingIndices::new(pre)?.load(&mut *store, &instance)?;
+    let guest = guest.palisade_tool_prompts();
+    if offered == Offered::Complete {
+        let going_on = guest.call_complete(&mut *store, text("prompt"), text("argument"), text("so_far")).await?;
+        return Ok(Ok(output(vec![Content::Json(Value::from(going_on).to_string())], "")));
+    }
+    let arguments = input["arguments"].as_object().into_iter().flatten();
+    let arguments: Vec<(String, String)> =
+        arguments.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned())).collect();
+    let got = guest.call_get(&mut *store, text("name"), &arguments).await?;
+    Ok(got.map(messages))
+}
+
+fn messages(messages: Vec<prompts::Message>) -> wit::Output {
+    let role = |message: &prompts::Message| match message.role {
+        prompts::Role::User => "user",
+        prompts::Role::Assistant => "assistant",
+    };
+    let roles: Vec<&str> = messages.iter().map(role).collect();
+    let metadata = json!({ROLES: roles}).to_string();
+    output(messages.into_iter().map(|message| message.content).collect(), &metadata)
+}
+
+fn output(content: Vec<Content>, metadata: &str) -> wit::Output {
+    let metadata = metadata.to_owned();
+    wit::Output { content, success: true, metadata, files_modified: Vec::new(), command_executed: None }
+}
+
+fn documents((items, templates): (Vec<resources::Item>, Vec<resources::Template>)) -> Documents {
+    let item = |it: resources::Item| Item {
+        uri: it.uri,
+        name: it.name,
+        title: it.title,
+        description: it.description,
+        mime: it.mime_type,
+        size: it.size,
+    };
+    let template = |it: resources::Template| Template {
+        uri: it.uri_template,
+        name: it.name,
+        title: it.title,
+        description: it.description,
+        mime: it.mime_type,
+    };
+    Documents { items: items.into_iter().map(item).collect(), templates: templates.into_iter().map(template).collect() }
+}
+
+fn prompt(prompt: prompts::Prompt) -> Prompt {
+    let argument =
+        |it: prompts::Argument| Argument { name: it.name, description: it.description, required: it.required };
+    let arguments = prompt.arguments.into_iter().map(argument).collect();
+    Prompt { name: prompt.name, title: prompt.title, description: prompt.description, arguments }
+}

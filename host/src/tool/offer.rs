@@ -1,0 +1,341 @@
+//! What a plugin offers besides tools: documents, and prompts. Data only, in the plugin's own words, with the rules that they have to keep.
+
+mod template;
+
+use super::text::{elided, visible};
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+pub(crate) use template::Pattern;
+
+/// The most entries of a plugin: documents, templates and prompts together.
+const ENTRIES: usize = 256;
+/// All their texts together, in bytes.
+const BYTES: usize = 256 << 10;
+/// The longest URI, in bytes.
+const URI: usize = 2 << 10;
+/// The longest name of a document or title, in characters.
+const NAME: usize = 256;
+/// The longest media type, in bytes.
+const MIME: usize = 255;
+/// The longest name of a prompt or of an argument.
+const PLAIN: usize = 64;
+/// The most arguments of a prompt.
+const ARGUMENTS: usize = 32;
+/// Schemes that mean something to everybody: a plugin's document of that name would be taken for something else.
+const FOREIGN: [&str; 5] = ["file", "http", "https", "data", "javascript"];
+
+/// What one plugin offers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    /// Documents, where it has the interface for them.
+    pub documents: Option<Documents>,
+    /// Prompts, where it has the interface for them.
+    pub prompts: Option<Vec<Prompt>>,
+}
+
+/// Documents that can be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Documents {
+    /// Each by its name.
+    pub items: Vec<Item>,
+    /// Many by a pattern.
+    pub templates: Vec<Template>,
+}
+
+/// One document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// Names it.
+    pub uri: String,
+    /// A name.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it is.
+    pub description: Option<String>,
+    /// The media type, if known.
+    pub mime: Option<String>,
+    /// How large it is, in bytes, if known.
+    pub size: Option<u64>,
+}
+
+/// Documents of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Template {
+    /// A URI with variables in it.
+    pub uri: String,
+    /// A name.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What they are.
+    pub description: Option<String>,
+    /// The media type, if all have the same.
+    pub mime: Option<String>,
+}
+
+/// One prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prompt {
+    /// Its name.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it is for.
+    pub description: String,
+    /// What it takes.
+    pub arguments: Vec<Argument>,
+}
+
+/// What a prompt is filled in with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Argument {
+    /// Its name.
+    pub name: String,
+    /// What it means.
+    pub description: Option<String>,
+    /// Whether it has to be given.
+    pub required: bool,
+}
+
+/// Why an offer is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct OfferError(String);
+
+impl Offer {
+    /// Checks every rule.
+    ///
+    /// # Errors
+    ///
+    /// [`OfferError`] with the first that is broken.
+    pub fn check(&self) -> Result<(), OfferError> {
+        let (items, templates, prompts) = (self.items(), self.templates(), self.prompts());
+        let entries = items.len() + templates.len() + prompts.len();
+        if entries > ENTRIES {
+            return refused(format!(
+                "it offers {entries} documents, templates and prompts; {ENTRIES} are accepted in all"
+            ));
+        }
+        let bytes = serde_json::to_string(self).map_or(usize::MAX, |text| text.len());
+        if bytes > BYTES {
+            return refused(format!("what it offers has {bytes} bytes as JSON; {BYTES} are accepted"));
+        }
+        items.iter().try_for_each(Item::check)?;
+        templates.iter().try_for_each(Template::check)?;
+        prompts.iter().try_for_each(Prompt::check)?;
+        let mut names = HashSet::new();
+        let twice = self.claims().find(|claim| !names.insert(claim.clone()));
+        twice.map_or(Ok(()), |claim| refused(format!("it offers {claim} twice")))
+    }
+
+    /// What only one plugin can have, which both claim.
+    #[must_use]
+    pub(crate) fn clash(&self, other: &Self) -> Option<String> {
+        let taken: HashSet<String> = other.claims().collect();
+        self.claims().find(|claim| taken.contains(claim))
+    }
+
+    /// Whether this document is one of it.
+    #[must_use]
+    pub(crate) fn has_document(&self, uri: &str) -> bool {
+        uri.len() <= URI
+            && (self.items().iter().any(|item| item.uri == uri)
+                || self.templates().iter().any(|it| Pattern::parse(&it.uri).is_some_and(|pattern| pattern.fits(uri))))
+    }
+
+    /// The prompt of this name.
+    #[must_use]
+    pub(crate) fn prompt(&self, name: &str) -> Option<&Prompt> {
+        self.prompts().iter().find(|prompt| prompt.name == name)
+    }
+
+    /// Its documents.
+    #[must_use]
+    pub fn items(&self) -> &[Item] {
+        self.documents.as_ref().map_or(&[], |documents| &documents.items)
+    }
+
+    /// Its patterns of documents.
+    #[must_use]
+    pub fn templates(&self) -> &[Template] {
+        self.documents.as_ref().map_or(&[], |documents| &documents.templates)
+    }
+
+    /// Its prompts.
+    #[must_use]
+    pub fn prompts(&self) -> &[Prompt] {
+        self.prompts.as_deref().unwrap_or_default()
+    }
+
+    fn claims(&self) -> impl Iterator<Item = String> {
+        let items = self.items().iter().map(|item| format!("the document `{}`", item.uri));
+        let templates = self.templates().iter().map(|template| format!("the template `{}`", template.uri));
+        items.chain(templates).chain(self.prompts().iter().map(|prompt| format!("the prompt `{}`", prompt.name)))
+    }
+}
+
+impl Item {
+    fn check(&self) -> Result<(), OfferError> {
+        let of = format!("its document `{}`", elided(&self.uri, 128));
+        uri(&of, &self.uri)?;
+        described(&of, &self.name, (&self.title, &self.description, &self.mime))
+    }
+}
+
+impl Template {
+    fn check(&self) -> Result<(), OfferError> {
+        let of = format!("its template `{}`", elided(&self.uri, 128));
+        uri(&of, &self.uri)?;
+        if Pattern::parse(&self.uri).is_none() {
+            return refused(format!(
+                "{of} is refused: a variable is a name in braces, with text before it and between two"
+            ));
+        }
+        described(&of, &self.name, (&self.title, &self.description, &self.mime))
+    }
+}
+
+impl Prompt {
+    fn check(&self) -> Result<(), OfferError> {
+        let of = format!("its prompt `{}`", elided(&self.name, 128));
+        plain(&of, &self.name)?;
+        described(&of, &self.name, (&self.title, &Some(self.description.clone()), &None))?;
+        if self.description.trim().is_empty() || self.arguments.len() > ARGUMENTS {
+            return refused(format!("{of} is refused: it has a description, and at most {ARGUMENTS} arguments"));
+        }
+        let mut names = HashSet::new();
+        for argument in &self.arguments {
+            plain(&of, &argument.name)?;
+            shown(&of, argument.description.as_deref().unwrap_or_default())?;
+            if !names.insert(&argument.name) {
+                return refused(format!("{of} is refused: it has two arguments `{}`", argument.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+type Words<'a> = (&'a Option<String>, &'a Option<String>, &'a Option<String>);
+
+fn described(of: &str, name: &str, (title, description, mime): Words<'_>) -> Result<(), OfferError> {
+    for line in [Some(name), title.as_deref(), mime.as_deref()].into_iter().flatten() {
+        if line.trim().is_empty() || line.chars().count() > NAME || line.contains(char::is_control) {
+            return refused(format!("{of} is refused: names are one line of 1 to {NAME} characters"));
+        }
+        shown(of, line)?;
+    }
+    if mime.as_ref().is_some_and(|mime| mime.len() > MIME || !mime.contains('/')) {
+        return refused(format!("{of} is refused: a media type has a `/`, and at most {MIME} bytes"));
+    }
+    shown(of, description.as_deref().unwrap_or_default())
+}
+
+/// What people read shows as what it is.
+fn shown(of: &str, text: &str) -> Result<(), OfferError> {
+    if visible(text) == text { Ok(()) } else { refused(format!("{of} is refused: it has hidden characters")) }
+}
+
+fn uri(of: &str, uri: &str) -> Result<(), OfferError> {
+    let is_plain = uri.len() <= URI && uri.chars().all(|character| character.is_ascii_graphic());
+    let scheme = uri.split_once(':').map(|(scheme, _)| scheme).unwrap_or_default();
+    let mut letters = scheme.chars();
+    let is_scheme = letters.next().is_some_and(|first| first.is_ascii_lowercase())
+        && letters.all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || "+.-".contains(it));
+    if is_plain && is_scheme && !FOREIGN.contains(&scheme) {
+        return Ok(());
+    }
+    refused(format!(
+        "{of} is refused: a URI has a scheme of the plugin's own, in lower case, no blanks, and at most {URI} bytes"
+    ))
+}
+
+fn plain(of: &str, name: &str) -> Result<(), OfferError> {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "_.-".contains(character);
+    if (1..=PLAIN).contains(&name.len()) && name.chars().all(is_plain) {
+        return Ok(());
+    }
+    refused(format!("{of} is refused: names are 1 to {PLAIN} of `A-Z a-z 0-9 _ . -`"))
+}
+
+fn refused<T>(reason: String) -> Result<T, OfferError> {
+    Err(OfferError(reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(uri: &str) -> Item {
+        Item { uri: uri.into(), name: "n".into(), title: None, description: None, mime: None, size: None }
+    }
+
+    fn template(uri: &str) -> Template {
+        Template { uri: uri.into(), name: "n".into(), title: None, description: None, mime: None }
+    }
+
+    fn prompt(name: &str) -> Prompt {
+        Prompt { name: name.into(), title: None, description: "d".into(), arguments: Vec::new() }
+    }
+
+    fn offer(items: Vec<Item>, templates: Vec<Template>, prompts: Vec<Prompt>) -> Offer {
+        Offer { documents: Some(Documents { items, templates }), prompts: Some(prompts) }
+    }
+
+    #[track_caller]
+    fn refuses(offer: &Offer, why: &str) {
+        let error = offer.check().unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+
+    #[test]
+    fn a_uri_has_a_scheme_of_its_own() {
+        for right in ["test://static-text", "note:1", "a+b.c-d://x"] {
+            assert_eq!(offer(vec![item(right)], vec![], vec![]).check(), Ok(()), "{right}");
+        }
+        for wrong in [
+            "file:///etc/passwd",
+            "http://a",
+            "https://a",
+            "",
+            "plain",
+            "://x",
+            "1a://x",
+            "A://x",
+            "a://x y",
+            "a://\u{202e}",
+        ] {
+            refuses(&offer(vec![item(wrong)], vec![], vec![]), "scheme");
+        }
+        refuses(&offer(vec![item(&format!("a:{}", "x".repeat(URI)))], vec![], vec![]), "2048");
+    }
+
+    #[test]
+    fn what_is_offered_has_a_bound_and_nothing_twice() {
+        let many = |count: usize| (0..count).map(|number| item(&format!("a:{number}"))).collect::<Vec<_>>();
+        assert_eq!(offer(many(256), vec![], vec![]).check(), Ok(()));
+        refuses(&offer(many(256), vec![], vec![prompt("p")]), "257");
+        refuses(&offer(vec![item("a:1"), item("a:1")], vec![], vec![]), "the document `a:1` twice");
+        refuses(&offer(vec![], vec![], vec![prompt("p"), prompt("p")]), "the prompt `p` twice");
+        let long = Item { description: Some("x".repeat(BYTES)), ..item("a:1") };
+        refuses(&offer(vec![long], vec![], vec![]), "bytes as JSON");
+    }
+
+    #[test]
+    fn names_are_shown_as_what_they_are() {
+        refuses(&offer(vec![Item { name: " ".into(), ..item("a:1") }], vec![], vec![]), "one line");
+        refuses(&offer(vec![Item { title: Some("a\u{202e}b".into()), ..item("a:1") }], vec![], vec![]), "hidden");
+        refuses(&offer(vec![Item { mime: Some("text".into()), ..item("a:1") }], vec![], vec![]), "media type");
+        refuses(&offer(vec![], vec![], vec![prompt("a b")]), "A-Z");
+        refuses(&offer(vec![], vec![], vec![Prompt { description: " ".into(), ..prompt("p") }]), "description");
+        refuses(&offer(vec![], vec![template("a://{x}{y}")], vec![]), "braces");
+    }
+
+    #[test]
+    fn of_two_that_claim_one_thing_the_thing_is_named() {
+        let first = offer(vec![item("a:1")], vec![template("a://{x}")], vec![prompt("p")]);
+        assert_eq!(first.clash(&offer(vec![item("a:2")], vec![template("a://{y}")], vec![prompt("q")])), None);
+        assert_eq!(first.clash(&offer(vec![], vec![], vec![prompt("p")])).as_deref(), Some("the prompt `p`"));
+        assert!(first.has_document("a:1") && first.has_document("a://b") && !first.has_document("a://b/c"));
+    }
+}

@@ -1,0 +1,108 @@
+//! Names of documents with variables in them: the first level of RFC 6570, and no more.
+
+/// The most variables of a pattern.
+const VARIABLES: usize = 16;
+
+/// A pattern: texts, and variables between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pattern(Vec<Part>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Variable,
+}
+
+impl Pattern {
+    /// A pattern that begins with a text, and has text between any two of its variables.
+    pub(crate) fn parse(template: &str) -> Option<Self> {
+        let (mut parts, mut rest, mut variables) = (Vec::new(), template, 0);
+        while let Some((text, after)) = rest.split_once('{') {
+            let (name, behind) = after.split_once('}')?;
+            let is_name = !name.is_empty() && name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_');
+            variables += 1;
+            if text.is_empty() || text.contains('}') || !is_name || variables > VARIABLES {
+                return None;
+            }
+            parts.extend([Part::Text(text.to_owned()), Part::Variable]);
+            rest = behind;
+        }
+        if rest.contains('}') || variables == 0 {
+            return None;
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Text(rest.to_owned()));
+        }
+        Some(Self(parts))
+    }
+
+    /// Whether this is a name that the pattern makes. Takes as long as the pattern's parts times the name's bytes.
+    pub(crate) fn fits(&self, uri: &str) -> bool {
+        let bytes = uri.as_bytes();
+        // Where the parts so far may end.
+        let mut ends = vec![false; bytes.len() + 1];
+        ends[0] = true;
+        for part in &self.0 {
+            ends = match part {
+                Part::Text(text) => after_text(&ends, bytes, text.as_bytes()),
+                Part::Variable => after_variable(&ends, bytes),
+            };
+        }
+        ends[bytes.len()]
+    }
+}
+
+fn after_text(ends: &[bool], bytes: &[u8], text: &[u8]) -> Vec<bool> {
+    let mut next = vec![false; ends.len()];
+    for (at, _) in ends.iter().enumerate().filter(|(_, is_end)| **is_end) {
+        if bytes[at..].starts_with(text) {
+            next[at + text.len()] = true;
+        }
+    }
+    next
+}
+
+fn after_variable(ends: &[bool], bytes: &[u8]) -> Vec<bool> {
+    let mut next = vec![false; ends.len()];
+    let mut is_within = false;
+    for (at, byte) in bytes.iter().enumerate() {
+        is_within = (is_within || ends[at]) && !b"/?#".contains(byte);
+        next[at + 1] = is_within;
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(template: &str, uri: &str) -> bool {
+        Pattern::parse(template).unwrap().fits(uri)
+    }
+
+    #[test]
+    fn a_variable_stands_for_one_part_of_a_name() {
+        assert!(fits("test://template/{id}/data", "test://template/123/data"));
+        assert!(fits("a:{x}-{y}", "a:1-2-3"));
+        assert!(fits("a:{x}", "a:ü"));
+        for other in
+            ["test://template//data", "test://template/1/2/data", "test://template/1", "test://template/1/data/", ""]
+        {
+            assert!(!fits("test://template/{id}/data", other), "{other}");
+        }
+        assert!(!fits("a:{x}", "a:1?b") && !fits("a:{x}", "a:1#b") && !fits("a:{x}", "a:"));
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_none() {
+        for wrong in ["a:b", "{x}", "a:{x}{y}", "a:{", "a:}", "a:{}", "a:{x*}", "a:{+x}", "a:{x}}", "a:{{x}"] {
+            assert_eq!(Pattern::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_worst_name_takes_no_time() {
+        let template = format!("a:{}", "{x}a".repeat(VARIABLES));
+        assert!(!fits(&template, &format!("a:{}b", "a".repeat(2000))));
+    }
+}

@@ -1,0 +1,50 @@
+//! What a plugin offers besides tools: known when it is loaded, from its own words or from the cache.
+
+use palisade::{CacheMode, Host, Shipped};
+use palisade_tests::guest::{CONTRACT_OFFERS, LOADER_GOOD};
+use palisade_tests::{Guest, World};
+
+fn host(world: &World, guest: Guest, cache: &std::path::Path) -> Host {
+    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(guest.directory());
+    let host = builder.cache(CacheMode::Directory(cache.join("cache"))).build().unwrap();
+    assert!(host.rejected().is_empty(), "{:?}", host.rejected());
+    host
+}
+
+#[test]
+fn what_is_offered_is_known_when_a_plugin_is_loaded_and_when_it_comes_from_the_cache() {
+    let (world, cache) = (World::new(), tempfile::tempdir().unwrap());
+    for _ in 0..2 {
+        let host = host(&world, CONTRACT_OFFERS, cache.path());
+        let plugin = host.plugins().remove(0);
+        let uris: Vec<&str> = plugin.offer().items().iter().map(|item| item.uri.as_str()).collect();
+        assert_eq!(uris[..2], ["test://text", "test://bytes"]);
+        assert_eq!(plugin.offer().templates()[0].uri, "test://template/{id}/data");
+        let prompt = &plugin.offer().prompts()[1];
+        let arguments: Vec<_> = prompt.arguments.iter().map(|it| (it.name.as_str(), it.required)).collect();
+        assert_eq!((prompt.name.as_str(), arguments), ("filled", vec![("one", true), ("two", false)]));
+        assert_eq!(host.registry().tool_names(), ["idle"], "nothing of it is a tool");
+    }
+}
+
+#[test]
+fn of_two_plugins_that_offer_one_thing_the_first_has_it() {
+    let world = World::new();
+    for name in ["first", "second"] {
+        std::fs::copy(CONTRACT_OFFERS.file(), world.plugins().join(format!("{name}.wasm"))).unwrap();
+    }
+    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let host = builder.cache(CacheMode::Off).build().unwrap();
+    let loaded: Vec<String> = host.plugins().iter().map(|plugin| plugin.name().to_owned()).collect();
+    assert_eq!(loaded, ["first"]);
+    let reason = &host.rejected()[0].reason;
+    assert_eq!(reason, "it offers the document `test://text`, which the plugin `first` does already");
+}
+
+#[test]
+fn a_plugin_without_the_interfaces_offers_nothing() {
+    let (world, cache) = (World::new(), tempfile::tempdir().unwrap());
+    let host = host(&world, LOADER_GOOD, cache.path());
+    let offer = host.plugins()[0].offer().clone();
+    assert_eq!((offer.documents, offer.prompts), (None, None));
+}
