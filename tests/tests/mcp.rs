@@ -7,6 +7,9 @@ mod confirm;
 mod lines;
 #[path = "mcp/mcp_conformance.rs"]
 mod mcp_conformance;
+#[cfg(feature = "otel")]
+#[path = "mcp/otel.rs"]
+mod otel;
 #[path = "mcp/talk.rs"]
 mod talk;
 #[path = "mcp/tools.rs"]
