@@ -19,6 +19,8 @@ mod list;
 mod live;
 mod mcp;
 mod open;
+#[cfg(feature = "otel")]
+mod otel;
 mod output;
 mod policy;
 mod prompt;
@@ -41,8 +43,18 @@ pub fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return usage(&error),
     };
+    #[cfg(feature = "otel")]
+    let telemetry = otel::Telemetry::start();
+    #[cfg(not(feature = "otel"))]
     start_log();
-    match run(&args) {
+    let code = ended(run(&args));
+    #[cfg(feature = "otel")]
+    telemetry.finish();
+    code
+}
+
+fn ended(outcome: Result<Exit, Failure>) -> ExitCode {
+    match outcome {
         Ok(exit) => exit.into(),
         Err(failure) => {
             output::problem("error:", &failure.to_string());
@@ -89,20 +101,30 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// `PALISADE_LOG=debug` shows what the host does; without it only warnings.
 fn start_log() {
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::util::SubscriberInitExt as _;
+    let _ = tracing_subscriber::registry().with(log_filter()).with(log()).try_init();
+}
+
+/// `PALISADE_LOG=debug` shows what the host does; without it only warnings.
+fn log_filter() -> tracing_subscriber::EnvFilter {
     let filter = tracing_subscriber::EnvFilter::try_from_env("PALISADE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("palisade=warn"));
-    let filter = match crate::mcp::QUIET.parse() {
+    match crate::mcp::QUIET.parse() {
         Ok(quiet) => filter.add_directive(quiet),
         Err(_) => filter,
-    };
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    }
+}
+
+fn log<S>() -> impl tracing_subscriber::Layer<S> + Send + Sync
+where
+    S: tracing::Subscriber + for<'span> tracing_subscriber::registry::LookupSpan<'span>,
+{
+    tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_target(false)
         .without_time()
         .with_ansi(false)
         .log_internal_errors(false)
-        .try_init();
 }

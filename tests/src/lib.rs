@@ -2,6 +2,8 @@
 
 pub mod bomb;
 pub mod case;
+#[cfg(feature = "otel")]
+pub mod collector;
 pub mod dice;
 pub mod events;
 #[cfg(target_os = "linux")]

@@ -87,9 +87,18 @@ fn only_mcp_names_rmcp() {
     none(&offenders("host/src/", &["rmcp"], &["host/src/mcp"]));
 }
 
+/// What sends telemetry, of which nothing is compiled without the feature.
+const TELEMETRY: &str = "host/src/cli/otel";
+
+#[test]
+fn only_one_place_sends_telemetry() {
+    none(&offenders("host/src/", &["opentelemetry_sdk", "opentelemetry_otlp", "opentelemetry_http"], &[TELEMETRY]));
+    none(&offenders("host/src/", &["opentelemetry"], &[TELEMETRY, "host/src/mcp/trace/remote.rs"]));
+}
+
 #[test]
 fn only_what_serves_http_names_its_library() {
-    none(&offenders("host/src/", &["hyper"], &["host/src/http", "host/src/mcp/endpoint"]));
+    none(&offenders("host/src/", &["hyper"], &["host/src/http", "host/src/mcp/endpoint", TELEMETRY]));
     none(&offenders("host/src/http", &["crate::mcp", "rmcp"], &[]));
 }
 

@@ -11,8 +11,13 @@ mod http;
 mod lines;
 #[path = "mcp/mcp_conformance.rs"]
 mod mcp_conformance;
+#[path = "mcp/mcp_visitor.rs"]
+mod mcp_visitor;
 #[path = "mcp/offers.rs"]
 mod offers;
+#[cfg(feature = "otel")]
+#[path = "mcp/otel.rs"]
+mod otel;
 #[path = "mcp/talk.rs"]
 mod talk;
 #[path = "mcp/tools.rs"]
@@ -34,6 +39,11 @@ fn serving(world: &World, guest: Guest) -> Program<'_> {
 /// A client of the previous revision that can nothing but call.
 fn plain(world: &World, guest: Guest) -> Client {
     Client::legacy(serving(world, guest), &json!({}))
+}
+
+/// A client of the previous revision, of a program that serves with these options.
+fn legacy_of(program: Program<'_>, options: &[&str]) -> Client {
+    Client::start_with(program, options).shake_hands(&json!({}))
 }
 
 /// The parameters of a call.

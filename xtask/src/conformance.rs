@@ -42,7 +42,7 @@ const PACKAGE: &str = "palisade-test-guests";
 /// The plugin that the suite calls.
 const FIXTURE: &str = "mcp_conformance";
 /// The plugin that comes and goes while the server runs, with a tool, documents and a prompt of its own.
-const VISITOR: &str = "contract_offers";
+const VISITOR: &str = "mcp_visitor";
 
 /// How long a scenario may take, in milliseconds; the suite itself ends one that takes longer.
 const SCENARIO: &str = "30000";

@@ -64,9 +64,9 @@ pub(super) enum Settled {
 impl Request {
     /// Runs the call to its end, and says how it ended. Dropping the future ends it, too.
     pub(super) async fn call(self, params: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
-        let span = trace::span(&self.context, &self.client, elided(&params.name, 64).as_ref());
-        let answer = self.answer(params).instrument(span.clone()).await;
-        trace::ended(&span, &answer);
+        let operation = trace::Operation::begin(&self.context, &self.client, elided(&params.name, 64).as_ref());
+        let answer = self.answer(params).instrument(operation.span()).await;
+        operation.end(&answer);
         answer
     }
 

@@ -2,6 +2,9 @@
 //!
 //! Nothing of what a tool is given or gives back is in it. The conventions: <https://github.com/open-telemetry/semantic-conventions-genai>.
 
+#[cfg(feature = "otel")]
+mod remote;
+
 use super::client::Client;
 use super::sessions::Seat;
 use rmcp::RoleServer;
@@ -40,42 +43,83 @@ fn is_zero(id: &str) -> bool {
     id.bytes().all(|byte| byte == b'0')
 }
 
-/// The span of a call of this tool.
-pub(super) fn span(context: &RequestContext<RoleServer>, client: &Client, tool: &str) -> Span {
-    let version = context.protocol_version();
+/// A call under way: its span, and how long it takes.
+pub(super) struct Operation {
+    span: Span,
+    #[cfg(feature = "otel")]
+    measure: (remote::Measure, String),
+}
+
+impl Operation {
+    /// Begins with a call of this tool.
+    pub(super) fn begin(context: &RequestContext<RoleServer>, client: &Client, tool: &str) -> Self {
+        let version = context.protocol_version();
+        let span = span(context, client, (tool, version.as_ref()));
+        adopt(&span, context);
+        Self {
+            span,
+            #[cfg(feature = "otel")]
+            measure: (remote::Measure::begin(client, version.as_ref()), tool.to_owned()),
+        }
+    }
+
+    pub(super) fn span(&self) -> Span {
+        self.span.clone()
+    }
+
+    /// How the call ended.
+    pub(super) fn end(self, answer: &Result<CallToolResponse, ErrorData>) {
+        let error = failure(answer);
+        if let Some(error) = &error {
+            self.span.record("error.type", &**error);
+        }
+        if let Err(error) = answer {
+            self.span.record("rpc.response.status_code", display(error.code.0));
+        }
+        #[cfg(feature = "otel")]
+        {
+            let (measure, tool) = self.measure;
+            measure.end(answer.is_ok().then_some(&tool), error);
+        }
+    }
+}
+
+fn span(context: &RequestContext<RoleServer>, client: &Client, called: (&str, Option<&ProtocolVersion>)) -> Span {
     let session = context.extensions.get::<Seat>().map_or(client.name(), |seat| &*seat.session);
-    let span = tracing::info_span!(
+    let (tool, version) = called;
+    tracing::info_span!(
         "mcp",
         otel.name = %format_args!("tools/call {tool}"),
         otel.kind = "server",
         mcp.method.name = "tools/call",
-        mcp.protocol.version = version.as_ref().map(ProtocolVersion::as_str),
+        mcp.protocol.version = version.map(ProtocolVersion::as_str),
         mcp.session.id = session,
         jsonrpc.request.id = %context.id,
         gen_ai.operation.name = "execute_tool",
         gen_ai.tool.name = tool,
         network.transport = client.transport().as_str(),
         error.type = Empty,
+        rpc.response.status_code = Empty,
         trace_id = Empty,
         parent_id = Empty,
         trace_flags = Empty,
-    );
-    if let Some(parent) = context.meta.get_traceparent().and_then(Parent::parse) {
-        span.record("trace_id", parent.trace).record("parent_id", parent.span).record("trace_flags", parent.flags);
-    }
-    span
+    )
 }
 
-/// How the call ended, where it did not end well.
-pub(super) fn ended(span: &Span, answer: &Result<CallToolResponse, ErrorData>) {
+/// Makes a span of the caller the parent of this one, where the request names it.
+fn adopt(span: &Span, context: &RequestContext<RoleServer>) {
+    let Some(parent) = context.meta.get_traceparent().and_then(Parent::parse) else { return };
+    span.record("trace_id", parent.trace).record("parent_id", parent.span).record("trace_flags", parent.flags);
+    #[cfg(feature = "otel")]
+    remote::adopt(span, parent, context.meta.get_tracestate());
+}
+
+/// What kind of failure an answer is, where it is one.
+fn failure(answer: &Result<CallToolResponse, ErrorData>) -> Option<String> {
     match answer {
-        Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => {
-            span.record("error.type", "tool_error");
-        }
-        Ok(_) => {}
-        Err(error) => {
-            span.record("error.type", display(error.code.0));
-        }
+        Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => Some("tool_error".to_owned()),
+        Ok(_) => None,
+        Err(error) => Some(error.code.0.to_string()),
     }
 }
 

@@ -1,0 +1,40 @@
+//! Has one of everything that a plugin can offer, to come and go with it while a server runs.
+
+use palisade_guest::prompts::{Message, Prompt, Prompts, Role};
+use palisade_guest::resources::{Item, Resources, text};
+use palisade_guest::{Content, EmbeddedResource, Error, Result, tool};
+
+/// Is there.
+#[tool(side_effects = "none")]
+fn visit() -> &'static str {
+    "here"
+}
+
+enum Visit {}
+
+impl Resources for Visit {
+    fn items() -> Vec<Item> {
+        vec![Item::new("visit://card", "card")]
+    }
+
+    fn read(uri: &str) -> Result<Vec<EmbeddedResource>> {
+        match uri {
+            "visit://card" => Ok(vec![text("text/plain", "a card")]),
+            _ => Err(Error::not_found("there is nothing else")),
+        }
+    }
+}
+
+impl Prompts for Visit {
+    fn prompts() -> Vec<Prompt> {
+        vec![Prompt::new("greet_the_visitor", "Greets whoever has come.")]
+    }
+
+    fn get(_: &str, _: &[(String, String)]) -> Result<Vec<Message>> {
+        Ok(vec![Message { role: Role::User, content: Content::text("Good day.") }])
+    }
+}
+
+palisade_guest::export!(visit);
+palisade_guest::export_resources!(Visit);
+palisade_guest::export_prompts!(Visit);
