@@ -129,7 +129,8 @@ impl Answer {
     #[must_use]
     pub fn message(&self) -> Value {
         let lines = self.body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
-        let messages = lines.filter(|line| line.starts_with('{')).filter_map(|line| serde_json::from_str(line).ok());
-        messages.last().unwrap_or_else(|| panic!("no message: {self:?}"))
+        let mut messages =
+            lines.filter(|line| line.starts_with('{')).filter_map(|line| serde_json::from_str(line).ok());
+        messages.next_back().unwrap_or_else(|| panic!("no message: {self:?}"))
     }
 }

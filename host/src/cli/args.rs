@@ -134,7 +134,7 @@ pub(super) struct Serve {
     /// Answer to this name too, such as tools.example or tools.example:8080; can be given several times
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(super) host: Vec<String>,
-    /// Let web pages of this origin ask, such as https://app.example; can be given several times
+    /// Let web pages of this origin ask, such as `https://app.example`; can be given several times
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     pub(super) origin: Vec<String>,
     #[command(flatten)]

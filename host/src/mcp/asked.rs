@@ -122,6 +122,8 @@ fn filled(form: ElicitResult) -> Option<Result<String, AskFailure>> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
 
     fn asking(kind: AskKind, params: &Value) -> Result<Value, AskFailure> {

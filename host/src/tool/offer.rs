@@ -264,6 +264,8 @@ fn refused<T>(reason: String) -> Result<T, OfferError> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
 
     fn item(uri: &str) -> Item {

@@ -11,7 +11,8 @@ fn all() -> Value {
     json!({"elicitation": {"form": {}}, "sampling": {}, "roots": {}})
 }
 
-fn steps(steps: Value) -> Value {
+fn steps(steps: impl Into<Value>) -> Value {
+    let steps: Value = steps.into();
     call("ask", json!({"steps": steps}))
 }
 

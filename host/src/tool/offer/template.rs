@@ -74,6 +74,8 @@ fn after_variable(ends: &[bool], bytes: &[u8]) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
     use super::*;
 
     fn fits(template: &str, uri: &str) -> bool {
