@@ -25,6 +25,7 @@ mod outcome;
 mod principals;
 mod progress;
 mod question;
+mod retired;
 mod rounds;
 mod seal;
 mod sessions;
@@ -43,10 +44,14 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// What the log is to say of the protocol's library: nothing. It repeats what clients send, and takes a client that leaves for an error.
 pub(crate) const QUIET: &str = "rmcp=off";
+
+/// How long calls that were cancelled at the end are waited for.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// A host as an MCP server. Cloning shares.
 #[derive(Clone)]
@@ -58,6 +63,30 @@ struct Shared {
     settings: Settings,
     sealer: Sealer,
     principals: Principals,
+    /// How many calls are under way.
+    calls: watch::Sender<usize>,
+}
+
+/// A call that is under way. Dropped when it has ended.
+struct Underway<'a>(&'a Shared);
+
+impl Shared {
+    fn begin(&self) -> Underway<'_> {
+        self.calls.send_modify(|calls| *calls += 1);
+        Underway(self)
+    }
+
+    /// Waits until every call has ended, but not for ever.
+    async fn idle(&self) {
+        let mut calls = self.calls.subscribe();
+        let _ = tokio::time::timeout(GRACE, calls.wait_for(|calls| *calls == 0)).await;
+    }
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        self.0.calls.send_modify(|calls| *calls -= 1);
+    }
 }
 
 /// How a host is served.
@@ -103,8 +132,8 @@ impl Server {
     /// [`ServeError::Randomness`].
     pub fn new(host: Arc<Host>, settings: Settings) -> Result<Self, ServeError> {
         let sealer = Sealer::new().map_err(ServeError::Randomness)?;
-        let principals = Principals::default();
-        Ok(Self(Arc::new(Shared { host, settings, sealer, principals })))
+        let (principals, (calls, _)) = (Principals::default(), watch::channel(0));
+        Ok(Self(Arc::new(Shared { host, settings, sealer, principals, calls })))
     }
 
     /// Serves one client that writes a message a line: until its input ends, it stops reading, or `stop` is cancelled. Its calls are cancelled then.
@@ -167,5 +196,7 @@ impl Http {
             self.shared.principals.leave();
         };
         tokio::join!(self.server.run(door, stop.clone()), leaving);
+        // Whoever listens to events learns how each call ended.
+        self.shared.idle().await;
     }
 }

@@ -126,7 +126,7 @@ pub(super) struct Running {
 #[derive(ClapArgs)]
 pub(super) struct Serve {
     /// Serve over HTTP, under /mcp, in place of standard input and output. Beyond this machine a token is needed, and a proxy that encrypts
-    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8080", value_parser = parse_address)]
     pub(super) http: Option<SocketAddr>,
     /// The token that clients have to send, in a file of its own (16 to 1024 letters, digits and -._~+/=) [env: PALISADE_SERVE_TOKEN, the token itself]
     #[arg(long, value_name = "FILE", requires = "http")]
@@ -312,4 +312,10 @@ pub(super) struct Completions {
 
 fn parse_time(text: &str) -> Result<Duration, String> {
     crate::config::call_time("--timeout", text)
+}
+
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let named = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    let address = named.as_deref().unwrap_or(text);
+    address.parse().map_err(|_| "want an address and a port, such as 127.0.0.1:8080 or localhost:8080".to_owned())
 }

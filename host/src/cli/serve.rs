@@ -40,8 +40,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start to serve: {error}")))?;
     let host = tools.host.clone();
     let served = drive(signals, runtime, async |told| {
-        tokio::spawn(tell_rejected(host));
-        serve(&server, way, told.clone()).await.map(|()| told.is_cancelled())
+        serve(&server, way, (host, told.clone())).await.map(|()| told.is_cancelled())
     })?;
     tools.finish_events();
     Ok(if served? { Exit::Interrupted } else { Exit::Ok })
@@ -49,7 +48,11 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
 
 fn way(args: &Args) -> Result<Way, Failure> {
     let Some(address) = args.http else { return Ok(Way::Lines) };
-    let settings = http::Settings::new(address, token(args.token_file.as_deref())?).map_err(Failure::usage)?;
+    let settings = http::Settings::new(address, token(args.token_file.as_deref())?).map_err(|error| {
+        Failure::usage(format!(
+            "{error}; a token is given with --token-file FILE, and `openssl rand -hex 32 > FILE` makes one"
+        ))
+    })?;
     let settings = args.host.iter().try_fold(settings, |settings, host| settings.with_host(host));
     let settings = settings
         .and_then(|settings| args.origin.iter().try_fold(settings, |settings, origin| settings.with_origin(origin)));
@@ -57,7 +60,9 @@ fn way(args: &Args) -> Result<Way, Failure> {
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).map_err(|error| Failure::usage(format!("cannot listen on {address}: {error}")))
+    TcpListener::bind(address).map_err(|error| {
+        Failure::usage(format!("cannot listen on {address}: {error}; --http 127.0.0.1:0 takes a free port"))
+    })
 }
 
 /// A token is never an argument: everybody on the machine sees those.
@@ -79,12 +84,17 @@ fn from_file(file: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-async fn serve(server: &Server, way: Way, stop: CancellationToken) -> Result<(), ServeError> {
+/// Where it serves is told before all else: whoever starts this waits for it.
+async fn serve(server: &Server, way: Way, (host, stop): (Arc<Host>, CancellationToken)) -> Result<(), ServeError> {
     match way {
-        Way::Lines => lines(server, stop).await,
+        Way::Lines => {
+            tokio::spawn(tell_rejected(host));
+            lines(server, stop).await
+        }
         Way::Http(listener, settings) => {
             let http = server.over_http(listener, settings)?;
             output::note(&format!("serving MCP on {}", http.url()));
+            tokio::spawn(tell_rejected(host));
             http.run(stop).await;
             Ok(())
         }

@@ -1,5 +1,6 @@
 //! Whether a call may run: what the policy says, and what a person says where the policy asks for one.
 
+use super::party::Memory;
 use super::{Road, question};
 use crate::confirm::Answer;
 use crate::execution::ValidInput;
@@ -55,13 +56,14 @@ pub(super) async fn approve(road: &Road<'_>, input: ValidInput) -> Result<Approv
 
 /// An *always* counts for the tool from then on, and so does any allow of a tool that asks once.
 async fn confirmed(road: &Road<'_>, decision: Decision, input: &ValidInput) -> Result<Option<Expiry>, ErrorKind> {
-    let allowance = allowance(&road.tool);
-    if road.session.allows(&allowance) {
+    let (allowance, is_remembered) = (allowance(&road.tool), road.party.memory == Memory::OfSession);
+    if is_remembered && road.session.allows(&allowance) {
         return Ok(None);
     }
     let after = road.dispatcher.confirmation_timeout;
     let at = Instant::now() + after;
     match question::ask(road, input, &allowance, (decision.rule, after)).await? {
+        Answer::Allow | Answer::Always if !is_remembered => Ok(Some(Expiry { at, after })),
         Answer::Allow if decision.mode == Mode::Prompt => Ok(Some(Expiry { at, after })),
         Answer::Allow | Answer::Always => {
             road.session.always_allow(allowance);

@@ -13,6 +13,17 @@ pub struct Party {
     pub(crate) asker: Option<Arc<dyn Asker>>,
     /// Is asked by the tool, while it runs.
     pub(crate) client: Arc<dyn Client>,
+    /// Whether answers for later calls count.
+    pub(crate) memory: Memory,
+}
+
+/// For what an answer counts, where it is about more than this call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// For the session, which is one caller's.
+    OfSession,
+    /// For nothing: who calls next in this session is only that caller's word.
+    Nobodys,
 }
 
 impl Party {
@@ -27,11 +38,17 @@ impl Party {
     pub(crate) fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
         Self { asker: Some(asker), ..self }
     }
+
+    /// With a caller that cannot be told from others: no answer counts for another call, and none that was given before counts for this one.
+    #[must_use]
+    pub(crate) fn without_memory(self) -> Self {
+        Self { memory: Memory::Nobodys, ..self }
+    }
 }
 
 impl Default for Party {
     fn default() -> Self {
-        Self { asker: None, client: Arc::new(NoClient) }
+        Self { asker: None, client: Arc::new(NoClient), memory: Memory::OfSession }
     }
 }
 

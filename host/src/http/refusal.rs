@@ -12,10 +12,10 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error(
-        "this server does not answer to the name in `Host`: use the address it listens at, or add the name to those it answers to"
+        "this server does not answer to the name in `Host`: use the address it listens at, or add the name to those it answers to (`--host`)"
     )]
     Host,
-    #[error("web pages of this `Origin` may not ask: add it to those that may")]
+    #[error("web pages of this `Origin` may not ask: add it to those that may (`--origin`)")]
     Origin,
     #[error("there is nothing at this path")]
     Path,

@@ -137,7 +137,7 @@ impl Request {
         let rounds = Rounds::begin(sealer, &purpose, (asked::kinds(&self.context), subject), brought)
             .map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
         let rounds = Arc::new(rounds);
-        let party = Party::default().with_asker(rounds.clone()).with_client(rounds.clone());
+        let party = Party::default().with_asker(rounds.clone()).with_client(rounds.clone()).without_memory();
         let result = self.run(target, input, party, None).await;
         match result.error().map(crate::tool::ToolError::kind) {
             Some(ErrorKind::AwaitsClient) => {
@@ -161,6 +161,7 @@ impl Request {
         questions: Option<mpsc::Receiver<Question>>,
     ) -> ToolResult {
         let (host, peer, tool) = (&self.server.host, &self.context.peer, target.tool());
+        let _underway = self.server.begin();
         let call = self.prepared(tool, input);
         let mut voice = Voice::of(host.hub(), call.id(), self.wanted(), plugin(tool));
         let (mut asked, mut all_asked) = (pin!(put_all(peer, questions)), false);

@@ -35,7 +35,7 @@ pub(super) struct Mark(blake3::Hash);
 
 impl Mark {
     /// Of this list.
-    pub(super) fn of(list: &impl Serialize) -> Self {
+    fn of(list: &impl Serialize) -> Self {
         // Only maps with keys that are no strings fail to serialise, and there are none.
         Self(blake3::hash(&serde_json::to_vec(list).unwrap_or_default()))
     }
@@ -50,12 +50,7 @@ impl Lists {
     fn now(server: &Shared, client: &Client, era: Era) -> Self {
         let mut lists = Self::default();
         for list in List::ALL {
-            let mark = match list {
-                List::Tools => Mark::of(&listing::tools(&server.host, client.session(), era)),
-                List::Resources => Mark::of(&(offers::resources(server), offers::templates(server))),
-                List::Prompts => Mark::of(&offers::prompts(server)),
-            };
-            lists.set(list, mark);
+            lists.set(list, mark(server, client, (list, era)));
         }
         lists
     }
@@ -77,6 +72,15 @@ impl Lists {
             *own = own.or(other);
         }
         all
+    }
+}
+
+/// What a list says that a client can be shown now.
+pub(super) fn mark(server: &Shared, client: &Client, (list, era): (List, Era)) -> Mark {
+    match list {
+        List::Tools => Mark::of(&listing::tools(&server.host, client.session(), era)),
+        List::Resources => Mark::of(&(offers::resources(server), offers::templates(server))),
+        List::Prompts => Mark::of(&offers::prompts(server)),
     }
 }
 

@@ -10,8 +10,10 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use rmcp::ServerHandler;
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, Extensions, RequestId};
-use rmcp::transport::common::http_header::{HEADER_SESSION_ID, JSON_MIME_TYPE};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorData, Extensions, GetMeta as _, ProtocolVersion, RequestId,
+};
+use rmcp::transport::common::http_header::{HEADER_MCP_PROTOCOL_VERSION, HEADER_SESSION_ID, JSON_MIME_TYPE};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::io;
 use std::sync::Arc;
@@ -84,9 +86,29 @@ fn read(request: &Request<Bytes>) -> Result<Option<RequestId>, Refused> {
         return Ok(None);
     }
     Ok(match frame::message(request.body())? {
-        ClientJsonRpcMessage::Request(request) => Some(request.id),
+        ClientJsonRpcMessage::Request(message) => {
+            if is_adrift(request.headers(), &message.request) {
+                let error = ErrorData::invalid_request(
+                    "a request of this revision belongs to a session: initialize first",
+                    None,
+                );
+                return Err(Refused { id: Some(message.id), error });
+            }
+            Some(message.id)
+        }
         _ => None,
     })
+}
+
+/// Whether a request says that it is of an older revision, in which each belongs to a session, and belongs to none.
+fn is_adrift(headers: &HeaderMap, request: &ClientRequest) -> bool {
+    let is_old = |version: &str| version < ProtocolVersion::V_2026_07_28.as_str();
+    let header = headers.get(HEADER_MCP_PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
+    let own = request.get_meta().protocol_version();
+    session(headers).is_none()
+        && !matches!(request, ClientRequest::InitializeRequest(_))
+        && header.is_none_or(is_old)
+        && own.is_some_and(|version| is_old(version.as_str()))
 }
 
 fn session(headers: &HeaderMap) -> Option<&str> {

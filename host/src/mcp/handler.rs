@@ -3,7 +3,7 @@
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
 use super::call::{self, Request};
-use super::changes::{self, List, Mark, Telling, Way};
+use super::changes::{self, List, Telling, Way};
 use super::client::{Client, Transport};
 use super::era::{Era, VERSIONS, negotiated};
 use super::guarded::guarded;
@@ -126,6 +126,14 @@ impl Front {
         let _ = tokio::time::timeout(HELLO, self.server.host.loaded()).await;
     }
 
+    /// Notes that a client is shown a list, so that it hears when that differs.
+    fn shows(&self, list: List, context: &RequestContext<RoleServer>) {
+        if self.watches() {
+            let client = self.client(context);
+            client.show(list, changes::mark(&self.server, &client, (list, Era::of(context))));
+        }
+    }
+
     /// What is not announced is not there.
     async fn offering(&self, method: &str, is_its: fn(offers::Kinds) -> bool) -> Result<(), ErrorData> {
         self.know_offers().await;
@@ -195,9 +203,7 @@ impl ServerHandler for Front {
     ) -> Result<ListToolsResult, ErrorData> {
         let client = self.client(&context);
         let tools = call::list(&self.server, &client, Era::of(&context)).await;
-        if self.watches() {
-            client.show(List::Tools, Mark::of(&tools));
-        }
+        self.shows(List::Tools, &context);
         Ok(listed!(ListToolsResult::with_all_items(tools), self.kept(), &context))
     }
 
@@ -207,6 +213,7 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         self.offering("resources/list", |kinds| kinds.documents).await?;
+        self.shows(List::Resources, &context);
         let listed = ListResourcesResult::with_all_items(offers::resources(&self.server));
         Ok(listed!(listed, self.kept(), &context))
     }
@@ -252,6 +259,7 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         self.offering("prompts/list", |kinds| kinds.prompts).await?;
+        self.shows(List::Prompts, &context);
         Ok(listed!(ListPromptsResult::with_all_items(offers::prompts(&self.server)), self.kept(), &context))
     }
 

@@ -5,6 +5,7 @@ mod writer;
 
 use super::client::Client;
 use super::frame::{self, Refused};
+use super::retired::Retired;
 use reader::{Line, Reader};
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -27,6 +28,7 @@ pub(super) struct Lines {
     client: Arc<Client>,
     stop: CancellationToken,
     in_flight: Arc<Mutex<HashSet<RequestId>>>,
+    retired: Retired,
     handshake: Handshake,
 }
 
@@ -45,7 +47,15 @@ impl Lines {
         (client, stop): (Arc<Client>, CancellationToken),
     ) -> io::Result<Self> {
         let (reader, writer) = (Reader::start(input)?, Writer::start(output)?);
-        Ok(Self { reader, writer, client, stop, in_flight: Arc::default(), handshake: Handshake::Awaited })
+        Ok(Self {
+            reader,
+            writer,
+            client,
+            stop,
+            in_flight: Arc::default(),
+            retired: Retired::default(),
+            handshake: Handshake::Awaited,
+        })
     }
 
     /// The next message that may go on; one that may not is answered here. `None` at the end.
@@ -80,7 +90,9 @@ impl Lines {
                     && let Some(id) = &cancelled.params.request_id
                 {
                     // It is not answered any more.
-                    books(&self.in_flight).remove(id);
+                    if books(&self.in_flight).remove(id) {
+                        self.retired.add(id.clone());
+                    }
                 }
             }
             _ => {}
@@ -106,6 +118,8 @@ impl Lines {
         let mut in_flight = books(&self.in_flight);
         let message = if in_flight.contains(id) {
             "a request of this id is still being answered"
+        } else if self.retired.has(id) {
+            "a request of this id was cancelled; no id may be used twice"
         } else if in_flight.len() >= IN_FLIGHT {
             "64 requests are being answered; send more when some of them have been"
         } else {

@@ -37,12 +37,22 @@ fn fits(value: &Value, era: Era) -> bool {
 fn failure(result: &ToolResult, error: &ToolError) -> CallToolResult {
     let mut blocks: Vec<_> = result.blocks().iter().map(|content| block(content)).collect();
     // Which setting would allow a call is a matter between the server and the person who runs it.
-    if error.class() == ErrorClass::PermissionDenied {
-        blocks.extend(error.advice().map(|advice| for_the_user(&format!("To allow it: {advice}"))));
-    }
+    blocks.extend(word_to_the_user(error).map(|word| for_the_user(&word)));
     let mut answer = CallToolResult::error(blocks);
     answer.meta = Some(details(error));
     answer
+}
+
+fn word_to_the_user(error: &ToolError) -> Option<String> {
+    /// Where whoever reads this finds a command line.
+    const OPTIONS: &str = "options go among the server's arguments in your client's configuration";
+    match error.class() {
+        ErrorClass::PermissionDenied => Some(format!("For whoever runs this server: {}; {OPTIONS}", error.advice()?)),
+        ErrorClass::UserDenied => Some(format!(
+            "If you saw no question, your client shows none: `--allow CLASS` lets a class of tools run unasked; {OPTIONS}"
+        )),
+        _ => None,
+    }
 }
 
 fn details(error: &ToolError) -> MetaObject {

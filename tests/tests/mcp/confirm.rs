@@ -51,6 +51,9 @@ fn a_client_of_the_previous_revision_is_asked_while_the_call_waits() {
     ] {
         let (_, answer) = asked(&mut client, path, &no);
         assert_eq!(class(&answer), "user_denied");
+        let word = &answer["result"]["content"][1];
+        assert_eq!(word["annotations"]["audience"], json!(["user"]));
+        assert!(word["text"].as_str().unwrap().starts_with("If you saw no question"), "{word}");
         assert_eq!(world.read(path), None);
     }
 }
@@ -186,4 +189,24 @@ fn an_answer_that_is_none_is_asked_for_again() {
         assert_ne!(again["result"]["requestState"], state, "each question has a state of its own");
     }
     assert_eq!(world.read("a.txt"), None);
+}
+
+#[test]
+fn a_yes_in_the_current_revision_counts_for_no_later_call_whatever_the_settings_say_of_the_tool() {
+    let world = World::new();
+    let file = world.home().join("settings.toml");
+    std::fs::write(&file, "[confirm.tools]\nwrite_file = \"prompt_once\"\n").unwrap();
+    let program = || Program::new(&world).args(["--config"]).args([file.clone()]);
+    let mut client = Client::start(program());
+    let (_, state) = first_round(&mut client, &write("a.txt"));
+    let again = with_answer(write("a.txt"), &state, &decision("accept", "allow_once"));
+    assert_eq!(client.ask_modern("tools/call", again, &forms())["result"]["isError"], false);
+    first_round(&mut client, &write("b.txt"));
+    assert_eq!(world.read("b.txt"), None);
+    // What the same pipe has allowed in the other revision is its own, too.
+    let mut client = Client::legacy(program(), &forms());
+    asked(&mut client, "c.txt", &decision("accept", "allow_for_session"));
+    assert_eq!(client.ask("tools/call", &write("d.txt"))["result"]["isError"], false);
+    first_round(&mut client, &write("e.txt"));
+    assert_eq!(world.read("e.txt"), None);
 }

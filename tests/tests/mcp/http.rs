@@ -49,6 +49,19 @@ fn both_revisions_are_answered_on_one_endpoint() {
 }
 
 #[test]
+fn a_request_of_the_previous_revision_belongs_to_a_session() {
+    let world = World::new();
+    let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &[]);
+    let mut params = modern(call("good", json!({})), &json!({}));
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(LEGACY);
+    for headers in [&[][..], &[("MCP-Protocol-Version", LEGACY)]] {
+        let answer = endpoint.post(headers, &request("tools/call", &params));
+        assert_eq!((answer.status, answer.message()["error"]["code"].as_i64()), (400, Some(-32600)), "{answer:?}");
+        assert!(answer.body.contains("initialize first"), "{answer:?}");
+    }
+}
+
+#[test]
 fn a_page_of_another_origin_and_a_name_of_its_own_are_refused() {
     let world = World::new();
     let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &["--origin", "https://app.example"]);

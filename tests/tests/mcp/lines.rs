@@ -174,3 +174,18 @@ fn whatever_a_plugin_prints_is_no_line_of_the_protocol() {
     let answer = client.ask("tools/call", &call("print", json!({"bytes": 100_000})));
     assert!(answer["result"].is_object(), "{}", text(&answer));
 }
+
+#[test]
+fn the_id_of_a_request_that_was_cancelled_is_not_used_again() {
+    let world = World::new();
+    let mut client = plain(&world, CANCEL_COMPUTE);
+    let id = client.begin("tools/call", &call("compute", json!({})));
+    client.hear_of("notifications/message");
+    client.tell("notifications/cancelled", &json!({"requestId": id}));
+    client.say(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+    let refused = client.answer(id);
+    assert_eq!(code(&refused), -32600);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("no id may be used twice"), "{refused}");
+    let (_, rest) = client.end();
+    assert!(rest.iter().all(|message| message["id"] != id), "{rest:?}");
+}

@@ -85,9 +85,9 @@ fn a_client_of_the_current_revision_is_told_under_each_request_by_which_it_liste
     let discovered = client.ask_modern("server/discover", json!({}), &json!({}));
     assert_eq!(discovered["result"]["capabilities"]["tools"]["listChanged"], true);
     let (one, accepted) = listen(&mut client, &json!({"toolsListChanged": true, "promptsListChanged": true}));
-    assert_eq!(accepted, json!({"toolsListChanged": true}));
+    assert_eq!(accepted, json!({"toolsListChanged": true, "promptsListChanged": true}));
     let (_, accepted) = listen(&mut client, &json!({"promptsListChanged": true}));
-    assert_eq!(accepted, json!({}));
+    assert_eq!(accepted, json!({"promptsListChanged": true}));
     let (two, _) = listen(&mut client, &json!({"toolsListChanged": true}));
     put(&world, "b", &wat("b", "1").build());
     let tagged = |client: &mut Client| client.hear_of(CHANGED)["params"]["_meta"][SUBSCRIPTION].as_u64().unwrap();

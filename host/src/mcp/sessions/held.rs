@@ -3,6 +3,7 @@
 use super::Refusal;
 use super::stream::Slot;
 use crate::http::Caller;
+use crate::mcp::retired::Retired;
 use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::SessionId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionHandle;
@@ -33,6 +34,7 @@ pub(super) struct Held {
 
 struct Books {
     in_flight: HashSet<RequestId>,
+    retired: Retired,
     /// The calls by the numbers of their streams.
     calls: HashMap<u64, Weak<Slot>>,
     listeners: usize,
@@ -42,7 +44,8 @@ struct Books {
 impl Held {
     pub(super) fn new(caller: Caller, handle: LocalSessionHandle) -> Arc<Self> {
         let (in_flight, calls) = (HashSet::new(), HashMap::new());
-        let books = Mutex::new(Books { in_flight, calls, listeners: 0, touched: Instant::now() });
+        let books =
+            Mutex::new(Books { in_flight, retired: Retired::default(), calls, listeners: 0, touched: Instant::now() });
         Arc::new(Self { caller, handle, stop: CancellationToken::new(), books })
     }
 
@@ -81,10 +84,18 @@ impl Held {
         (books.in_flight.is_empty() && books.listeners == 0).then_some(books.touched)
     }
 
+    /// Takes note of a request that was cancelled.
+    pub(super) fn retire(&self, id: &RequestId) {
+        let mut books = self.books();
+        if books.in_flight.contains(id) {
+            books.retired.add(id.clone());
+        }
+    }
+
     /// Takes note of a request.
     pub(super) fn take_off(self: &Arc<Self>, id: RequestId) -> Result<Flight, Refusal> {
         let mut books = self.books();
-        if books.in_flight.contains(&id) {
+        if books.in_flight.contains(&id) || books.retired.has(&id) {
             return Err(Refusal::Duplicate);
         }
         if books.in_flight.len() >= IN_FLIGHT {
