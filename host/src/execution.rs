@@ -1,5 +1,6 @@
 //! What every tool implements, native or WebAssembly: the [`Tool`] trait, its factory, and what a call sees.
 
+mod caught;
 pub mod client;
 pub(crate) mod clock;
 pub mod context;
@@ -7,6 +8,7 @@ pub mod factory;
 pub(crate) mod inherited;
 mod waiting;
 
+pub(crate) use caught::caught;
 pub use client::{AskFailure, Client, NoClient};
 pub use context::{Caller, Progress, Report, Severity, Silent, Sink, Times, ToolContext};
 pub use factory::{Factory, has_distinct_instances};

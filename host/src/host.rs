@@ -205,10 +205,14 @@ impl Host {
     /// The plugin that a tool is of; nothing for a native one. A file may bear the name of another plugin, and hold the bytes of a third.
     #[must_use]
     pub fn plugin_of(&self, tool: &Registered) -> Option<Plugin> {
-        let is_its = |plugin: &Plugin| {
-            (tool.origin().plugin(), tool.origin().digest()) == (Some(plugin.name()), Some(plugin.digest()))
-        };
-        self.plugins().into_iter().find(is_its)
+        let (name, digest) = (tool.origin().plugin(), tool.origin().digest());
+        let is_its = |plugin: &Plugin| (name, digest) == (Some(plugin.name()), Some(plugin.digest()));
+        self.find_plugin(|plugin| is_its(plugin).then(|| plugin.clone()))
+    }
+
+    /// What is first found of the plugins that are loaded by now.
+    pub(crate) fn find_plugin<T>(&self, what: impl FnMut(&Plugin) -> Option<T>) -> Option<T> {
+        self.loading.find(what)
     }
 
     /// The files that were refused by now, with the reason for each.

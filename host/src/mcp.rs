@@ -25,7 +25,7 @@ mod outcome;
 mod principals;
 mod progress;
 mod question;
-mod retired;
+mod requests;
 mod rounds;
 mod seal;
 mod sessions;

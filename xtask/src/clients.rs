@@ -12,7 +12,7 @@ use crate::npm;
 use crate::pip;
 use crate::place::Place;
 use crate::providers;
-use crate::served::{self, Served};
+use crate::served::{self, Served, Way};
 use anyhow::{Context as _, ensure};
 use stage::Stage;
 use std::fs;
@@ -46,7 +46,7 @@ pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
     let built = guests::build(&Request { workspace: &place.root, target: &place.target, guests: selection })?;
     let stage = Stage::make(&home, &program, &built)?;
     let mut failed = Vec::new();
-    for way in ways(&program)? {
+    for way in [Way::Lines, Way::Http] {
         for client in &clients {
             println!("{} over {}", client.name, way.name());
             if !client.is_content(&stage, way)? {
@@ -56,33 +56,6 @@ pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
     }
     ensure!(failed.is_empty(), "promises are not kept to {}; {} has what was said", failed.join(", "), stage.place());
     Ok(())
-}
-
-/// How a client and the server talk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Lines,
-    Http,
-}
-
-impl Way {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Lines => "standard input and output",
-            Self::Http => "HTTP",
-        }
-    }
-}
-
-/// What the program can: it may be built without a server.
-fn ways(program: &Path) -> anyhow::Result<Vec<Way>> {
-    let help = Command::new(program).args(["serve", "--help"]).output().context("running the program")?;
-    ensure!(help.status.success(), "this program does not serve");
-    if String::from_utf8_lossy(&help.stdout).contains("--http") {
-        return Ok(vec![Way::Lines, Way::Http]);
-    }
-    println!("skipped: HTTP: this program serves on its standard input and output only");
-    Ok(vec![Way::Lines])
 }
 
 /// A client: the words that start it, before those that say where the server is.

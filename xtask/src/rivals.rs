@@ -13,6 +13,7 @@ mod wire;
 
 use crate::documents::Tried;
 use crate::place::Place;
+use crate::served::Way;
 use anyhow::{Context as _, bail, ensure};
 use contestant::Contestant;
 use load::{Measured, Times};
@@ -25,22 +26,6 @@ use wire::Tool;
 const CALLERS: [usize; 2] = [1, 8];
 /// How long each cell is warmed, and measured.
 const TIMES: Times = Times { warm: Duration::from_secs(1), measured: Duration::from_secs(5) };
-
-/// How a server is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Lines,
-    Http,
-}
-
-impl Way {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Lines => "stdio",
-            Self::Http => "HTTP",
-        }
-    }
-}
 
 /// Measures all that can be had, and fails where another one is ahead of ours. An unoptimised build is measured and not judged.
 pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {

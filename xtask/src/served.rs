@@ -11,6 +11,22 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Lines,
+    Http,
+}
+
+impl Way {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Lines => "stdio",
+            Self::Http => "HTTP",
+        }
+    }
+}
+
 /// What `palisade serve` says before its address.
 const SERVING: &str = "serving MCP on ";
 /// How long it may take to say so, and the program to compile its plugins: an unoptimised build on a busy machine.

@@ -4,16 +4,13 @@ use super::approve::Approval;
 use super::native;
 use super::threads::{Threads, Timers, overdue};
 use crate::events::CallSink;
-use crate::execution::{Outcome, Tool, ToolContext, ToolOutput, ValidInput};
+use crate::execution::{self, Outcome, Tool, ToolContext, ToolOutput, ValidInput};
 use crate::registry::{Origin, Registered};
 use crate::tool::result::joined;
 use crate::tool::text::{cut, visible};
 use crate::tool::{CallId, Content, ErrorKind, ExecutionKind, ToolResult};
-use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 /// The longest message of a tool that reports a failure, in bytes; its blocks hold all of it.
 const MAX_MESSAGE: usize = 16 << 10;
@@ -126,12 +123,7 @@ pub(super) fn signed(mut result: ToolResult, tool: Option<&Registered>) -> ToolR
 
 /// A panic of a tool, of a confirmer, or of a dependency below them ends the call and nothing else.
 pub(super) async fn caught<T>(work: impl Future<Output = Result<T, ErrorKind>>) -> Result<T, ErrorKind> {
-    let mut work = pin!(work);
-    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
-        Ok(poll) => poll,
-        Err(panic) => Poll::Ready(Err(panicked(&*panic))),
-    })
-    .await
+    execution::caught(work).await.unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
 /// The same for work that does not wait.

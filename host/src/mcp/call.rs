@@ -36,6 +36,7 @@ const WITHDRAWAL: Duration = Duration::from_secs(1);
 pub(super) struct Request {
     pub(super) server: Arc<Shared>,
     pub(super) client: Arc<Client>,
+    pub(super) era: Era,
     pub(super) context: RequestContext<RoleServer>,
 }
 
@@ -76,7 +77,7 @@ impl Request {
         let input = Value::Object(arguments.unwrap_or_default());
         let brought = (request_state.as_deref(), input_responses.unwrap_or_default());
         Ok(match self.settle(&target, input, brought).await? {
-            Settled::Ended(result) => answer(&result, Era::of(&self.context)).into(),
+            Settled::Ended(result) => answer(&result, self.era).into(),
             Settled::Asks(asks) => CallToolResponse::InputRequired(asks),
         })
     }
@@ -88,7 +89,7 @@ impl Request {
         input: Value,
         brought: (Option<&str>, InputResponses),
     ) -> Result<Settled, ErrorData> {
-        match Era::of(&self.context) {
+        match self.era {
             Era::Legacy => Ok(Settled::Ended(Box::new(self.asking(target, input).await))),
             Era::Modern => self.in_rounds(target, input, brought).await,
         }
@@ -97,7 +98,9 @@ impl Request {
     /// The tool of this name, as far as this client is shown it.
     async fn tool(&self, name: &str) -> Result<Arc<Registered>, ErrorData> {
         let host = &self.server.host;
-        let _ = tokio::time::timeout(LOADING, host.available(name)).await;
+        if !host.registry().has(name) {
+            let _ = tokio::time::timeout(LOADING, host.available(name)).await;
+        }
         let is_shown = |tool: &Arc<Registered>| self.client.session().advertises(tool.definition());
         host.registry().get(name).ok().filter(is_shown).ok_or_else(|| self.unknown(name))
     }
@@ -207,7 +210,7 @@ impl Request {
     /// What a client says of itself, for whoever reads the tool's metadata; nothing is decided by it.
     fn metadata(&self) -> Map<String, Value> {
         // Of a modern request without it, the library would give its own name.
-        let info = match Era::of(&self.context) {
+        let info = match self.era {
             Era::Legacy => self.context.client_info(),
             Era::Modern => self.context.meta.client_info(),
         };
@@ -216,7 +219,7 @@ impl Request {
     }
 
     fn wanted(&self) -> Wanted {
-        let log: Option<LoggingLevel> = match Era::of(&self.context) {
+        let log: Option<LoggingLevel> = match self.era {
             Era::Legacy => Some(self.client.level()),
             Era::Modern => self.context.meta.log_level(),
         };

@@ -35,9 +35,14 @@ pub(super) struct Mark(blake3::Hash);
 
 impl Mark {
     /// Of this list.
-    fn of(list: &impl Serialize) -> Self {
+    pub(super) fn of(list: &impl Serialize) -> Self {
         // Only maps with keys that are no strings fail to serialise, and there are none.
         Self(blake3::hash(&serde_json::to_vec(list).unwrap_or_default()))
+    }
+
+    /// Of the two lists that say which documents there are.
+    pub(super) fn of_resources(server: &Shared) -> Self {
+        Self::of(&(offers::resources(server), offers::templates(server)))
     }
 }
 
@@ -50,7 +55,12 @@ impl Lists {
     fn now(server: &Shared, client: &Client, era: Era) -> Self {
         let mut lists = Self::default();
         for list in List::ALL {
-            lists.set(list, mark(server, client, (list, era)));
+            let mark = match list {
+                List::Tools => Mark::of(&listing::tools(&server.host, client.session(), era)),
+                List::Resources => Mark::of_resources(server),
+                List::Prompts => Mark::of(&offers::prompts(server)),
+            };
+            lists.set(list, mark);
         }
         lists
     }
@@ -72,15 +82,6 @@ impl Lists {
             *own = own.or(other);
         }
         all
-    }
-}
-
-/// What a list says that a client can be shown now.
-pub(super) fn mark(server: &Shared, client: &Client, (list, era): (List, Era)) -> Mark {
-    match list {
-        List::Tools => Mark::of(&listing::tools(&server.host, client.session(), era)),
-        List::Resources => Mark::of(&(offers::resources(server), offers::templates(server))),
-        List::Prompts => Mark::of(&offers::prompts(server)),
     }
 }
 

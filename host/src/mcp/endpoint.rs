@@ -1,6 +1,7 @@
 //! Requests that were let in, made into messages, and handed to the library; and its answers.
 
 use super::frame::{self, Refused};
+use super::requests::NotTaken;
 use super::sessions::{RETRY, Refusal, Sessions};
 use crate::execution::BoxFuture;
 use crate::http::{Admitted, Body, Caller, Service};
@@ -120,11 +121,11 @@ fn refusal(refusal: Refusal, id: Option<RequestId>) -> Response<Body> {
     let status = match refusal {
         Refusal::Gone => StatusCode::NOT_FOUND,
         Refusal::Full => StatusCode::SERVICE_UNAVAILABLE,
-        Refusal::Busy => StatusCode::TOO_MANY_REQUESTS,
-        Refusal::Duplicate => StatusCode::BAD_REQUEST,
+        Refusal::NotTaken(NotTaken::Busy) => StatusCode::TOO_MANY_REQUESTS,
+        Refusal::NotTaken(NotTaken::Duplicate) => StatusCode::BAD_REQUEST,
     };
     let mut response = error(status, Refused { id, error: ErrorData::invalid_request(refusal.to_string(), None) });
-    if matches!(refusal, Refusal::Full | Refusal::Busy) {
+    if matches!(refusal, Refusal::Full | Refusal::NotTaken(NotTaken::Busy)) {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response

@@ -1,21 +1,12 @@
 //! A panic of a handler answers its request: otherwise nothing would, and its client would wait for ever.
 
+use crate::execution::caught;
 use rmcp::model::ErrorData;
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::task::Poll;
 
 /// The same work, with an error where it panics. What the panic said goes to the log by itself.
 pub(super) async fn guarded<T>(work: impl Future<Output = Result<T, ErrorData>>) -> Result<T, ErrorData> {
-    let mut work = pin!(work);
-    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
-        Ok(poll) => poll,
-        Err(_) => {
-            Poll::Ready(Err(ErrorData::internal_error("the server failed inside; its log has the details", None)))
-        }
-    })
-    .await
+    let failed = |_| Err(ErrorData::internal_error("the server failed inside; its log has the details", None));
+    caught(work).await.unwrap_or_else(failed)
 }
 
 #[cfg(test)]

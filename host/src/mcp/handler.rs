@@ -3,13 +3,13 @@
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
 use super::call::{self, Request};
-use super::changes::{self, List, Telling, Way};
+use super::changes::{self, List, Mark, Telling, Way};
 use super::client::{Client, Transport};
 use super::era::{Era, VERSIONS, negotiated};
 use super::guarded::guarded;
 use super::hello;
 use super::principals::Principal;
-use super::{Changes, Shared, endpoint, offers, sessions};
+use super::{Changes, Shared, endpoint, listing, offers, sessions};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
     CustomResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse,
@@ -114,7 +114,7 @@ impl Front {
     }
 
     fn request(&self, context: RequestContext<RoleServer>) -> Request {
-        Request { server: self.server.clone(), client: self.client(&context), context }
+        Request { server: self.server.clone(), client: self.client(&context), era: Era::of(&context), context }
     }
 
     /// How long a list may be kept by a client, in milliseconds.
@@ -127,10 +127,9 @@ impl Front {
     }
 
     /// Notes that a client is shown a list, so that it hears when that differs.
-    fn shows(&self, list: List, context: &RequestContext<RoleServer>) {
+    fn shows(&self, context: &RequestContext<RoleServer>, (list, mark): (List, impl FnOnce() -> Mark)) {
         if self.watches() {
-            let client = self.client(context);
-            client.show(list, changes::mark(&self.server, &client, (list, Era::of(context))));
+            self.client(context).show(list, mark());
         }
     }
 
@@ -203,7 +202,7 @@ impl ServerHandler for Front {
     ) -> Result<ListToolsResult, ErrorData> {
         let client = self.client(&context);
         let tools = call::list(&self.server, &client, Era::of(&context)).await;
-        self.shows(List::Tools, &context);
+        self.shows(&context, (List::Tools, || Mark::of(&tools)));
         Ok(listed!(ListToolsResult::with_all_items(tools), self.kept(), &context))
     }
 
@@ -213,7 +212,7 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         self.offering("resources/list", |kinds| kinds.documents).await?;
-        self.shows(List::Resources, &context);
+        self.shows(&context, (List::Resources, || Mark::of_resources(&self.server)));
         let listed = ListResourcesResult::with_all_items(offers::resources(&self.server));
         Ok(listed!(listed, self.kept(), &context))
     }
@@ -234,7 +233,7 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.offering("resources/read", |kinds| kinds.documents).await?;
-        self.request(context).read(params).await
+        guarded(self.request(context).read(params)).await
     }
 
     async fn subscribe(
@@ -259,8 +258,9 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         self.offering("prompts/list", |kinds| kinds.prompts).await?;
-        self.shows(List::Prompts, &context);
-        Ok(listed!(ListPromptsResult::with_all_items(offers::prompts(&self.server)), self.kept(), &context))
+        let prompts = offers::prompts(&self.server);
+        self.shows(&context, (List::Prompts, || Mark::of(&prompts)));
+        Ok(listed!(ListPromptsResult::with_all_items(prompts), self.kept(), &context))
     }
 
     async fn get_prompt(
@@ -269,7 +269,7 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         self.offering("prompts/get", |kinds| kinds.prompts).await?;
-        self.request(context).prompt(params).await
+        guarded(self.request(context).prompt(params)).await
     }
 
     async fn complete(
@@ -278,7 +278,7 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         self.offering("completion/complete", |kinds| kinds.prompts).await?;
-        self.request(context).complete(params).await
+        guarded(self.request(context).complete(params)).await
     }
 
     async fn call_tool(
@@ -290,8 +290,10 @@ impl ServerHandler for Front {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let tool = self.server.host.registry().get(name).ok()?;
-        super::listing::tool(tool.definition(), Era::Modern)
+        // Asked before each call over HTTP, for the parameters that are repeated in headers. Few tools have any.
+        let tool =
+            self.server.host.registry().get(name).ok().filter(|tool| listing::repeats_in_headers(tool.definition()))?;
+        listing::tool(tool.definition(), Era::Modern)
     }
 
     async fn set_level(

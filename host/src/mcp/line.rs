@@ -5,21 +5,15 @@ mod writer;
 
 use super::client::Client;
 use super::frame::{self, Refused};
-use super::retired::Retired;
+use super::requests::{Requests, cancelled};
 use reader::{Line, Reader};
 use rmcp::RoleServer;
-use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
-};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use std::collections::HashSet;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 use writer::{Gone, Writer};
-
-/// The most requests of a client that are answered at once. What runs of them at once is the session's cap.
-const IN_FLIGHT: usize = 64;
 
 /// The lines of one client.
 pub(super) struct Lines {
@@ -27,8 +21,7 @@ pub(super) struct Lines {
     writer: Writer,
     client: Arc<Client>,
     stop: CancellationToken,
-    in_flight: Arc<Mutex<HashSet<RequestId>>>,
-    retired: Retired,
+    requests: Arc<Mutex<Requests>>,
     handshake: Handshake,
 }
 
@@ -47,15 +40,7 @@ impl Lines {
         (client, stop): (Arc<Client>, CancellationToken),
     ) -> io::Result<Self> {
         let (reader, writer) = (Reader::start(input)?, Writer::start(output)?);
-        Ok(Self {
-            reader,
-            writer,
-            client,
-            stop,
-            in_flight: Arc::default(),
-            retired: Retired::default(),
-            handshake: Handshake::Awaited,
-        })
+        Ok(Self { reader, writer, client, stop, requests: Arc::default(), handshake: Handshake::Awaited })
     }
 
     /// The next message that may go on; one that may not is answered here. `None` at the end.
@@ -80,22 +65,16 @@ impl Lines {
 
     /// Whether a message may go on to its handler.
     fn admit(&mut self, message: ClientJsonRpcMessage) -> Result<ClientJsonRpcMessage, Refused> {
-        match &message {
-            JsonRpcMessage::Request(request) => {
-                self.expect_handshake(&request.request, &request.id)?;
-                self.take_off(&request.id)?;
-            }
-            JsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    // It is not answered any more.
-                    if books(&self.in_flight).remove(id) {
-                        self.retired.add(id.clone());
-                    }
-                }
-            }
-            _ => {}
+        if let JsonRpcMessage::Request(request) = &message {
+            self.expect_handshake(&request.request, &request.id)?;
+            let taken = books(&self.requests).begin(&request.id);
+            taken.map_err(|why| Refused {
+                id: Some(request.id.clone()),
+                error: ErrorData::invalid_request(why.to_string(), None),
+            })?;
+        }
+        if let Some(id) = cancelled(&message) {
+            books(&self.requests).cancel(id);
         }
         Ok(message)
     }
@@ -113,21 +92,6 @@ impl Lines {
         }
         Ok(())
     }
-
-    fn take_off(&self, id: &RequestId) -> Result<(), Refused> {
-        let mut in_flight = books(&self.in_flight);
-        let message = if in_flight.contains(id) {
-            "a request of this id is still being answered"
-        } else if self.retired.has(id) {
-            "a request of this id was cancelled; no id may be used twice"
-        } else if in_flight.len() >= IN_FLIGHT {
-            "64 requests are being answered; send more when some of them have been"
-        } else {
-            in_flight.insert(id.clone());
-            return Ok(());
-        };
-        Err(Refused { id: Some(id.clone()), error: ErrorData::invalid_request(message, None) })
-    }
 }
 
 impl Transport<RoleServer> for Lines {
@@ -140,11 +104,11 @@ impl Transport<RoleServer> for Lines {
             JsonRpcMessage::Error(error) => error.id.clone(),
             _ => None,
         };
-        let (written, in_flight) = (self.writer.write(&message), self.in_flight.clone());
+        let (written, requests) = (self.writer.write(&message), self.requests.clone());
         async move {
             let written = written.await;
             if let Some(id) = answered {
-                books(&in_flight).remove(&id);
+                books(&requests).end(&id);
             }
             written
         }
@@ -169,8 +133,8 @@ impl Transport<RoleServer> for Lines {
     }
 }
 
-fn books(in_flight: &Mutex<HashSet<RequestId>>) -> MutexGuard<'_, HashSet<RequestId>> {
-    in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+fn books(requests: &Mutex<Requests>) -> MutexGuard<'_, Requests> {
+    requests.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn too_long() -> ErrorData {

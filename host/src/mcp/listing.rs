@@ -30,3 +30,15 @@ fn describes_objects(definition: &Definition) -> bool {
         .output_schema()
         .is_none_or(|schema| schema.as_value().get("type").and_then(Value::as_str) == Some("object"))
 }
+
+/// Whether clients repeat some parameters of this tool in headers.
+pub(super) fn repeats_in_headers(definition: &Definition) -> bool {
+    fn mentions(value: &Value) -> bool {
+        match value {
+            Value::Object(members) => members.contains_key("x-mcp-header") || members.values().any(mentions),
+            Value::Array(elements) => elements.iter().any(mentions),
+            _ => false,
+        }
+    }
+    mentions(definition.parameters())
+}

@@ -29,10 +29,11 @@ pub(super) struct Kinds {
 
 /// Which kinds of things are offered. Where plugins come and go, all of them may be.
 pub(super) fn kinds(server: &Shared) -> Kinds {
-    let (plugins, may_come) = (server.host.plugins(), server.settings.changes == Changes::Watched);
+    let may_come = server.settings.changes == Changes::Watched;
+    let any = |has: fn(&Plugin) -> bool| server.host.find_plugin(|plugin| has(plugin).then_some(())).is_some();
     Kinds {
-        documents: may_come || plugins.iter().any(|plugin| plugin.offer().documents.is_some()),
-        prompts: may_come || plugins.iter().any(|plugin| plugin.offer().prompts.is_some()),
+        documents: may_come || any(|plugin| plugin.offer().documents.is_some()),
+        prompts: may_come || any(|plugin| plugin.offer().prompts.is_some()),
     }
 }
 
@@ -67,7 +68,7 @@ pub(super) fn no_document(uri: &str) -> ErrorData {
 
 /// Whose document this is.
 pub(super) fn owner(server: &Shared, uri: &str) -> Option<Plugin> {
-    server.host.plugins().into_iter().find(|plugin| plugin.offer().has_document(uri))
+    server.host.find_plugin(|plugin| plugin.offer().has_document(uri).then(|| plugin.clone()))
 }
 
 impl Request {
@@ -83,7 +84,7 @@ impl Request {
         match result.error() {
             Some(error) if is_missing(error) => Err(no_document(&uri)),
             Some(error) => Err(failed(error)),
-            None => Ok(ReadResourceResponse::Complete(contents(&uri, &result, Era::of(&self.context)))),
+            None => Ok(ReadResourceResponse::Complete(contents(&uri, &result, self.era))),
         }
     }
 
@@ -141,11 +142,7 @@ impl Request {
     }
 
     fn with_prompt(&self, name: &str) -> Result<(Plugin, Prompt), ErrorData> {
-        let mut plugins = self.server.host.plugins().into_iter();
-        let found = plugins.find_map(|plugin| {
-            let prompt = plugin.offer().prompt(name)?.clone();
-            Some((plugin, prompt))
-        });
+        let found = self.server.host.find_plugin(|plugin| Some((plugin.clone(), plugin.offer().prompt(name)?.clone())));
         found.ok_or_else(|| {
             let shown = crate::tool::text::elided(name, 64);
             ErrorData::invalid_params(format!("there is no prompt `{shown}`"), Some(json!({"name": shown})))

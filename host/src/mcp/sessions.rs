@@ -6,11 +6,12 @@
 mod held;
 mod stream;
 
+use super::requests::{NotTaken, cancelled};
 use crate::http::Caller;
 use futures_core::Stream;
 use held::Held;
 pub(super) use held::Seat;
-use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::WorkerTransport;
 use rmcp::transport::common::server_side_http::{ServerSseMessage, session_id};
 use rmcp::transport::streamable_http_server::session::local::{
@@ -44,10 +45,8 @@ pub(super) enum Refusal {
     Gone,
     #[error("64 sessions are in use: try again later, and end those that are not needed with DELETE")]
     Full,
-    #[error("64 requests of this session are being answered; send more when some of them have been")]
-    Busy,
-    #[error("a request of this id is still being answered, or was cancelled; no id may be used twice")]
-    Duplicate,
+    #[error(transparent)]
+    NotTaken(#[from] NotTaken),
 }
 
 /// Why a session did not do what it was to.
@@ -220,11 +219,8 @@ impl SessionManager for View {
 
     async fn accept_message(&self, id: &SessionId, mut message: ClientJsonRpcMessage) -> Result<(), Failure> {
         let held = self.refuse(self.find(id).map_err(Failure::from))?;
-        if let JsonRpcMessage::Notification(notification) = &message
-            && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
-            && let Some(id) = &cancelled.params.request_id
-        {
-            held.retire(id);
+        if let Some(id) = cancelled(&message) {
+            held.cancel(id);
         }
         message.insert_extension(held.seat());
         self.refuse(held.handle().push_message(message, None).await.map_err(Failure::from))

@@ -125,6 +125,11 @@ impl Loading {
         loaded
     }
 
+    /// What is first found of the plugins that there are by now, in their order. None of them is copied.
+    pub(crate) fn find<T>(&self, what: impl FnMut(&Plugin) -> Option<T>) -> Option<T> {
+        lock(&self.0.decided).values().filter_map(|slot| slot.standing.as_ref()).find_map(what)
+    }
+
     /// Looks again for files, once all that were there are decided. On a thread of its own: the caller's may be one that drives futures.
     pub(crate) fn rescan(&self) -> Rescan {
         std::thread::scope(|scope| {

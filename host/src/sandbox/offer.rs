@@ -12,9 +12,10 @@ use super::wasm_tool::{Entry, WasmTool};
 use super::{Limits, Prepared};
 use crate::execution::{Factory, Tool};
 use crate::tool::offer::{Argument, Documents, Item, Offer, Prompt, Template};
+use crate::tool::schema::Schema;
 use crate::tool::{Definition, SideEffects};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
@@ -33,7 +34,13 @@ pub(crate) enum Offered {
 }
 
 impl Offered {
-    fn schema(self) -> Value {
+    /// The schema of its input, built once for all plugins.
+    fn schema(self) -> Option<Schema> {
+        static SCHEMAS: [OnceLock<Option<Schema>>; 3] = [const { OnceLock::new() }; 3];
+        SCHEMAS.get(self as usize)?.get_or_init(|| Schema::input(self.described()).ok()).clone()
+    }
+
+    fn described(self) -> Value {
         let (properties, required) = match self {
             Self::Read => (json!({"uri": {"type": "string"}}), json!(["uri"])),
             Self::Get => {
@@ -70,7 +77,7 @@ impl Sandbox {
         let plain: String = name.chars().take(40).map(plain).collect();
         let name = format!("of_{plain}_{}", offered.suffix());
         let description = "What a plugin offers besides its tools.";
-        let definition = Definition::new(&name, description, SideEffects::Read, offered.schema()).ok()?;
+        let definition = Definition::with_schema(&name, description, SideEffects::Read, offered.schema()?).ok()?;
         let (sandbox, plugin, own) = (self.clone(), plugin.clone(), definition.clone());
         let make = move || {
             let entry = Entry::Offered(offered);

@@ -1,6 +1,5 @@
 //! The servers that are compared: how each is had, started and reached.
 
-use super::Way;
 use super::http;
 use super::lines::Lines;
 use super::load::{Measured, Times};
@@ -10,6 +9,7 @@ use crate::guests::{self, Request, Selection};
 use crate::pip::{self, Packages};
 use crate::place::Place;
 use crate::providers;
+use crate::served::Way;
 use crate::served::{self, Served};
 use anyhow::{Context as _, ensure};
 use std::fs;

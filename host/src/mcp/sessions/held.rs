@@ -3,17 +3,14 @@
 use super::Refusal;
 use super::stream::Slot;
 use crate::http::Caller;
-use crate::mcp::retired::Retired;
+use crate::mcp::requests::Requests;
 use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::SessionId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionHandle;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-
-/// The most requests of a session that are answered at once. How many of their calls run is another matter.
-const IN_FLIGHT: usize = 64;
 
 /// Which session a message belongs to. Stands among the extensions of every request and notification.
 #[derive(Debug, Clone)]
@@ -33,8 +30,7 @@ pub(super) struct Held {
 }
 
 struct Books {
-    in_flight: HashSet<RequestId>,
-    retired: Retired,
+    requests: Requests,
     /// The calls by the numbers of their streams.
     calls: HashMap<u64, Weak<Slot>>,
     listeners: usize,
@@ -43,9 +39,8 @@ struct Books {
 
 impl Held {
     pub(super) fn new(caller: Caller, handle: LocalSessionHandle) -> Arc<Self> {
-        let (in_flight, calls) = (HashSet::new(), HashMap::new());
-        let books =
-            Mutex::new(Books { in_flight, retired: Retired::default(), calls, listeners: 0, touched: Instant::now() });
+        let (requests, calls) = (Requests::default(), HashMap::new());
+        let books = Mutex::new(Books { requests, calls, listeners: 0, touched: Instant::now() });
         Arc::new(Self { caller, handle, stop: CancellationToken::new(), books })
     }
 
@@ -81,27 +76,17 @@ impl Held {
     /// Since when nothing runs in it and nobody listens to it; `None` while something does.
     pub(super) fn left_since(&self) -> Option<Instant> {
         let books = self.books();
-        (books.in_flight.is_empty() && books.listeners == 0).then_some(books.touched)
+        (books.requests.is_empty() && books.listeners == 0).then_some(books.touched)
     }
 
     /// Takes note of a request that was cancelled.
-    pub(super) fn retire(&self, id: &RequestId) {
-        let mut books = self.books();
-        if books.in_flight.contains(id) {
-            books.retired.add(id.clone());
-        }
+    pub(super) fn cancel(&self, id: &RequestId) {
+        self.books().requests.cancel(id);
     }
 
     /// Takes note of a request.
     pub(super) fn take_off(self: &Arc<Self>, id: RequestId) -> Result<Flight, Refusal> {
-        let mut books = self.books();
-        if books.in_flight.contains(&id) || books.retired.has(&id) {
-            return Err(Refusal::Duplicate);
-        }
-        if books.in_flight.len() >= IN_FLIGHT {
-            return Err(Refusal::Busy);
-        }
-        books.in_flight.insert(id.clone());
+        self.books().requests.begin(&id)?;
         Ok(Flight { held: self.clone(), id, number: None })
     }
 
@@ -135,7 +120,7 @@ pub(super) struct Flight {
 impl Drop for Flight {
     fn drop(&mut self) {
         let mut books = self.held.books();
-        books.in_flight.remove(&self.id);
+        books.requests.end(&self.id);
         books.touched = Instant::now();
         if let Some(number) = self.number {
             books.calls.remove(&number);
