@@ -200,8 +200,9 @@ mod tests {
     use palisade::{CallId, ToolResult};
     use serde_json::json;
 
-    /// Whether a run passes in which this happens, with this output.
+    /// Whether a run passes in which this happens, with this output. It panics otherwise, when no oracle listens for panics.
     fn passes(output: &str, happens: impl FnOnce(&World)) -> bool {
+        let _turn = crate::oracle::turn();
         let run = Run::start(Arc::new(World::new()));
         happens(run.world());
         let result = ToolResult::success(CallId::new("c"), "t", output).to_json();
