@@ -6,12 +6,14 @@ pub(crate) mod clock;
 pub mod context;
 pub mod factory;
 pub(crate) mod inherited;
+mod pace;
 mod waiting;
 
 pub(crate) use caught::caught;
 pub use client::{AskFailure, Client, NoClient};
 pub use context::{Caller, Progress, Report, Severity, Silent, Sink, Times, ToolContext};
 pub use factory::{Factory, has_distinct_instances};
+pub(crate) use pace::Pace;
 pub(crate) use waiting::wait;
 pub use waiting::{WAITING_CALLS, WAITING_CALLS_OF_ONE};
 

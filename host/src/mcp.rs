@@ -17,6 +17,7 @@ mod frame;
 mod guarded;
 mod handler;
 mod hello;
+mod lanes;
 mod line;
 mod listing;
 mod logging;
@@ -37,13 +38,17 @@ use crate::http;
 use client::{Client, Transport};
 use endpoint::Endpoint;
 use handler::Front;
+use lanes::Lanes;
 use principals::Principals;
 use rmcp::service::QuitReason;
 use seal::Sealer;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -65,6 +70,7 @@ struct Shared {
     principals: Principals,
     /// How many calls are under way.
     calls: watch::Sender<usize>,
+    lanes: Lanes,
 }
 
 /// A call that is under way. Dropped when it has ended.
@@ -131,9 +137,23 @@ impl Server {
     ///
     /// [`ServeError::Randomness`].
     pub fn new(host: Arc<Host>, settings: Settings) -> Result<Self, ServeError> {
+        Self::in_lanes(host, settings, Lanes::Here)
+    }
+
+    /// Serves this host on a runtime of a single thread, where quick calls run in place: no other thread has to be woken up for them. Those that take their time
+    /// run on this pool.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Randomness`].
+    pub fn with_pool(host: Arc<Host>, settings: Settings, pool: Handle) -> Result<Self, ServeError> {
+        Self::in_lanes(host, settings, Lanes::Pool(pool))
+    }
+
+    fn in_lanes(host: Arc<Host>, settings: Settings, lanes: Lanes) -> Result<Self, ServeError> {
         let sealer = Sealer::new().map_err(ServeError::Randomness)?;
         let (principals, (calls, _)) = (Principals::default(), watch::channel(0));
-        Ok(Self(Arc::new(Shared { host, settings, sealer, principals, calls })))
+        Ok(Self(Arc::new(Shared { host, settings, sealer, principals, calls, lanes })))
     }
 
     /// Serves one client that writes a message a line: until its input ends, it stops reading, or `stop` is cancelled. Its calls are cancelled then.
@@ -149,8 +169,31 @@ impl Server {
         output: impl Write + Send + 'static,
         stop: CancellationToken,
     ) -> Result<(), ServeError> {
+        self.serve_over(stop, |ends| line::Lines::start(input, output, ends)).await
+    }
+
+    /// The same over two ends that may be pipes or sockets, which nobody else reads or writes. Those are read and written in place, without threads.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Thread`].
+    #[cfg(unix)]
+    pub async fn serve_pipes(
+        &self,
+        input: OwnedFd,
+        output: OwnedFd,
+        stop: CancellationToken,
+    ) -> Result<(), ServeError> {
+        self.serve_over(stop, |ends| line::Lines::between(input, output, ends)).await
+    }
+
+    async fn serve_over(
+        &self,
+        stop: CancellationToken,
+        lines: impl FnOnce((Arc<Client>, CancellationToken)) -> std::io::Result<line::Lines>,
+    ) -> Result<(), ServeError> {
         let client = Arc::new(Client::new(&self.0.host, Transport::Lines));
-        let lines = line::Lines::start(input, output, (client.clone(), stop.clone()))?;
+        let lines = lines((client.clone(), stop.clone()))?;
         let front = Front::of_one(self.0.clone(), client);
         let running = rmcp::service::serve_directly_with_ct(front, lines, None, stop);
         if let Ok(QuitReason::JoinError(error)) | Err(error) = running.waiting().await {

@@ -4,7 +4,7 @@ mod error;
 
 pub use error::{DuplicateTool, ToolNotFound};
 
-use crate::execution::Factory;
+use crate::execution::{Factory, Pace};
 use crate::tool::formats::{Format, Strictness, export_all};
 use crate::tool::{Definition, Digest};
 use arc_swap::ArcSwap;
@@ -65,18 +65,19 @@ pub struct Registered {
     definition: Definition,
     factory: Factory,
     origin: Origin,
+    pace: Arc<Pace>,
 }
 
 impl Registered {
     /// The tools of a plugin.
     pub(crate) fn of_plugin(origin: &Origin, tools: Vec<(Definition, Factory)>) -> Vec<Arc<Self>> {
-        let entry = |(definition, factory)| Arc::new(Self { definition, factory, origin: origin.clone() });
+        let entry = |(definition, factory)| Self::apart(definition, factory, origin.clone());
         tools.into_iter().map(entry).collect()
     }
 
     /// A tool that is in no registry: it is called by whoever holds it, and by nobody's name.
     pub(crate) fn apart(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
-        Arc::new(Self { definition, factory, origin })
+        Arc::new(Self { definition, factory, origin, pace: Arc::default() })
     }
 
     /// What the tool is.
@@ -95,6 +96,11 @@ impl Registered {
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin
+    }
+
+    /// How long it took the last time.
+    pub(crate) fn pace(&self) -> &Arc<Pace> {
+        &self.pace
     }
 
     /// With whose calls its own are counted: a plugin's together, a native tool's by themselves.
@@ -174,7 +180,7 @@ impl Registry {
 
     pub(crate) fn register_at(&self, place: Place, factory: Factory) -> Result<&Self, DuplicateTool> {
         let definition = factory().definition().clone();
-        self.add(place, &[Arc::new(Registered { definition, factory, origin: Origin::Native })])
+        self.add(place, &[Registered::apart(definition, factory, Origin::Native)])
     }
 
     /// Adds all tools of a plugin, or none.

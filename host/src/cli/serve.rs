@@ -10,10 +10,11 @@ use crate::http;
 use crate::mcp::{Changes, ServeError, Server, Settings};
 use crate::plugins::{Plugin, Rescan};
 use crate::tool::text::elided;
-use std::io::{self, IsTerminal as _, Read as _, Write};
+use std::io::{self, IsTerminal as _, Read as _};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
+use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 /// The variable that may hold the token.
@@ -33,17 +34,22 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let tools = Tools::open(common, &args.running, Wanted::Served)?;
     let changes = if args.watch { Changes::Watched } else { Changes::Never };
     let settings = Settings { timeout: args.running.timeout, changes, ..Settings::default() };
-    let server = Server::new(tools.host.clone(), settings)?;
+    let pool = runtime(&mut Builder::new_multi_thread())?;
+    let server = Server::with_pool(tools.host.clone(), settings, pool.handle().clone())?;
     // From here on, though clients come later: whatever is put there is found.
     let _watch = args.watch.then(|| tools.host.watch(show_changes)).transpose()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start to serve: {error}")))?;
     let host = tools.host.clone();
-    let served = drive(signals, runtime, async |told| {
+    let served = drive(signals, runtime(&mut Builder::new_current_thread())?, async |told| {
         serve(&server, way, (host, told.clone())).await.map(|()| told.is_cancelled())
     })?;
+    pool.shutdown_background();
     tools.finish_events();
     Ok(if served? { Exit::Interrupted } else { Exit::Ok })
+}
+
+fn runtime(builder: &mut Builder) -> Result<Runtime, Failure> {
+    let runtime = builder.enable_all().build();
+    runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start to serve: {error}")))
 }
 
 fn way(args: &Args) -> Result<Way, Failure> {
@@ -122,19 +128,20 @@ async fn lines(server: &Server, stop: CancellationToken) -> Result<(), ServeErro
             "serving MCP on standard input, one message a line; end it with Ctrl-D. Clients start this by themselves: see `palisade mcp config`",
         );
     }
-    server.serve_lines(io::stdin(), protocol_output()?, stop.child_token()).await
+    serve_standard(server, stop.child_token()).await
 }
 
 /// Standard output without the buffer that breaks at line ends: what is written is whole lines already.
 #[cfg(unix)]
-fn protocol_output() -> io::Result<impl Write + Send + 'static> {
+async fn serve_standard(server: &Server, stop: CancellationToken) -> Result<(), ServeError> {
     use std::os::fd::AsFd as _;
-    Ok(std::fs::File::from(io::stdout().as_fd().try_clone_to_owned()?))
+    let (input, output) = (io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?);
+    server.serve_pipes(input, output, stop).await
 }
 
 #[cfg(not(unix))]
-fn protocol_output() -> io::Result<impl Write + Send + 'static> {
-    Ok(io::stdout())
+async fn serve_standard(server: &Server, stop: CancellationToken) -> Result<(), ServeError> {
+    server.serve_lines(io::stdin(), io::stdout(), stop).await
 }
 
 /// Clients are answered while plugins are still compiled; what was refused is told once that is known.

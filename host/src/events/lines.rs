@@ -5,16 +5,23 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Thread;
 use std::time::Duration;
 
+/// How long the writer gathers events after it has written some: to wake it for each costs more than most calls do.
+const GATHERING: Duration = Duration::from_millis(5);
 /// Events that wait for a slow writer, before the newest are dropped and counted.
 pub const WAITING_LINES: usize = 4096;
+
+/// How much is gathered at most, in bytes, but for the last line.
+const AT_ONCE: usize = 16 << 10;
 
 /// Writes each event as one line of JSON.
 pub struct JsonLines {
     queue: Mutex<Option<SyncSender<Envelope>>>,
     lost: AtomicU64,
     waiting: Arc<AtomicUsize>,
+    writer: Thread,
     done: Mutex<Receiver<io::Result<()>>>,
 }
 
@@ -44,10 +51,11 @@ impl JsonLines {
         let (ended, done) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let taken = waiting.clone();
-        std::thread::Builder::new().name("palisade-events".to_owned()).spawn(move || {
+        let writer = std::thread::Builder::new().name("palisade-events".to_owned()).spawn(move || {
             let _ = ended.send(write(&lines, &taken, destination));
         })?;
-        Ok(Arc::new(Self { queue: Mutex::new(Some(queue)), lost: AtomicU64::new(0), waiting, done: Mutex::new(done) }))
+        let (queue, writer, done) = (Mutex::new(Some(queue)), writer.thread().clone(), Mutex::new(done));
+        Ok(Arc::new(Self { queue, lost: AtomicU64::new(0), waiting, writer, done }))
     }
 
     /// Writes what still waits, for at most this long. What comes later is dropped.
@@ -57,6 +65,7 @@ impl JsonLines {
     /// [`LinesError`] where not all lines were written.
     pub fn finish(&self, within: Duration) -> Result<(), LinesError> {
         drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.writer.unpark();
         match self.done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(within) {
             Ok(Err(error)) => Err(LinesError::Write(error)),
             Err(RecvTimeoutError::Timeout) => Err(LinesError::Stalled),
@@ -80,17 +89,31 @@ impl Subscriber for JsonLines {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
+        // What comes so fast is not gathered any longer.
+        if before == WAITING_LINES / 8 {
+            self.writer.unpark();
+        }
     }
 }
 
 /// After the first failure the rest is taken and dropped: a full disk shall not fill the queue as well.
 fn write(lines: &Receiver<Envelope>, waiting: &AtomicUsize, mut destination: impl Write) -> io::Result<()> {
-    let mut outcome = Ok(());
-    for event in lines {
-        waiting.fetch_sub(1, Ordering::Relaxed);
-        if outcome.is_ok() {
-            outcome = destination.write_all(event.to_line().as_bytes());
+    let (mut outcome, mut text) = (Ok(()), String::new());
+    while let Ok(first) = lines.recv() {
+        let mut events = std::iter::once(first).chain(lines.try_iter()).peekable();
+        while let Some(event) = events.next() {
+            waiting.fetch_sub(1, Ordering::Relaxed);
+            text.push_str(&event.to_line());
+            if text.len() < AT_ONCE && events.peek().is_some() {
+                continue;
+            }
+            if outcome.is_ok() {
+                outcome = destination.write_all(text.as_bytes());
+            }
+            text.clear();
         }
+        // The end of the program cuts this short.
+        std::thread::park_timeout(GATHERING);
     }
     outcome.and_then(|()| destination.flush())
 }
@@ -118,7 +141,7 @@ mod tests {
         let event = Envelope { seq: 1, time: std::time::SystemTime::now(), event };
         for _ in 0..10 * WAITING_LINES {
             lines.receive(&event);
-            while lines.waiting.load(Ordering::Relaxed) > 8 {
+            while lines.waiting.load(Ordering::Relaxed) > WAITING_LINES / 4 {
                 std::thread::yield_now();
             }
         }

@@ -41,6 +41,7 @@ pub(super) struct Request {
 }
 
 /// What a call is of.
+#[derive(Clone)]
 pub(super) enum Target {
     /// A tool, which whoever has its name at that moment may call.
     Named(Arc<Registered>),
@@ -164,18 +165,11 @@ impl Request {
         questions: Option<mpsc::Receiver<Question>>,
     ) -> ToolResult {
         let (host, peer, tool) = (&self.server.host, &self.context.peer, target.tool());
-        let _underway = self.server.begin();
         let call = self.prepared(tool, input);
         let mut voice = Voice::of(host.hub(), call.id(), self.wanted(), plugin(tool));
         let (mut asked, mut all_asked) = (pin!(put_all(peer, questions)), false);
         let result = {
-            let session = self.client.session();
-            let mut running = pin!(async {
-                match target {
-                    Target::Named(_) => host.dispatch_as(session, call, &party).await,
-                    Target::Apart(tool) => host.dispatch_to(session, (call, tool.clone()), &party).await,
-                }
-            });
+            let mut running = pin!(self.running(target, call, party));
             loop {
                 tokio::select! {
                     biased;
@@ -185,7 +179,6 @@ impl Request {
                 }
             }
         };
-        drop(party);
         // With nobody left who asks, what was asked is withdrawn.
         if !all_asked {
             let _ = tokio::time::timeout(WITHDRAWAL, asked).await;
@@ -194,6 +187,21 @@ impl Request {
             voice.finish(peer).await;
         }
         result
+    }
+
+    /// On the one road of the dispatcher. In a box: whatever this is part of is moved about.
+    fn running(&self, target: &Target, call: Call, party: Party) -> impl Future<Output = ToolResult> {
+        let (server, client, target) = (self.server.clone(), self.client.clone(), target.clone());
+        let pace = target.tool().pace().clone();
+        let work = Box::pin(async move {
+            let _underway = server.begin();
+            let (host, session) = (&server.host, client.session());
+            match target {
+                Target::Named(_) => host.dispatch_as(session, call, &party).await,
+                Target::Apart(tool) => host.dispatch_to(session, (call, tool), &party).await,
+            }
+        });
+        async move { self.server.lanes.run(&pace, work).await }
     }
 
     fn prepared(&self, tool: &Registered, input: Value) -> Call {

@@ -11,17 +11,19 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use rmcp::ServerHandler;
-use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, Extensions, GetMeta as _, ProtocolVersion, RequestId,
-};
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, Extensions, ProtocolVersion, RequestId};
 use rmcp::transport::common::http_header::{HEADER_MCP_PROTOCOL_VERSION, HEADER_SESSION_ID, JSON_MIME_TYPE};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize as _;
+use serde_json::Value;
 use std::io;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Where the endpoint is.
 pub(super) const PATH: &str = "/mcp";
+/// Where a request says of itself of which revision it is.
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// Makes what answers: for each legacy session one, for each modern request one, and now and then one that is only asked for a tool's schema.
 type Factory<S> = Arc<dyn Fn() -> io::Result<S> + Send + Sync>;
@@ -51,8 +53,8 @@ impl<S: ServerHandler> Endpoint<S> {
     async fn pass(&self, request: Admitted) -> Response<Body> {
         let view = self.sessions.seen_by(request.caller());
         let request = request.into_request();
-        let id = match read(&request) {
-            Ok(id) => id,
+        let asked = match Asked::by(&request) {
+            Ok(asked) => asked,
             Err(refused) => return error(StatusCode::BAD_REQUEST, refused),
         };
         let ends = request.method() == Method::DELETE;
@@ -63,10 +65,42 @@ impl<S: ServerHandler> Endpoint<S> {
         let service = StreamableHttpService::new(move || make(), view.clone(), self.config.clone());
         let response = service.handle(request.map(Full::new)).await;
         match view.refusal() {
-            Some(refused) if !response.status().is_success() => refusal(refused, id),
+            Some(refused) if !response.status().is_success() => refusal(refused, asked.id()),
             _ if ends && response.status().is_success() => done(),
+            // So the library answers what it cannot read, too. Seldom enough to be read here only then.
+            _ if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && !asked.is_message() => {
+                error(StatusCode::BAD_REQUEST, frame::no_message(asked.id()))
+            }
             _ => response,
         }
+    }
+}
+
+/// What a request brings that has to be an object, and was found to be one.
+struct Asked(Option<Value>);
+
+impl Asked {
+    /// Checks what comes with a request, before it is made into a message.
+    fn by(request: &Request<Bytes>) -> Result<Self, Refused> {
+        if request.method() != Method::POST {
+            return Ok(Self(None));
+        }
+        let value = frame::check(request.body())?;
+        if value.get("id").is_some() && is_adrift(request.headers(), &value) {
+            let error =
+                ErrorData::invalid_request("a request of this revision belongs to a session: initialize first", None);
+            return Err(Refused { id: frame::id(&value), error });
+        }
+        Ok(Self(Some(value)))
+    }
+
+    /// The id of a request; nothing else has an answer.
+    fn id(&self) -> Option<RequestId> {
+        self.0.as_ref().filter(|value| value.get("method").is_some()).and_then(frame::id)
+    }
+
+    fn is_message(&self) -> bool {
+        self.0.as_ref().is_none_or(|value| ClientJsonRpcMessage::deserialize(value).is_ok())
     }
 }
 
@@ -81,35 +115,15 @@ pub(super) fn caller(extensions: &Extensions) -> Option<Caller> {
     extensions.get::<Parts>()?.extensions.get().copied()
 }
 
-/// Checks the message of a request that brings one. Its id, where it wants an answer.
-fn read(request: &Request<Bytes>) -> Result<Option<RequestId>, Refused> {
-    if request.method() != Method::POST {
-        return Ok(None);
-    }
-    Ok(match frame::message(request.body())? {
-        ClientJsonRpcMessage::Request(message) => {
-            if is_adrift(request.headers(), &message.request) {
-                let error = ErrorData::invalid_request(
-                    "a request of this revision belongs to a session: initialize first",
-                    None,
-                );
-                return Err(Refused { id: Some(message.id), error });
-            }
-            Some(message.id)
-        }
-        _ => None,
-    })
-}
-
 /// Whether a request says that it is of an older revision, in which each belongs to a session, and belongs to none.
-fn is_adrift(headers: &HeaderMap, request: &ClientRequest) -> bool {
+fn is_adrift(headers: &HeaderMap, request: &Value) -> bool {
     let is_old = |version: &str| version < ProtocolVersion::V_2026_07_28.as_str();
     let header = headers.get(HEADER_MCP_PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
-    let own = request.get_meta().protocol_version();
+    let own = &request["params"]["_meta"][VERSION];
     session(headers).is_none()
-        && !matches!(request, ClientRequest::InitializeRequest(_))
+        && request["method"].as_str().is_some_and(|method| method != "initialize")
         && header.is_none_or(is_old)
-        && own.is_some_and(|version| is_old(version.as_str()))
+        && own.as_str().is_some_and(is_old)
 }
 
 fn session(headers: &HeaderMap) -> Option<&str> {

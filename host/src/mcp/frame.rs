@@ -25,10 +25,13 @@ impl Refused {
 pub(super) fn message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Refused> {
     let value = check(bytes)?;
     let id = id(&value);
-    serde_json::from_value(value).map_err(|_| {
-        let error = ErrorData::invalid_request("want a JSON-RPC 2.0 request, notification or response", None);
-        Refused { id, error }
-    })
+    serde_json::from_value(value).map_err(|_| no_message(id))
+}
+
+/// What is said of an object that is no message.
+pub(super) fn no_message(id: Option<RequestId>) -> Refused {
+    let error = ErrorData::invalid_request("want a JSON-RPC 2.0 request, notification or response", None);
+    Refused { id, error }
 }
 
 /// Checks that bytes are one JSON object within bounds.
@@ -50,7 +53,8 @@ fn unreadable(error: &JsonError) -> ErrorData {
     }
 }
 
-fn id(message: &Value) -> Option<RequestId> {
+/// The id that an object has, if it can be one.
+pub(super) fn id(message: &Value) -> Option<RequestId> {
     serde_json::from_value(message.get("id")?.clone()).ok()
 }
 

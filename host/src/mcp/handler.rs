@@ -233,7 +233,7 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.offering("resources/read", |kinds| kinds.documents).await?;
-        guarded(self.request(context).read(params)).await
+        guarded(Box::pin(self.request(context).read(params))).await
     }
 
     async fn subscribe(
@@ -269,7 +269,7 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         self.offering("prompts/get", |kinds| kinds.prompts).await?;
-        guarded(self.request(context).prompt(params)).await
+        guarded(Box::pin(self.request(context).prompt(params))).await
     }
 
     async fn complete(
@@ -278,7 +278,7 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         self.offering("completion/complete", |kinds| kinds.prompts).await?;
-        guarded(self.request(context).complete(params)).await
+        guarded(Box::pin(self.request(context).complete(params))).await
     }
 
     async fn call_tool(
@@ -286,7 +286,8 @@ impl ServerHandler for Front {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        guarded(self.request(context).call(params)).await
+        // In a box: the library moves about what it has to wait for.
+        guarded(Box::pin(self.request(context).call(params))).await
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

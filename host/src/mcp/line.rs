@@ -1,16 +1,24 @@
-//! A message a line: read and written on threads of their own, in bounds, and in order.
+//! A message a line: in bounds, and in order; read and written in place where that does not wait, and on threads of their own otherwise.
 
 mod reader;
+#[cfg(unix)]
+mod ready;
+mod split;
 mod writer;
 
 use super::client::Client;
 use super::frame::{self, Refused};
 use super::requests::{Requests, cancelled};
-use reader::{Line, Reader};
+use reader::Reader;
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
+use split::Line;
+#[cfg(unix)]
+use std::fs::File;
 use std::io::{self, Read, Write};
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 use writer::{Gone, Writer};
@@ -39,8 +47,32 @@ impl Lines {
         output: impl Write + Send + 'static,
         (client, stop): (Arc<Client>, CancellationToken),
     ) -> io::Result<Self> {
-        let (reader, writer) = (Reader::start(input)?, Writer::start(output)?);
-        Ok(Self { reader, writer, client, stop, requests: Arc::default(), handshake: Handshake::Awaited })
+        Ok(Self::over((Reader::start(input)?, Writer::start(output)?), client, stop))
+    }
+
+    /// The same over two that may be pipes or sockets, in which nobody else reads or writes. Called inside of a runtime.
+    #[cfg(unix)]
+    pub(super) fn between(
+        input: OwnedFd,
+        output: OwnedFd,
+        (client, stop): (Arc<Client>, CancellationToken),
+    ) -> io::Result<Self> {
+        let reader = if ready::tells(&input) {
+            Reader::Here(ready::Ready::new(input)?)
+        } else {
+            Reader::start(File::from(input))?
+        };
+        let room = ready::tells(&output).then(|| output.try_clone()).transpose()?.map(ready::Room::new);
+        let writer = Writer::start(File::from(output))?;
+        let writer = match room {
+            Some(room) => writer.in_place(room),
+            None => writer,
+        };
+        Ok(Self::over((reader, writer), client, stop))
+    }
+
+    fn over((reader, writer): (Reader, Writer), client: Arc<Client>, stop: CancellationToken) -> Self {
+        Self { reader, writer, client, stop, requests: Arc::default(), handshake: Handshake::Awaited }
     }
 
     /// The next message that may go on; one that may not is answered here. `None` at the end.

@@ -186,11 +186,11 @@ impl WasmTool {
 
     /// The class decides what is mounted: a tool that claims to read cannot write, whatever its code does.
     fn guard(&self, context: &ToolContext) -> Result<Guard, ErrorKind> {
-        let access = match self.definition.side_effects() {
-            SideEffects::None | SideEffects::Network => return Ok(Guard::closed(&self.plugin.files)),
-            SideEffects::Read => Access::ReadOnly,
-            SideEffects::Write | SideEffects::Execute => Access::ReadWrite,
-        };
+        let class = self.definition.side_effects();
+        if !class.sees_files() {
+            return Ok(Guard::closed(&self.plugin.files));
+        }
+        let access = if class == SideEffects::Read { Access::ReadOnly } else { Access::ReadWrite };
         let mount = context.workspace().mount(Mount::new).map_err(|error| ErrorKind::Execution {
             kind: ExecutionKind::Internal,
             message: "the workspace could not be mounted".to_owned(),

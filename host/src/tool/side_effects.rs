@@ -33,6 +33,11 @@ impl SideEffects {
             Self::Network => "network",
         }
     }
+
+    /// Whether a tool of this class, where it is a plugin, is given the workspace.
+    pub(crate) fn sees_files(self) -> bool {
+        matches!(self, Self::Read | Self::Write | Self::Execute)
+    }
 }
 
 impl fmt::Display for SideEffects {

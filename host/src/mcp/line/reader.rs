@@ -1,80 +1,61 @@
-//! Reads lines of a bounded length on a thread of its own.
+//! Reads lines: on a thread of its own, or where the input says when there is something to read, without one.
 
-use crate::mcp::frame::BOUNDS;
-use std::io::{self, BufRead as _, BufReader, Read};
+#[cfg(unix)]
+use super::ready::Ready;
+use super::split::{Line, Splitter};
+use std::io::{self, Read};
 use tokio::sync::mpsc;
 
 /// Lines that wait to be handled. Beyond them nothing is read.
 const WAITING: usize = 16;
-
-/// What stands between two line ends.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
-    Whole(Vec<u8>),
-    /// Longer than a message may be; its bytes were not kept.
-    TooLong,
-}
+/// How much is read at once, in bytes.
+pub(super) const AT_ONCE: usize = 64 << 10;
 
 /// The lines of an input, as they come.
-pub(super) struct Reader(mpsc::Receiver<Line>);
+pub(super) enum Reader {
+    Thread(mpsc::Receiver<Line>),
+    #[cfg(unix)]
+    Here(Ready),
+}
 
 impl Reader {
     /// Reads this input until it ends, or nobody listens. The thread may stay behind where the input blocks.
     pub(super) fn start(input: impl Read + Send + 'static) -> io::Result<Self> {
         let (send, lines) = mpsc::channel(WAITING);
         std::thread::Builder::new().name("palisade-input".to_owned()).spawn(move || {
-            let mut input = BufReader::with_capacity(64 << 10, input);
-            // An input that fails has ended, too.
-            while let Ok(Some(line)) = next(&mut input) {
-                if send.blocking_send(line).is_err() {
-                    return;
-                }
-            }
+            // Whoever listens is gone where it fails.
+            let _ = each(input, |line| send.blocking_send(line).is_ok());
         })?;
-        Ok(Self(lines))
+        Ok(Self::Thread(lines))
     }
 
-    /// The next line; `None` at the end of the input.
+    /// The next line; `None` at the end of the input, or where it fails. Nothing is lost where the future is dropped.
     pub(super) async fn next(&mut self) -> Option<Line> {
-        self.0.recv().await
+        match self {
+            Self::Thread(lines) => lines.recv().await,
+            #[cfg(unix)]
+            Self::Here(ready) => ready.next().await,
+        }
     }
 }
 
-/// The next line that is not blank. What a line has more than it may have is thrown away as it comes.
-fn next(input: &mut BufReader<impl Read>) -> io::Result<Option<Line>> {
+/// Hands over each line for as long as they are wanted. What has no end was not sent to its end, and is none.
+fn each(mut input: impl Read, mut wanted: impl FnMut(Line) -> bool) -> io::Result<()> {
+    let (mut buffer, mut splitter) = (vec![0; AT_ONCE], Splitter::default());
     loop {
-        let mut line = Vec::new();
-        let mut is_too_long = false;
-        loop {
-            let buffer = match input.fill_buf() {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                buffer => buffer?,
-            };
-            if buffer.is_empty() {
-                // What has no end was not sent to its end.
-                return Ok(None);
-            }
-            let (part, ends) = match buffer.iter().position(|byte| *byte == b'\n') {
-                Some(end) => (end, true),
-                None => (buffer.len(), false),
-            };
-            if line.len() + part > BOUNDS.bytes {
-                is_too_long = true;
-                line = Vec::new();
-            }
-            if !is_too_long {
-                line.extend_from_slice(&buffer[..part]);
-            }
-            input.consume(part + usize::from(ends));
-            if ends {
-                break;
-            }
+        let mut bytes = match input.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => &buffer[..read?],
+        };
+        if bytes.is_empty() {
+            return Ok(());
         }
-        if is_too_long {
-            return Ok(Some(Line::TooLong));
-        }
-        if !line.iter().all(u8::is_ascii_whitespace) {
-            return Ok(Some(Line::Whole(line)));
+        while !bytes.is_empty() {
+            let (taken, line) = splitter.take(bytes);
+            bytes = &bytes[taken..];
+            if line.is_some_and(|line| !wanted(line)) {
+                return Ok(());
+            }
         }
     }
 }
@@ -84,10 +65,16 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
+    use crate::mcp::frame::BOUNDS;
 
     fn lines(input: impl Read) -> Vec<Line> {
-        let mut input = BufReader::with_capacity(1000, input);
-        std::iter::from_fn(|| next(&mut input).unwrap()).collect()
+        let mut lines = Vec::new();
+        let kept = |line| {
+            lines.push(line);
+            true
+        };
+        each(input, kept).unwrap();
+        lines
     }
 
     #[test]

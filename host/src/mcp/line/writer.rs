@@ -1,8 +1,11 @@
-//! Writes lines in the order in which they were given, on a thread of its own.
+//! Writes lines in the order in which they were given: in place where the output has room, and otherwise on a thread of its own.
 
+#[cfg(unix)]
+use super::ready::Room;
 use rmcp::model::ServerJsonRpcMessage;
 use std::io::{self, Write};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +21,10 @@ pub(in crate::mcp) struct Gone;
 /// The lines of an output. What waits in it is bounded by what waits for it to be written.
 pub(super) struct Writer {
     lines: mpsc::Sender<Waiting>,
+    /// How many of them the thread has not written yet.
+    waiting: Arc<AtomicUsize>,
+    #[cfg(unix)]
+    room: Option<Room>,
     gone: CancellationToken,
 }
 
@@ -30,38 +37,80 @@ impl Writer {
     /// Writes to this output until nobody has lines any more. The thread may stay behind where the output blocks.
     pub(super) fn start(mut output: impl Write + Send + 'static) -> io::Result<Self> {
         let (send, lines) = mpsc::channel::<Waiting>();
-        let gone = CancellationToken::new();
-        let fails = gone.clone();
+        let (gone, waiting) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
+        let (fails, left) = (gone.clone(), waiting.clone());
         std::thread::Builder::new().name("palisade-output".to_owned()).spawn(move || {
             for Waiting { line, written } in lines {
                 if output.write_all(&line).and_then(|()| output.flush()).is_err() {
                     fails.cancel();
                     return;
                 }
+                left.fetch_sub(1, Ordering::Release);
                 let _ = written.send(());
             }
         })?;
-        Ok(Self { lines: send, gone })
+        Ok(Self {
+            lines: send,
+            waiting,
+            #[cfg(unix)]
+            room: None,
+            gone,
+        })
+    }
+
+    /// Writes in place what this output, which is the same, has room for.
+    #[cfg(unix)]
+    pub(super) fn in_place(self, room: Room) -> Self {
+        Self { room: Some(room), ..self }
     }
 
     /// Gives a line its place, at once; the future ends when it is written.
     pub(super) fn write(
-        &self,
+        &mut self,
         message: &ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Gone>> + Send + 'static + use<> {
-        let (written, is_written) = oneshot::channel();
-        // A message of the library's own is JSON. Without a line, nothing is said.
-        let line = serde_json::to_vec(message).unwrap_or_default();
-        let waits =
-            !line.is_empty() && self.lines.send(Waiting { line: [line, b"\n".to_vec()].concat(), written }).is_ok();
+        // A message of the library's own is JSON.
+        let mut line = serde_json::to_vec(message).unwrap_or_default();
+        line.push(b'\n');
+        let written = self.write_now(&line).map(|written| line.split_off(written));
+        let waits = written.map(|left| if left.is_empty() { None } else { Some(self.queue(left)) });
         let gone = self.gone.clone();
         async move {
-            if waits && matches!(tokio::time::timeout(PATIENCE, is_written).await, Ok(Ok(()))) {
+            let is_written = match waits {
+                Ok(None) => return Ok(()),
+                Ok(Some(waits)) => matches!(tokio::time::timeout(PATIENCE, waits).await, Ok(Ok(()))),
+                Err(_) => false,
+            };
+            if is_written {
                 return Ok(());
             }
             gone.cancel();
             Err(Gone)
         }
+    }
+
+    /// What of a line could be written without waiting, in bytes.
+    #[cfg(unix)]
+    fn write_now(&self, line: &[u8]) -> io::Result<usize> {
+        match &self.room {
+            // What waits came first.
+            Some(room) if self.waiting.load(Ordering::Acquire) == 0 => room.write(line),
+            _ => Ok(0),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn write_now(&self, _: &[u8]) -> io::Result<usize> {
+        Ok(0)
+    }
+
+    /// Completes, with an error where the thread has ended, once a line is written.
+    fn queue(&self, line: Vec<u8>) -> oneshot::Receiver<()> {
+        let (written, is_written) = oneshot::channel();
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        // Where nobody takes it, it is dropped, and that is known.
+        let _ = self.lines.send(Waiting { line, written });
+        is_written
     }
 
     /// Completes once nobody reads any more.
@@ -76,7 +125,7 @@ mod tests {
 
     use super::*;
     use rmcp::model::{ErrorData, JsonRpcMessage, RequestId};
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     fn message(id: i64) -> ServerJsonRpcMessage {
         JsonRpcMessage::error(ErrorData::invalid_request("no", None), Some(RequestId::Number(id)))
@@ -113,7 +162,7 @@ mod tests {
     #[tokio::test]
     async fn lines_are_written_in_the_order_in_which_they_were_given_whenever_they_are_waited_for() {
         let output = Shared::default();
-        let writer = Writer::start(output.clone()).unwrap();
+        let mut writer = Writer::start(output.clone()).unwrap();
         let mut written: Vec<_> = (0..100).map(|id| writer.write(&message(id))).collect();
         while let Some(last) = written.pop() {
             assert_eq!(last.await, Ok(()));
@@ -126,7 +175,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_does_not_read_counts_as_gone_after_a_while() {
         let (_holds, stuck) = mpsc::channel();
-        let writer = Writer::start(Stuck(stuck)).unwrap();
+        let mut writer = Writer::start(Stuck(stuck)).unwrap();
         let start = tokio::time::Instant::now();
         assert_eq!(writer.write(&message(1)).await, Err(Gone));
         assert_eq!(start.elapsed(), PATIENCE);
@@ -146,7 +195,7 @@ mod tests {
                 Ok(())
             }
         }
-        let writer = Writer::start(Closed).unwrap();
+        let mut writer = Writer::start(Closed).unwrap();
         assert_eq!(writer.write(&message(1)).await, Err(Gone));
         writer.gone().await;
     }

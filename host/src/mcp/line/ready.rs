@@ -1,0 +1,104 @@
+//! An input that says when there is something to read, and an output that says when there is room: pipes and sockets. On the way of a message that is read and
+//! written in place, no other thread is woken up, which takes longer than most calls do.
+
+use super::reader::AT_ONCE;
+use super::split::{Line, Splitter};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
+use rustix::io::{Errno, read, write};
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// What a pipe takes whole where it says that it has room: POSIX's `PIPE_BUF` on Linux, in bytes.
+const AT_ONCE_WRITTEN: usize = 4096;
+
+/// Whether this is something of which the system tells when it may be read or written.
+pub(super) fn tells(fd: &impl AsFd) -> bool {
+    fstat(fd).is_ok_and(|stat| matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::Socket))
+}
+
+/// Lines that are read in place, on the thread of the runtime.
+///
+/// The input itself is left as it is: who else holds it may not expect that it does not block. So it is read when the system has just said that there is
+/// something, and by nobody else.
+pub(super) struct Ready {
+    input: AsyncFd<OwnedFd>,
+    buffer: Vec<u8>,
+    unread: Range<usize>,
+    splitter: Splitter,
+}
+
+impl Ready {
+    /// Reads from here on. Called inside of a runtime.
+    ///
+    /// # Errors
+    ///
+    /// Where the system does not tell of such an input.
+    pub(super) fn new(input: OwnedFd) -> io::Result<Self> {
+        #[expect(
+            deprecated,
+            reason = "wrong for what does not own its descriptor, as this does; the successor is not safe"
+        )]
+        let input = AsyncFd::with_interest(input, Interest::READABLE)?;
+        Ok(Self { input, buffer: vec![0; AT_ONCE], unread: 0..0, splitter: Splitter::default() })
+    }
+
+    /// The next line; `None` at the end of the input, or where it fails.
+    pub(super) async fn next(&mut self) -> Option<Line> {
+        loop {
+            while !self.unread.is_empty() {
+                let (taken, line) = self.splitter.take(&self.buffer[self.unread.clone()]);
+                self.unread.start += taken;
+                if line.is_some() {
+                    return line;
+                }
+            }
+            self.unread = 0..self.fill().await.ok().filter(|read| *read > 0)?;
+        }
+    }
+
+    /// Waits for bytes, and reads them: how many.
+    async fn fill(&mut self) -> io::Result<usize> {
+        loop {
+            let mut ready = self.input.readable().await?;
+            // What the runtime knows may be of bytes that were read since.
+            if !is_now(&self.input, PollFlags::IN) {
+                ready.clear_ready();
+                continue;
+            }
+            match read(self.input.get_ref(), &mut self.buffer) {
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                read => return Ok(read?),
+            }
+        }
+    }
+}
+
+/// An output into which a line is written in place where it has room for it.
+pub(super) struct Room(OwnedFd);
+
+impl Room {
+    pub(super) fn new(output: OwnedFd) -> Self {
+        Self(output)
+    }
+
+    /// Writes what there is room for, without waiting: how many bytes, none where that cannot be known.
+    pub(super) fn write(&self, line: &[u8]) -> io::Result<usize> {
+        if line.len() > AT_ONCE_WRITTEN || !is_now(&self.0, PollFlags::OUT) {
+            return Ok(0);
+        }
+        match write(&self.0, line) {
+            Err(Errno::INTR | Errno::AGAIN) => Ok(0),
+            written => Ok(written?),
+        }
+    }
+}
+
+/// Whether this may be read, or written, without waiting. An end, or an error, is told by whoever reads or writes then.
+fn is_now(fd: &impl AsFd, what: PollFlags) -> bool {
+    let mut asked = [PollFd::new(fd, what)];
+    poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+}
