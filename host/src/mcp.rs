@@ -11,6 +11,7 @@ mod call;
 mod changes;
 mod client;
 mod content;
+mod documents;
 mod endpoint;
 mod era;
 mod frame;
