@@ -95,13 +95,17 @@ impl Front {
         }
     }
 
-    /// The client of a session, whose calls end with it.
+    /// The client of a session, whose calls end with it, or with the server.
     fn of_session(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
         let client = Arc::new(Client::new(&self.server.host, Transport::Http));
         if let Some(seat) = context.extensions.get::<sessions::Seat>() {
-            let (ended, client) = (seat.ended.clone(), Arc::downgrade(&client));
+            let (ended, leaving) = (seat.ended.clone(), self.server.leaving.clone());
+            let client = Arc::downgrade(&client);
             tokio::spawn(async move {
-                ended.cancelled().await;
+                tokio::select! {
+                    () = ended.cancelled() => {}
+                    () = leaving.cancelled() => {}
+                }
                 if let Some(client) = client.upgrade() {
                     client.leave();
                 }

@@ -86,6 +86,29 @@ fn a_type_that_a_world_uses_needs_no_answer_and_a_resource_that_nobody_has_is_re
 }
 
 #[test]
+fn what_is_offered_in_another_form_than_the_contract_has_is_refused_by_its_name() {
+    let function = |results: &str, core: &str| {
+        format!(
+            "(core module $o (func (export \"f\") {core} unreachable)) (core instance $o (instantiate $o))
+             (func $o {results} (canon lift (core func $o \"f\")))"
+        )
+    };
+    for name in ["palisade:tool/resources@0.1.0", "palisade:tool/prompts@0.1.0"] {
+        for (made, exported) in [
+            (String::new(), "(instance $p)".to_owned()),
+            (function("", ""), "(instance $p (export \"describe\" (func $o)))".to_owned()),
+            (function("(result u32)", "(result i32)"), "(instance $p (export \"describe\" (func $o)))".to_owned()),
+            (function("", ""), "(instance $p (export \"read\" (func $o)) (export \"get\" (func $o)))".to_owned()),
+        ] {
+            let offered = format!("{made} {exported} (export \"{name}\" (instance $p))");
+            let reason = refused(&raw().importing(&offered).build());
+            assert!(reason.contains("palisade:tool@0.1.0"), "{offered}: {reason}");
+            println!("{reason}");
+        }
+    }
+}
+
+#[test]
 fn exports_beyond_the_contract_are_never_called() {
     // Would it be called, it would loop.
     let plugin = raw().extra("(func (export \"_start\") (loop (br 0))) (func (export \"_initialize\") (loop (br 0)))");

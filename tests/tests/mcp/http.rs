@@ -219,16 +219,25 @@ fn a_call_of_a_session_is_cancelled_by_its_client_and_by_the_end_of_the_session(
 }
 
 #[test]
-fn a_wish_to_end_is_answered_within_seconds_whatever_is_under_way() {
+fn a_wish_to_end_is_answered_within_seconds_and_whoever_waits_is_told_that_the_call_was_cancelled() {
     let world = World::new();
     let events = world.home().join("events.jsonl");
     let endpoint = Endpoint::start(telling(&world), &["--events", events.to_str().unwrap()]);
     let headers = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", "compute")];
     let message = request("tools/call", &modern(call("compute", json!({})), &json!({})));
-    let _socket = endpoint.begin("POST", &headers, &message.to_string());
-    wait_for_event(&events, &["tool.called", "compute"]);
+    let modern = endpoint.begin("POST", &headers, &message.to_string());
+    wait_for_event(&events, &["tool.called", "mcp-1-1"]);
+    let id = session(&endpoint);
+    let legacy = request("tools/call", &call("compute", json!({})));
+    let legacy = endpoint.begin("POST", &[("Mcp-Session-Id", &id)], &legacy.to_string());
+    wait_for_event(&events, &["tool.called", "mcp-2-1"]);
     let start = Instant::now();
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
+    for answer in [modern, legacy].map(palisade_tests::mcp_http::answer) {
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let result = answer.message()["result"].clone();
+        assert_eq!(result["_meta"]["dev.palisade/error"]["class"], "cancelled", "{answer:?}");
+    }
     assert_eq!(endpoint.end().code, 130);
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     wait_for_event(&events, &["tool.failed", "cancelled"]);
