@@ -93,16 +93,20 @@ fn what_is_offered_in_another_form_than_the_contract_has_is_refused_by_its_name(
              (func $o {results} (canon lift (core func $o \"f\")))"
         )
     };
+    let all = |names: &[&str]| {
+        let exports: String = names.iter().map(|name| format!("(export \"{name}\" (func $o)) ")).collect();
+        format!("(instance $p {exports})")
+    };
     for name in ["palisade:tool/resources@0.1.0", "palisade:tool/prompts@0.1.0"] {
-        for (made, exported) in [
-            (String::new(), "(instance $p)".to_owned()),
-            (function("", ""), "(instance $p (export \"describe\" (func $o)))".to_owned()),
-            (function("(result u32)", "(result i32)"), "(instance $p (export \"describe\" (func $o)))".to_owned()),
-            (function("", ""), "(instance $p (export \"read\" (func $o)) (export \"get\" (func $o)))".to_owned()),
+        for (made, exported, why) in [
+            (String::new(), "(instance $p)".to_owned(), "does not have export"),
+            (function("", ""), all(&["describe"]), "does not have export"),
+            (function("", ""), all(&["describe", "read", "get", "complete"]), "type"),
+            (function("(result u32)", "(result i32)"), all(&["describe", "read", "get", "complete"]), "type"),
         ] {
             let offered = format!("{made} {exported} (export \"{name}\" (instance $p))");
             let reason = refused(&raw().importing(&offered).build());
-            assert!(reason.contains("palisade:tool@0.1.0"), "{offered}: {reason}");
+            assert!(reason.contains("palisade:tool@0.1.0") && reason.contains(why), "{offered}: {reason}");
             println!("{reason}");
         }
     }
