@@ -107,7 +107,6 @@ fn what_is_offered_in_another_form_than_the_contract_has_is_refused_by_its_name(
             let offered = format!("{made} {exported} (export \"{name}\" (instance $p))");
             let reason = refused(&raw().importing(&offered).build());
             assert!(reason.contains("palisade:tool@0.1.0") && reason.contains(why), "{offered}: {reason}");
-            println!("{reason}");
         }
     }
 }
