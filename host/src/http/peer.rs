@@ -68,9 +68,9 @@ mod tests {
             client.write_all(b"unread").await.unwrap();
             socket.readable().await.unwrap();
             if is_whole {
-                client.set_zero_linger().unwrap()
+                client.set_zero_linger().unwrap();
             } else {
-                client.shutdown().await.unwrap()
+                client.shutdown().await.unwrap();
             }
             let _kept = (!is_whole).then_some(client);
             timeout(Duration::from_secs(10), peer.gone()).await.unwrap();
