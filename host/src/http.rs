@@ -3,10 +3,13 @@
 //! There is no TLS. Beyond this machine a token is needed, and a proxy that encrypts.
 
 mod accept;
+mod answer;
 mod body;
 mod door;
 mod gate;
 mod names;
+mod peer;
+mod places;
 mod rates;
 mod refusal;
 mod settings;

@@ -11,6 +11,7 @@ mod call;
 mod changes;
 mod client;
 mod content;
+mod documents;
 mod endpoint;
 mod era;
 mod frame;
@@ -58,6 +59,9 @@ pub(crate) const QUIET: &str = "rmcp=off";
 /// How long calls that were cancelled at the end are waited for.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How long answers that say so have to get on their way. What the library ends is not answered.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
 /// A host as an MCP server. Cloning shares.
 #[derive(Clone)]
 pub struct Server(Arc<Shared>);
@@ -71,6 +75,8 @@ struct Shared {
     /// How many calls are under way.
     calls: watch::Sender<usize>,
     lanes: Lanes,
+    /// Cancelled at the end of a server over HTTP: then the calls of all sessions are.
+    leaving: CancellationToken,
 }
 
 /// A call that is under way. Dropped when it has ended.
@@ -80,6 +86,17 @@ impl Shared {
     fn begin(&self) -> Underway<'_> {
         self.calls.send_modify(|calls| *calls += 1);
         Underway(self)
+    }
+
+    /// Ends what all clients have begun, and waits until that was answered, but not for ever.
+    async fn leave(&self) {
+        let is_idle = *self.calls.borrow() == 0;
+        self.leaving.cancel();
+        self.principals.leave();
+        if !is_idle {
+            self.idle().await;
+            tokio::time::sleep(LAST_WORDS).await;
+        }
     }
 
     /// Waits until every call has ended, but not for ever.
@@ -153,7 +170,8 @@ impl Server {
     fn in_lanes(host: Arc<Host>, settings: Settings, lanes: Lanes) -> Result<Self, ServeError> {
         let sealer = Sealer::new().map_err(ServeError::Randomness)?;
         let (principals, (calls, _)) = (Principals::default(), watch::channel(0));
-        Ok(Self(Arc::new(Shared { host, settings, sealer, principals, calls, lanes })))
+        let leaving = CancellationToken::new();
+        Ok(Self(Arc::new(Shared { host, settings, sealer, principals, calls, lanes, leaving })))
     }
 
     /// Serves one client that writes a message a line: until its input ends, it stops reading, or `stop` is cancelled. Its calls are cancelled then.
@@ -228,15 +246,17 @@ impl Http {
         format!("http://{}{}", self.server.address(), endpoint::PATH)
     }
 
-    /// Serves until `stop` is cancelled. Every call is then, too, and what is being answered has two seconds.
+    /// Serves until `stop` is cancelled. Every call is then, too, and whoever waits for it is told so; what is being answered has two seconds.
     pub async fn run(self, stop: CancellationToken) {
         let shared = self.shared.clone();
         let make = move || Ok(Front::over_http(shared.clone()));
-        let endpoint = Endpoint::new(make, self.server.hosts(), stop.clone());
+        let ended = CancellationToken::new();
+        let endpoint = Endpoint::new(make, self.server.hosts(), ended.clone());
         let door = self.server.door(vec![(endpoint::PATH, Arc::new(endpoint) as Arc<dyn http::Service>)]);
         let leaving = async {
             stop.cancelled().await;
-            self.shared.principals.leave();
+            self.shared.leave().await;
+            ended.cancel();
         };
         tokio::join!(self.server.run(door, stop.clone()), leaving);
         // Whoever listens to events learns how each call ended.

@@ -12,7 +12,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program that serves.
 pub struct Endpoint {
-    child: Child,
+    /// There until its end is waited for.
+    child: Option<Child>,
     /// Where: an address with its port.
     pub address: String,
 }
@@ -44,7 +45,7 @@ impl Endpoint {
         std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
         let address = line.trim().strip_prefix("serving MCP on http://").and_then(|rest| rest.strip_suffix("/mcp"));
         let address = address.unwrap_or_else(|| panic!("no address: {line}")).to_owned();
-        Self { child, address }
+        Self { child: Some(child), address }
     }
 
     /// Sends a request, and does not read what comes back.
@@ -84,15 +85,33 @@ impl Endpoint {
     }
 
     /// The program.
+    ///
+    /// # Panics
+    ///
+    /// Never: it is there until [`end`](Self::end) takes it.
     #[must_use]
     pub fn child(&self) -> &Child {
-        &self.child
+        self.child.as_ref().expect("it is there until its end")
     }
 
     /// Waits for its end.
+    ///
+    /// # Panics
+    ///
+    /// Where it does not end.
     #[must_use]
-    pub fn end(self) -> Ran {
-        finish(self.child)
+    pub fn end(mut self) -> Ran {
+        finish(self.child.take().expect("it is there until its end"))
+    }
+}
+
+impl Drop for Endpoint {
+    /// Nobody else ends it.
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 

@@ -9,7 +9,8 @@ pub trait Client: Send + Sync {
     fn kinds(&self) -> AskKinds;
 
     /// Asks, and gives back one JSON text per request, in order. Never called with a kind that is not among [`kinds`](Self::kinds). The call's clock stands
-    /// still meanwhile; dropping the future withdraws what was asked.
+    /// still meanwhile; dropping the future withdraws what was asked. What comes back is an object, and where a form was asked for, one that fits its schema:
+    /// nobody looks at it again before the tool does.
     ///
     /// # Errors
     ///

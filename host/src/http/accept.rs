@@ -1,22 +1,18 @@
 //! Connections: how many there are, and how they all come to an end.
 
 use super::names::Names;
-use super::rates::Source;
+use super::peer::Peer;
+use super::places::{Place, Places};
 use super::{Door, Routes, Settings};
-use std::collections::HashMap;
 use std::io::{self, Write as _};
-use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// The most connections at once.
-const CONNECTIONS: usize = 128;
-/// The most connections at once of one address.
-const OF_ONE: usize = 32;
 /// How long those that are being answered at the end are waited for.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long to wait after the system could not take a connection in.
@@ -103,7 +99,10 @@ impl Server {
 async fn serve(door: &Door, socket: TcpStream, place: Place, stop: &CancellationToken) {
     // What is written is whole messages: nothing is gained by waiting for more.
     let _ = socket.set_nodelay(true);
-    door.converse(socket, place.from, stop).await;
+    match Peer::of(&socket) {
+        Ok(peer) => door.serve(socket, (&place, peer.gone()), stop).await,
+        Err(error) => tracing::warn!("a connection could not be watched: {error}"),
+    }
 }
 
 fn report(ended: Result<(), JoinError>) {
@@ -116,44 +115,6 @@ fn report(ended: Result<(), JoinError>) {
 fn turn_away(socket: TcpStream) {
     if let Ok(mut socket) = socket.into_std() {
         let _ = socket.write(FULL);
-    }
-}
-
-/// The places for connections.
-#[derive(Debug, Default, Clone)]
-struct Places(Arc<Mutex<HashMap<Source, usize>>>);
-
-/// A place for one connection. Free again when dropped.
-#[derive(Debug)]
-struct Place {
-    from: IpAddr,
-    places: Places,
-}
-
-impl Places {
-    fn take(&self, from: IpAddr) -> Option<Place> {
-        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if taken.values().sum::<usize>() >= CONNECTIONS {
-            return None;
-        }
-        let of_one = taken.entry(Source::of(from)).or_default();
-        (*of_one < OF_ONE).then(|| {
-            *of_one += 1;
-            Place { from, places: self.clone() }
-        })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut taken = self.places.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let source = Source::of(self.from);
-        if let Some(of_one) = taken.get_mut(&source) {
-            *of_one -= 1;
-            if *of_one == 0 {
-                taken.remove(&source);
-            }
-        }
     }
 }
 

@@ -1,16 +1,18 @@
 //! One connection: requests in, answers out.
 
+use super::answer::Answer;
 use super::gate::Gate;
+use super::places::{Place, Spot};
 use super::refusal::Refusal;
 use super::socket::Socket;
-use super::{Body, Routes, Settings};
+use super::{Routes, Settings};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -42,35 +44,67 @@ impl Door {
         Self { gate: Gate::new(settings, bound, paths), routes, http }
     }
 
-    /// Answers what comes over a connection, until either side ends it. Once `stop` is cancelled, no more requests are taken.
-    pub(crate) async fn converse<S>(&self, socket: S, from: IpAddr, stop: &CancellationToken)
-    where
+    /// Answers what comes over a connection, until either side ends it, or its place is wanted for another. Once `stop` is cancelled, no more requests are taken.
+    /// `gone` says that the client has gone, whatever it has left to be read: then nothing is done for it any more.
+    pub(super) async fn serve<S>(
+        &self,
+        socket: S,
+        (place, gone): (&Place, impl Future<Output = ()>),
+        stop: &CancellationToken,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let service = service_fn(move |request| async move { Ok::<_, Infallible>(self.answer(request, from).await) });
-        let mut connection = pin!(self.http.serve_connection(TokioIo::new(Socket::new(socket)), service));
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = stop.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
+        let service = service_fn(move |request| async move { Ok::<_, Infallible>(self.answer(request, place).await) });
+        let socket = Socket::new(socket, place.spot().clone());
+        let mut connection = pin!(self.http.serve_connection(TokioIo::new(socket), service));
+        let stopped = async {
+            tokio::select! {
+                ended = connection.as_mut() => return ended,
+                () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
             }
+            connection.await
         };
-        if let Err(error) = ended {
-            tracing::debug!("a connection ended early: {error}");
+        tokio::select! {
+            biased;
+            ended = stopped => if let Err(error) = ended {
+                tracing::debug!("a connection ended early: {error}");
+            },
+            () = place.wanted() => tracing::debug!("an idle connection was closed to make room for another"),
+            () = gone => tracing::debug!("a client has gone"),
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>, from: IpAddr) -> Response<Body> {
+    async fn answer(&self, request: Request<Incoming>, place: &Place) -> Response<Answer> {
+        let spot = place.spot();
+        spot.heard();
         let path = self.routes.iter().find(|(path, _)| *path == request.uri().path());
-        match (self.gate.admit(request, from).await, path) {
-            (Ok(admitted), Some((_, service))) => service.answer(admitted).await,
-            (Ok(_), None) => Refusal::Path.into_response(),
+        match (self.gate.admit(request, place.from()).await, path) {
+            (Ok(admitted), Some((_, service))) => {
+                // Not before: whoever sends slowly, or may not come in, is not being answered.
+                let answering = spot.answering();
+                service.answer(admitted).await.map(|body| Answer::new(body, answering))
+            }
+            (Ok(_), None) => refused(Refusal::Path, spot),
             (Err(refusal), _) => {
                 tracing::debug!("a request was refused: {refusal}");
-                refusal.into_response()
+                refused(refusal, spot)
             }
         }
+    }
+}
+
+fn refused(refusal: Refusal, spot: &Spot) -> Response<Answer> {
+    refusal.into_response().map(|body| Answer::new(body, spot.answering()))
+}
+
+#[cfg(test)]
+impl Door {
+    /// Serves a connection that is the only one, in memory.
+    pub(crate) async fn converse<S>(&self, socket: S, from: std::net::IpAddr, stop: &CancellationToken)
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        self.serve(socket, (&Place::alone(from), std::future::pending()), stop).await;
     }
 }
 

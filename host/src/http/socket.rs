@@ -2,6 +2,7 @@
 //!
 //! The body of an answer cannot notice that: it is not asked for more while what it gave waits to be taken. The connection is, and with it goes the body.
 
+use super::places::{Answering, Spot};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,13 +16,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A connection, which fails once what was to be written has not moved for 30 s.
 pub(super) struct Socket<S> {
     inner: S,
-    /// Runs while something waits to be written.
-    waiting: Option<Pin<Box<Sleep>>>,
+    spot: Spot,
+    /// While something waits to be written: until when, and that the connection is in use.
+    waiting: Option<(Pin<Box<Sleep>>, Answering)>,
 }
 
 impl<S> Socket<S> {
-    pub(super) fn new(inner: S) -> Self {
-        Self { inner, waiting: None }
+    pub(super) fn new(inner: S, spot: Spot) -> Self {
+        Self { inner, spot, waiting: None }
     }
 
     fn watch(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -29,7 +31,7 @@ impl<S> Socket<S> {
             self.waiting = None;
             return written;
         }
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        let (waiting, _) = self.waiting.get_or_insert_with(|| (Box::pin(sleep(PATIENCE)), self.spot.answering()));
         waiting.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -72,14 +74,19 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+    use super::super::places::Place;
     use super::*;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
     use tokio::time::Instant;
 
+    fn socket<S>(inner: S) -> Socket<S> {
+        Socket::new(inner, Place::alone([127, 0, 0, 1].into()).spot().clone())
+    }
+
     #[tokio::test(start_paused = true)]
     async fn who_takes_nothing_for_thirty_seconds_is_given_up() {
         let (ours, _theirs) = duplex(8);
-        let (mut socket, begun) = (Socket::new(ours), Instant::now());
+        let (mut socket, begun) = (socket(ours), Instant::now());
         let error = socket.write_all(&[0; 9]).await.unwrap_err();
         assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, PATIENCE));
     }
@@ -87,7 +94,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_is_slow_and_takes_something_each_time_is_not() {
         let (ours, mut theirs) = duplex(8);
-        let mut socket = Socket::new(ours);
+        let mut socket = socket(ours);
         let reader = tokio::spawn(async move {
             let mut taken = [0; 8];
             for _ in 0..4 {
@@ -102,7 +109,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_connection_with_nothing_to_write_may_stay_silent_for_ever() {
         let (ours, mut theirs) = duplex(8);
-        let mut socket = Socket::new(ours);
+        let mut socket = socket(ours);
         sleep(100 * PATIENCE).await;
         socket.write_all(b"late").await.unwrap();
         let mut taken = [0; 4];

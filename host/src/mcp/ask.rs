@@ -50,7 +50,7 @@ impl Asking {
             Some(Ok(result)) => {
                 let result = serde_json::to_value(&result).map_err(|error| AskFailure::Invalid(error.to_string()))?;
                 let none = || Err(AskFailure::Invalid(format!("the client's answer to `{}` is none", request.key)));
-                told(request.kind, &result).unwrap_or_else(none)
+                told(request, &result).unwrap_or_else(none)
             }
             Some(Err(ServiceError::McpError(error))) if error.code.0 == REJECTED => Err(AskFailure::Declined),
             _ => Err(AskFailure::Unavailable),

@@ -4,7 +4,7 @@
 
 use super::era::can_show_forms;
 use crate::execution::AskFailure;
-use crate::tool::schema::hidden_in;
+use crate::tool::schema::{Schema, Violations, hidden_in};
 use crate::tool::text::{cut, elided, visible};
 use crate::tool::{AskKind, AskKinds, AskRequest};
 use rmcp::RoleServer;
@@ -70,6 +70,7 @@ fn form(plugin: &str, params: &Map<String, Value>) -> Result<ElicitRequest, Stri
     }
     let requested_schema = serde_json::from_value(Value::Object(schema.clone()))
         .map_err(|error| format!("the schema is not one of a form: {error}"))?;
+    fields(schema)?;
     let message = format!("The plugin {plugin} asks: {}", visible(cut(text, MESSAGE)));
     Ok(ElicitRequest::new(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }))
 }
@@ -102,22 +103,31 @@ fn messages(mut params: Map<String, Value>) -> Result<CreateMessageRequest, Stri
     params.map(CreateMessageRequest::new).map_err(|error| format!("the parameters are not those of sampling: {error}"))
 }
 
-/// What an answer to a question of this kind says to the plugin. `None` where it is no such answer.
-pub(super) fn told(kind: AskKind, answer: &Value) -> Option<Result<String, AskFailure>> {
-    let is_right = match kind {
-        AskKind::Elicitation => return filled(serde_json::from_value(answer.clone()).ok()?),
+/// What an answer to this question says to the plugin. `None` where it is none to a question of this kind.
+pub(super) fn told(request: &AskRequest, answer: &Value) -> Option<Result<String, AskFailure>> {
+    let is_right = match request.kind {
+        AskKind::Elicitation => return filled(request, serde_json::from_value(answer.clone()).ok()?),
         AskKind::Sampling => serde_json::from_value::<CreateMessageResult>(answer.clone()).is_ok(),
         AskKind::Roots => serde_json::from_value::<ListRootsResult>(answer.clone()).is_ok(),
     };
     is_right.then(|| Ok(answer.to_string()))
 }
 
-fn filled(form: ElicitResult) -> Option<Result<String, AskFailure>> {
-    match (form.action, form.content) {
-        (ElicitationAction::Accept, None) => Some(Ok("{}".to_owned())),
-        (ElicitationAction::Accept, Some(content)) => content.is_object().then(|| Ok(content.to_string())),
-        _ => Some(Err(AskFailure::Declined)),
-    }
+fn filled(request: &AskRequest, form: ElicitResult) -> Option<Result<String, AskFailure>> {
+    let content = match (form.action, form.content) {
+        (ElicitationAction::Accept, content) => content.unwrap_or_else(|| json!({})),
+        _ => return Some(Err(AskFailure::Declined)),
+    };
+    let schema = fields(request.params.get("requestedSchema")?.as_object()?).ok()?;
+    let misfit = |why: Violations| {
+        AskFailure::Invalid(format!("the client's answer to `{}` is not what its form asks for: {why}", request.key))
+    };
+    content.is_object().then(|| schema.validate(&content).map(|()| content.to_string()).map_err(misfit))
+}
+
+/// What a form has to be filled in with.
+fn fields(schema: &Map<String, Value>) -> Result<Schema, String> {
+    Schema::input(Value::Object(schema.clone())).map_err(|error| format!("the schema is not one of a form: {error}"))
 }
 
 #[cfg(test)]
@@ -126,9 +136,12 @@ mod tests {
 
     use super::*;
 
+    fn request(kind: AskKind, params: &Value) -> AskRequest {
+        AskRequest { key: "k".into(), kind, params: params.as_object().unwrap().clone() }
+    }
+
     fn asking(kind: AskKind, params: &Value) -> Result<Value, AskFailure> {
-        let request = AskRequest { key: "k".into(), kind, params: params.as_object().unwrap().clone() };
-        question("forms", &request).map(|question| serde_json::to_value(question).unwrap())
+        question("forms", &request(kind, params)).map(|question| serde_json::to_value(question).unwrap())
     }
 
     fn field(name: &str, field: &Value) -> Value {
@@ -191,7 +204,8 @@ mod tests {
 
     #[test]
     fn an_answer_is_one_of_its_kind_or_none() {
-        let said = |kind, text: &str| told(kind, &serde_json::from_str(text).unwrap());
+        let asked = field("n", &json!({"type": "integer"}));
+        let said = |kind, text: &str| told(&request(kind, &asked), &serde_json::from_str(text).unwrap());
         let form = |text: &str| said(AskKind::Elicitation, text);
         assert_eq!(form(r#"{"action":"accept","content":{"n":1}}"#), Some(Ok(r#"{"n":1}"#.to_owned())));
         assert_eq!(form(r#"{"action":"accept"}"#), Some(Ok("{}".to_owned())));
@@ -207,6 +221,49 @@ mod tests {
         assert_eq!(said(AskKind::Sampling, model), Some(Ok(model.to_owned())));
         let roots = r#"{"roots":[{"uri":"file:///a"}]}"#;
         assert_eq!(said(AskKind::Roots, roots), Some(Ok(roots.to_owned())));
+    }
+
+    #[test]
+    fn a_form_that_is_filled_in_otherwise_than_it_asks_is_no_answer() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "age": {"type": "integer", "minimum": 18, "default": 30},
+                "colour": {"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]},
+                "size": {"type": "string", "enum": ["s", "m"], "enumNames": ["Small", "Medium"]},
+                "kinds": {"type": "array", "maxItems": 2, "items": {"anyOf": [{"const": "a", "title": "A"}]}},
+                "mail": {"type": "string", "format": "email", "maxLength": 9},
+            },
+            "required": ["age"],
+        });
+        let asked = json!({"message": "Who?", "requestedSchema": schema});
+        assert!(asking(AskKind::Elicitation, &asked).is_ok());
+        let said = |content: Option<Value>| {
+            let answer = content.map_or(json!({"action": "accept"}), |it| json!({"action": "accept", "content": it}));
+            told(&request(AskKind::Elicitation, &asked), &answer).unwrap()
+        };
+        for right in [
+            json!({"age": 18}),
+            json!({"age": 40, "colour": "g", "size": "s", "kinds": ["a"], "mail": "a@b.c"}),
+            json!({"age": 18, "more": 1}),
+        ] {
+            assert_eq!(said(Some(right.clone())), Ok(right.to_string()));
+        }
+        for (wrong, at) in [
+            (json!({"age": 17}), "`/age`"),
+            (json!({"age": "18"}), "`/age`"),
+            (json!({"age": 18, "colour": "blue"}), "`/colour`"),
+            (json!({"age": 18, "size": "l"}), "`/size`"),
+            (json!({"age": 18, "kinds": ["b"]}), "`/kinds"),
+            (json!({"age": 18, "mail": "0123456789"}), "`/mail`"),
+            (json!({}), "age"),
+        ] {
+            match said(Some(wrong.clone())) {
+                Err(AskFailure::Invalid(why)) => assert!(why.contains("answer to `k`") && why.contains(at), "{why}"),
+                other => panic!("{wrong}: {other:?}"),
+            }
+        }
+        assert!(matches!(said(None), Err(AskFailure::Invalid(_))), "nothing is filled in");
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! Who hears that a list has changed: each client in a task of its own, which looks again whenever plugins have, and tells it where what it can be shown differs.
+//! Who hears that a list has changed, or a document: each client in a task of its own, which looks again whenever plugins have, and tells it where what it can be shown differs.
 //!
 //! However much changes while a client is told, it is told once more afterwards, and one that does not listen holds up nobody but itself.
 
 use super::client::Client;
+use super::documents::Documents;
 use super::era::Era;
 use super::{Changes, Shared, listing, offers};
 use rmcp::RoleServer;
-use rmcp::model::SubscriptionFilter;
+use rmcp::model::{ResourceUpdatedNotificationParam, SubscriptionFilter};
 use rmcp::service::{Peer, SubscriptionSink};
 use serde::Serialize;
 use std::sync::Arc;
@@ -111,9 +112,21 @@ impl Way {
         }
     }
 
-    /// Says that a list has changed. What comes of it is the client's matter: a connection that is gone is noticed elsewhere.
+    /// The documents that were asked for together with this.
+    fn documents(&self, server: &Shared) -> Documents {
+        let documents = Documents::default();
+        if let Self::Modern(sink) = self {
+            for uri in sink.accepted().resource_subscriptions.iter().flatten() {
+                // As many as fit were accepted.
+                let _ = documents.add(uri, offers::code(server, uri));
+            }
+        }
+        documents
+    }
+
+    /// Says that a list has changed.
     async fn tell(&self, list: List) {
-        let told = async {
+        within_patience(async {
             match self {
                 Self::Legacy(peer) => match list {
                     List::Tools => peer.notify_tool_list_changed().await,
@@ -128,21 +141,45 @@ impl Way {
                 }
                 .map_err(|error| error.to_string()),
             }
-        };
-        match tokio::time::timeout(PATIENCE, told).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!("a client does not hear that a list has changed: {error}"),
-            Err(_) => tracing::debug!("a client does not hear within {PATIENCE:?} that a list has changed"),
-        }
+        })
+        .await;
+    }
+
+    /// Says that a document has changed.
+    async fn tell_of(&self, uri: String) {
+        within_patience(async {
+            match self {
+                Self::Legacy(peer) => {
+                    let updated = ResourceUpdatedNotificationParam::new(uri);
+                    peer.notify_resource_updated(updated).await.map_err(|error| error.to_string())
+                }
+                Self::Modern(sink) => sink.notify_resource_updated(uri).await.map_err(|error| error.to_string()),
+            }
+        })
+        .await;
+    }
+}
+
+/// What comes of it is the client's matter: a connection that is gone is noticed elsewhere.
+async fn within_patience(told: impl Future<Output = Result<(), String>>) {
+    match tokio::time::timeout(PATIENCE, told).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!("a client does not hear of a change: {error}"),
+        Err(_) => tracing::debug!("a client does not hear within {PATIENCE:?} of a change"),
     }
 }
 
 /// As much of what a client wants to hear of as there can be.
-pub(super) fn accepted(wanted: &SubscriptionFilter) -> SubscriptionFilter {
+pub(super) fn accepted(server: &Shared, wanted: &SubscriptionFilter) -> SubscriptionFilter {
     let mut accepted = SubscriptionFilter::new();
     accepted.tools_list_changed = wanted.tools_list_changed;
     accepted.resources_list_changed = wanted.resources_list_changed;
     accepted.prompts_list_changed = wanted.prompts_list_changed;
+    accepted.resource_subscriptions = wanted.resource_subscriptions.as_ref().map(|wanted| {
+        let taken = Documents::default();
+        let is_taken = |uri: &&String| offers::code(server, uri).is_some_and(|code| taken.add(uri, Some(code)).is_ok());
+        wanted.iter().filter(is_taken).cloned().collect()
+    });
     accepted
 }
 
@@ -164,7 +201,8 @@ impl Telling {
         if server.settings.changes == Changes::Never {
             return None;
         }
-        let told = tell(server.clone(), client.clone(), way);
+        let documents = way.documents(server);
+        let told = tell(server.clone(), client.clone(), (way, documents));
         Some(Self(tokio::spawn(told).abort_handle()))
     }
 }
@@ -175,7 +213,11 @@ impl Drop for Telling {
     }
 }
 
-async fn tell(server: Arc<Shared>, client: Arc<Client>, way: Way) {
+async fn tell(server: Arc<Shared>, client: Arc<Client>, (way, documents): (Way, Documents)) {
+    let documents = match way.era() {
+        Era::Legacy => client.documents(),
+        Era::Modern => &documents,
+    };
     let mut changes = server.host.changes();
     let now = || Lists::now(&server, &client, way.era());
     // What comes at the start is no change: whoever asks for a list waits for it. Who was shown a part of it hears when the rest is there.
@@ -191,6 +233,9 @@ async fn tell(server: Arc<Shared>, client: Arc<Client>, way: Way) {
             }
         }
         told = now;
+        for uri in documents.changed(|uri| offers::code(&server, uri)) {
+            way.tell_of(uri).await;
+        }
         if changes.changed().await.is_err() {
             return;
         }

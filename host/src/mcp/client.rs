@@ -3,6 +3,7 @@
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
 use super::changes::{List, Lists, Mark};
+use super::documents::Documents;
 use crate::host::Host;
 use crate::session::Session;
 use rmcp::model::LoggingLevel;
@@ -42,6 +43,8 @@ pub(super) struct Client {
     level: Mutex<LoggingLevel>,
     /// The lists that it was last shown, or could have been when it came.
     shown: Mutex<Lists>,
+    /// The documents that it wants to hear of.
+    documents: Documents,
     left: CancellationToken,
 }
 
@@ -57,6 +60,7 @@ impl Client {
             calls: AtomicU64::new(1),
             level: Mutex::new(LoggingLevel::Info),
             shown: Mutex::default(),
+            documents: Documents::default(),
             left: CancellationToken::new(),
         }
     }
@@ -102,6 +106,11 @@ impl Client {
     pub(super) fn expect(&self, lists: Lists) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         *shown = shown.or(lists);
+    }
+
+    /// The documents that it has subscribed to, as clients of the older revisions do.
+    pub(super) fn documents(&self) -> &Documents {
+        &self.documents
     }
 
     /// Comes back when it has left.

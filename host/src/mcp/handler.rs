@@ -10,6 +10,7 @@ use super::guarded::guarded;
 use super::hello;
 use super::principals::Principal;
 use super::{Changes, Shared, endpoint, listing, offers, sessions};
+use crate::tool::Digest;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
     CustomResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse,
@@ -94,13 +95,17 @@ impl Front {
         }
     }
 
-    /// The client of a session, whose calls end with it.
+    /// The client of a session, whose calls end with it, or with the server.
     fn of_session(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
         let client = Arc::new(Client::new(&self.server.host, Transport::Http));
         if let Some(seat) = context.extensions.get::<sessions::Seat>() {
-            let (ended, client) = (seat.ended.clone(), Arc::downgrade(&client));
+            let (ended, leaving) = (seat.ended.clone(), self.server.leaving.clone());
+            let client = Arc::downgrade(&client);
             tokio::spawn(async move {
-                ended.cancelled().await;
+                tokio::select! {
+                    () = ended.cancelled() => {}
+                    () = leaving.cancelled() => {}
+                }
                 if let Some(client) = client.upgrade() {
                     client.leave();
                 }
@@ -139,17 +144,16 @@ impl Front {
         if is_its(offers::kinds(&self.server)) { Ok(()) } else { Err(no_method(method)) }
     }
 
-    /// Subscribing is of the older revisions, and of documents that there are.
+    /// Whose document it is that a client of an older revision subscribes to: where nothing changes, nobody can.
     async fn subscribable(
         &self,
         (method, uri): (&str, &str),
         context: &RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        if Era::of(context) == Era::Modern {
+    ) -> Result<Digest, ErrorData> {
+        if Era::of(context) == Era::Modern || !self.watches() {
             return Err(no_method(method));
         }
-        self.offering(method, |kinds| kinds.documents).await?;
-        offers::owner(&self.server, uri).map(|_| ()).ok_or_else(|| offers::no_document(uri))
+        offers::code(&self.server, uri).ok_or_else(|| offers::no_document(uri))
     }
 }
 
@@ -197,9 +201,10 @@ impl ServerHandler for Front {
 
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        whole(page)?;
         let client = self.client(&context);
         let tools = call::list(&self.server, &client, Era::of(&context)).await;
         self.shows(&context, (List::Tools, || Mark::of(&tools)));
@@ -208,10 +213,11 @@ impl ServerHandler for Front {
 
     async fn list_resources(
         &self,
-        _: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         self.offering("resources/list", |kinds| kinds.documents).await?;
+        whole(page)?;
         self.shows(&context, (List::Resources, || Mark::of_resources(&self.server)));
         let listed = ListResourcesResult::with_all_items(offers::resources(&self.server));
         Ok(listed!(listed, self.kept(), &context))
@@ -219,10 +225,11 @@ impl ServerHandler for Front {
 
     async fn list_resource_templates(
         &self,
-        _: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         self.offering("resources/templates/list", |kinds| kinds.documents).await?;
+        whole(page)?;
         let listed = ListResourceTemplatesResult::with_all_items(offers::templates(&self.server));
         Ok(listed!(listed, self.kept(), &context))
     }
@@ -241,7 +248,9 @@ impl ServerHandler for Front {
         params: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.subscribable(("resources/subscribe", &params.uri), &context).await
+        let code = self.subscribable(("resources/subscribe", &params.uri), &context).await?;
+        let taken = self.client(&context).documents().add(&params.uri, Some(code));
+        taken.map_err(|full| ErrorData::invalid_request(full.to_string(), None))
     }
 
     async fn unsubscribe(
@@ -249,15 +258,20 @@ impl ServerHandler for Front {
         params: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.subscribable(("resources/unsubscribe", &params.uri), &context).await
+        // Whose plugin has gone may still go, too.
+        if self.client(&context).documents().remove(&params.uri) {
+            return Ok(());
+        }
+        self.subscribable(("resources/unsubscribe", &params.uri), &context).await.map(|_| ())
     }
 
     async fn list_prompts(
         &self,
-        _: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         self.offering("prompts/list", |kinds| kinds.prompts).await?;
+        whole(page)?;
         let prompts = offers::prompts(&self.server);
         self.shows(&context, (List::Prompts, || Mark::of(&prompts)));
         Ok(listed!(ListPromptsResult::with_all_items(prompts), self.kept(), &context))
@@ -319,7 +333,7 @@ impl ServerHandler for Front {
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         self.watches().then(|| {
             changes::promise(&self.server, &self.listener(), Era::Modern);
-            changes::accepted(requested)
+            changes::accepted(&self.server, requested)
         })
     }
 
@@ -348,6 +362,14 @@ impl ServerHandler for Front {
             return Err(ErrorData::invalid_params(format!("the parameters are none of `{method}`"), None));
         }
         Err(no_method(method))
+    }
+}
+
+/// Lists are given whole, so that whoever names a place in one has it from nobody here.
+fn whole(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match page.and_then(|page| page.cursor) {
+        None => Ok(()),
+        Some(_) => Err(ErrorData::invalid_params("the cursor is none: lists are given whole, without one", None)),
     }
 }
 

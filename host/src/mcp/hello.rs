@@ -22,8 +22,7 @@ fn capabilities(server: &Shared) -> ServerCapabilities {
     let changes = (server.settings.changes == Changes::Watched).then_some(true);
     let mut capabilities = ServerCapabilities::builder().enable_logging().enable_tools().build();
     if offered.documents {
-        let with = ServerCapabilities::builder().enable_resources().enable_resources_subscribe().build();
-        capabilities.resources = with.resources;
+        capabilities.resources = ServerCapabilities::builder().enable_resources().build().resources;
     }
     if offered.prompts {
         let with = ServerCapabilities::builder().enable_prompts().enable_completions().build();
@@ -33,7 +32,8 @@ fn capabilities(server: &Shared) -> ServerCapabilities {
         tools.list_changed = changes;
     }
     if let Some(resources) = &mut capabilities.resources {
-        resources.list_changed = changes;
+        // A document is taken for another when the plugin that it comes from is.
+        (resources.list_changed, resources.subscribe) = (changes, changes);
     }
     if let Some(prompts) = &mut capabilities.prompts {
         prompts.list_changed = changes;

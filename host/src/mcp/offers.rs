@@ -7,7 +7,7 @@ use super::{Changes, Shared};
 use crate::plugins::Plugin;
 use crate::sandbox::{Offered, ROLES};
 use crate::tool::offer::{Item, Prompt, Template};
-use crate::tool::{Content, ErrorKind, ExecutionKind, ToolError, ToolResult};
+use crate::tool::{Content, Digest, ErrorKind, ExecutionKind, ToolError, ToolResult};
 use rmcp::model::{
     CacheScope, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, GetPromptRequestParams,
     GetPromptResponse, GetPromptResult, InputResponses, PromptArgument, PromptMessage, ReadResourceRequestParams,
@@ -69,6 +69,11 @@ pub(super) fn no_document(uri: &str) -> ErrorData {
 /// Whose document this is.
 pub(super) fn owner(server: &Shared, uri: &str) -> Option<Plugin> {
     server.host.find_plugin(|plugin| plugin.offer().has_document(uri).then(|| plugin.clone()))
+}
+
+/// The code that this document comes from.
+pub(super) fn code(server: &Shared, uri: &str) -> Option<Digest> {
+    server.host.find_plugin(|plugin| plugin.offer().has_document(uri).then(|| plugin.digest()))
 }
 
 impl Request {

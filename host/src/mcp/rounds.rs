@@ -192,7 +192,7 @@ impl Rounds {
         if !open.is_empty() {
             return Err(AskFailure::Later);
         }
-        let told = |request: &AskRequest| told(request.kind, answers.get(&request.key)?);
+        let told = |request: &AskRequest| told(request, answers.get(&request.key)?);
         requests.iter().map(|request| told(request).unwrap_or(Err(AskFailure::Changed))).collect()
     }
 }
@@ -216,7 +216,7 @@ impl Course {
     fn take(&mut self, place: usize, requests: &[AskRequest]) -> Result<(), AskFailure> {
         for request in requests {
             let brought = self.responses.remove(&request.key);
-            if let Some(value) = brought.filter(|value| told(request.kind, value).is_some()) {
+            if let Some(value) = brought.filter(|value| told(request, value).is_some()) {
                 self.state.asks[place].answers.entry(request.key.clone()).or_insert(value);
             }
         }

@@ -23,11 +23,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use stream::{CallStream, Place};
 
-/// The most sessions.
+/// The most sessions that are in use: in which there was more than a beginning.
 const SESSIONS: usize = 64;
+/// The most sessions that have only begun. They make room for each other at once, so that whoever begins many keeps nobody out.
+const BEGUN: usize = 256;
 /// How long a session is kept in which nothing runs and to which nobody listens.
 const IDLE: Duration = Duration::from_secs(300);
-/// How long such a session has to have been left before it makes room for another.
+/// How long a session in use has to have been left in this way before it makes room for another.
 const LEFT: Duration = Duration::from_secs(10);
 /// How long a client whose connection broke has to come back for a call's result. Then the call is cancelled.
 pub(super) const RESUME: Duration = Duration::from_secs(5);
@@ -75,17 +77,39 @@ impl Sessions {
         View { sessions: self.clone(), caller, refusal: OnceLock::new() }
     }
 
-    /// Takes a session in, in place of one that was left where there is no room.
+    /// Takes a session in that begins. Where there are too many such, the oldest of them makes room.
     fn admit(&self, id: SessionId, held: Arc<Held>) -> Result<(), Refusal> {
         let mut all = self.all();
-        let left = if all.len() < SESSIONS { None } else { Some(longest_left(&all).ok_or(Refusal::Full)?) };
-        let left = left.and_then(|id| all.remove(&id));
+        // Whoever could do nothing in it learns so now.
+        let _ = room(&all)?;
+        let begun = || all.iter().filter(|(_, held)| !held.is_in_use());
+        let oldest = if begun().count() < BEGUN { None } else { begun().min_by_key(|(_, held)| held.touched()) };
+        let oldest = oldest.map(|(id, _)| id.clone()).and_then(|id| all.remove(&id));
         all.insert(id, held);
         drop(all);
-        if let Some(left) = left {
-            left.end();
-        }
+        oldest.inspect(|held| held.end());
         Ok(())
+    }
+
+    /// The caller's session of this id.
+    fn find(&self, id: &str, caller: Caller) -> Result<Arc<Held>, Refusal> {
+        let all = self.all();
+        let held = all.get(id).filter(|held| held.caller() == caller).ok_or(Refusal::Gone)?;
+        held.touch();
+        Ok(held.clone())
+    }
+
+    /// The same, in use from now on: in place of one that was left, where there is no room.
+    fn take(&self, id: &str, caller: Caller) -> Result<Arc<Held>, Refusal> {
+        let held = self.find(id, caller)?;
+        if !held.is_in_use() {
+            let mut all = self.all();
+            let left = room(&all)?.and_then(|left| all.remove(&left));
+            held.put_to_use();
+            drop(all);
+            left.inspect(|held| held.end());
+        }
+        Ok(held)
     }
 
     /// Ends the session once it was left for long enough.
@@ -112,11 +136,15 @@ impl Sessions {
     }
 }
 
-/// The session that was left the longest time ago, if that is long enough.
-fn longest_left(all: &HashMap<SessionId, Arc<Held>>) -> Option<SessionId> {
-    let left = all.iter().filter_map(|(id, held)| Some((held.left_since()?, id)));
-    let (since, id) = left.min()?;
-    (since.elapsed() >= LEFT).then(|| id.clone())
+/// Room for one more session in use: of which other, where it has to make room first.
+fn room(all: &HashMap<SessionId, Arc<Held>>) -> Result<Option<SessionId>, Refusal> {
+    let in_use = || all.iter().filter(|(_, held)| held.is_in_use());
+    if in_use().count() < SESSIONS {
+        return Ok(None);
+    }
+    let left = in_use().filter_map(|(id, held)| Some((held.left_since()?, id)));
+    let longest = left.min().filter(|(since, _)| since.elapsed() >= LEFT);
+    longest.map(|(_, id)| Some(id.clone())).ok_or(Refusal::Full)
 }
 
 impl View {
@@ -131,10 +159,11 @@ impl View {
     }
 
     fn find(&self, id: &str) -> Result<Arc<Held>, Refusal> {
-        let all = self.sessions.all();
-        let held = all.get(id).filter(|held| held.caller() == self.caller).ok_or(Refusal::Gone)?;
-        held.touch();
-        Ok(held.clone())
+        self.sessions.find(id, self.caller)
+    }
+
+    fn take(&self, id: &str) -> Result<Arc<Held>, Refusal> {
+        self.sessions.take(id, self.caller)
     }
 
     /// Keeps in mind what was refused: the library answers everything with the same status.
@@ -159,7 +188,7 @@ impl View {
     }
 
     async fn call(&self, id: &str, mut message: ClientJsonRpcMessage) -> Result<CallStream, Failure> {
-        let held = self.find(id)?;
+        let held = self.take(id)?;
         let JsonRpcMessage::Request(request) = &message else {
             return Err(Failure::NoRequest);
         };
@@ -218,7 +247,7 @@ impl SessionManager for View {
     }
 
     async fn accept_message(&self, id: &SessionId, mut message: ClientJsonRpcMessage) -> Result<(), Failure> {
-        let held = self.refuse(self.find(id).map_err(Failure::from))?;
+        let held = self.refuse(self.take(id).map_err(Failure::from))?;
         if let Some(id) = cancelled(&message) {
             held.cancel(id);
         }
@@ -230,7 +259,7 @@ impl SessionManager for View {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Failure> {
-        let held = self.refuse(self.find(id).map_err(Failure::from))?;
+        let held = self.refuse(self.take(id).map_err(Failure::from))?;
         self.refuse(stream::listen(held).await)
     }
 
@@ -239,7 +268,7 @@ impl SessionManager for View {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Failure> {
-        let held = self.find(id)?;
+        let held = self.take(id)?;
         match Place::parse(&last_event_id) {
             Some(place) => stream::resume(&held, place),
             None => stream::listen_from(held, last_event_id.parse()?).await,

@@ -86,6 +86,32 @@ fn a_type_that_a_world_uses_needs_no_answer_and_a_resource_that_nobody_has_is_re
 }
 
 #[test]
+fn what_is_offered_in_another_form_than_the_contract_has_is_refused_by_its_name() {
+    let function = |results: &str, core: &str| {
+        format!(
+            "(core module $o (func (export \"f\") {core} unreachable)) (core instance $o (instantiate $o))
+             (func $o {results} (canon lift (core func $o \"f\")))"
+        )
+    };
+    let all = |names: &[&str]| {
+        let exports: String = names.iter().map(|name| format!("(export \"{name}\" (func $o)) ")).collect();
+        format!("(instance $p {exports})")
+    };
+    for name in ["palisade:tool/resources@0.1.0", "palisade:tool/prompts@0.1.0"] {
+        for (made, exported, why) in [
+            (String::new(), "(instance $p)".to_owned(), "does not have export"),
+            (function("", ""), all(&["describe"]), "does not have export"),
+            (function("", ""), all(&["describe", "read", "get", "complete"]), "type"),
+            (function("(result u32)", "(result i32)"), all(&["describe", "read", "get", "complete"]), "type"),
+        ] {
+            let offered = format!("{made} {exported} (export \"{name}\" (instance $p))");
+            let reason = refused(&raw().importing(&offered).build());
+            assert!(reason.contains("palisade:tool@0.1.0") && reason.contains(why), "{offered}: {reason}");
+        }
+    }
+}
+
+#[test]
 fn exports_beyond_the_contract_are_never_called() {
     // Would it be called, it would loop.
     let plugin = raw().extra("(func (export \"_start\") (loop (br 0))) (func (export \"_initialize\") (loop (br 0)))");

@@ -103,6 +103,24 @@ fn a_no_an_error_and_an_answer_that_is_none_reach_the_plugin() {
 }
 
 #[test]
+fn a_form_that_is_filled_in_wrongly_reaches_the_plugin_as_an_error_in_either_revision() {
+    let world = World::new();
+    let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
+    let asked = || steps(json!([{"ask": [form("who")]}]));
+    for content in [json!({"name": 3}), json!({}), json!({"other": "Ada"})] {
+        let wrong = json!({"action": "accept", "content": content});
+        let id = client.begin("tools/call", &asked());
+        reply(&mut client, "elicitation/create", ("result", wrong.clone()));
+        let legacy = done(&client.answer(id));
+        let modern = done(&client.ask_modern("tools/call", with(asked(), None, json!({"who": wrong})), &all()));
+        for said in [legacy, modern] {
+            let why = said[0]["invalid"].as_str().unwrap_or_else(|| panic!("{said}"));
+            assert!(why.contains("answer to `who`") && why.contains("name"), "{why}");
+        }
+    }
+}
+
+#[test]
 fn a_question_of_a_plugin_whose_call_is_cancelled_is_withdrawn() {
     let world = World::new();
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());

@@ -7,7 +7,8 @@ use palisade_tests::mcp_http::{Answer, Endpoint};
 use palisade_tests::{Program, World};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 const TOKEN: &str = "a-token-that-nobody-guesses";
@@ -145,6 +146,58 @@ fn a_client_of_the_current_revision_that_goes_away_takes_its_call_along() {
     assert_eq!(asked(&endpoint, "good", &[]).status, 200);
 }
 
+/// Goes away in the middle of a further request, in this way.
+fn left_in_the_middle(leave: fn(TcpStream) -> Option<TcpStream>) {
+    let world = World::new();
+    let events = world.home().join("events.jsonl");
+    let endpoint = Endpoint::start(telling(&world), &["--events", events.to_str().unwrap()]);
+    let headers = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", "compute")];
+    let message = request("tools/call", &modern(call("compute", json!({})), &json!({})));
+    let mut socket = endpoint.begin("POST", &headers, &message.to_string());
+    wait_for_event(&events, &["tool.called", "compute"]);
+    socket.write_all(b"POST /mcp HTTP/1.1\r\nHost: ").unwrap();
+    // What was sent has been read when another connection was answered since.
+    assert_eq!(asked(&endpoint, "good", &[]).status, 200);
+    let (_left, start) = (leave(socket), Instant::now());
+    wait_for_event(&events, &["tool.failed", "cancelled"]);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_client_that_goes_away_in_the_middle_of_a_further_request_takes_its_call_along() {
+    left_in_the_middle(|socket| {
+        drop(socket);
+        None
+    });
+}
+
+#[test]
+fn a_client_that_will_send_no_more_is_taken_for_one_that_has_gone() {
+    left_in_the_middle(|socket| {
+        socket.shutdown(Shutdown::Write).unwrap();
+        Some(socket)
+    });
+}
+
+#[test]
+fn two_requests_that_are_sent_at_once_are_both_answered() {
+    let world = World::new();
+    let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &[]);
+    let message = request("tools/call", &modern(call("good", json!({})), &json!({}))).to_string();
+    let one = |more: &str| {
+        let headers = format!("MCP-Protocol-Version: {MODERN}\r\nMcp-Method: tools/call\r\nMcp-Name: good\r\n{more}");
+        let kinds = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
+        let (host, length) = (&endpoint.address, message.len());
+        format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\n{kinds}{headers}Content-Length: {length}\r\n\r\n{message}")
+    };
+    let mut socket = TcpStream::connect(&endpoint.address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    socket.write_all((one("") + &one("Connection: close\r\n")).as_bytes()).unwrap();
+    let mut text = String::new();
+    socket.read_to_string(&mut text).unwrap();
+    assert_eq!(text.matches("HTTP/1.1 200 OK").count(), 2, "{text}");
+}
+
 #[test]
 fn a_call_of_a_session_is_cancelled_by_its_client_and_by_the_end_of_the_session() {
     let world = World::new();
@@ -166,16 +219,25 @@ fn a_call_of_a_session_is_cancelled_by_its_client_and_by_the_end_of_the_session(
 }
 
 #[test]
-fn a_wish_to_end_is_answered_within_seconds_whatever_is_under_way() {
+fn a_wish_to_end_is_answered_within_seconds_and_whoever_waits_is_told_that_the_call_was_cancelled() {
     let world = World::new();
     let events = world.home().join("events.jsonl");
     let endpoint = Endpoint::start(telling(&world), &["--events", events.to_str().unwrap()]);
     let headers = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", "compute")];
     let message = request("tools/call", &modern(call("compute", json!({})), &json!({})));
-    let _socket = endpoint.begin("POST", &headers, &message.to_string());
-    wait_for_event(&events, &["tool.called", "compute"]);
+    let modern = endpoint.begin("POST", &headers, &message.to_string());
+    wait_for_event(&events, &["tool.called", "mcp-1-1"]);
+    let id = session(&endpoint);
+    let legacy = request("tools/call", &call("compute", json!({})));
+    let legacy = endpoint.begin("POST", &[("Mcp-Session-Id", &id)], &legacy.to_string());
+    wait_for_event(&events, &["tool.called", "mcp-2-1"]);
     let start = Instant::now();
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
+    for answer in [modern, legacy].map(palisade_tests::mcp_http::answer) {
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let result = answer.message()["result"].clone();
+        assert_eq!(result["_meta"]["dev.palisade/error"]["class"], "cancelled", "{answer:?}");
+    }
     assert_eq!(endpoint.end().code, 130);
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     wait_for_event(&events, &["tool.failed", "cancelled"]);

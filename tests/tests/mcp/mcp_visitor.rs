@@ -12,6 +12,50 @@ fn names(answer: &Value, list: &str) -> Vec<String> {
     items.iter().map(|item| item["name"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Puts the visitor's plugin in its place, with so many bytes more that say nothing.
+fn put(world: &World, more: u8) {
+    let (there, made) = (world.plugins().join("visitor.wasm"), world.outer().join("made"));
+    let mut bytes = fs::read(MCP_VISITOR.file()).unwrap();
+    // A custom section: a name, and no content.
+    bytes.extend([0, 2 + more, 1, b'x']);
+    bytes.extend(vec![0; more.into()]);
+    fs::write(&made, bytes).unwrap();
+    fs::rename(made, there).unwrap();
+}
+
+#[test]
+fn whoever_subscribed_to_a_document_hears_when_its_plugin_is_replaced_and_goes() {
+    const UPDATED: &str = "notifications/resources/updated";
+    let world = World::new();
+    put(&world, 0);
+    let program = || Program::new(&world).args(["--no-builtin", "--plugins"]).args([world.plugins()]);
+    let mut client = legacy_of(program(), &["--watch"]);
+    let mut other = legacy_of(program(), &["--watch"]);
+    let card = json!({"uri": "visit://card"});
+    for client in [&mut client, &mut other] {
+        assert_eq!(client.ask("resources/subscribe", &card)["result"], json!({}));
+    }
+    let wanted = json!({"notifications": {"resourceSubscriptions": ["visit://card", "visit://none"]}});
+    let id = client.begin("subscriptions/listen", &palisade_tests::mcp::modern(wanted, &json!({})));
+    let accepted = client.hear_of("notifications/subscriptions/acknowledged");
+    let heard = &accepted["params"]["notifications"]["resourceSubscriptions"];
+    assert_eq!(heard, &json!(["visit://card"]), "{accepted}");
+    assert_eq!(other.ask("resources/unsubscribe", &card)["result"], json!({}));
+    put(&world, 1);
+    let mut tags = Vec::new();
+    for _ in 0..2 {
+        let told = client.hear_of(UPDATED);
+        assert_eq!(told["params"]["uri"], "visit://card", "{told}");
+        tags.push(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].as_u64());
+    }
+    tags.sort_unstable();
+    assert_eq!(tags, [None, Some(id)]);
+    fs::remove_file(world.plugins().join("visitor.wasm")).unwrap();
+    client.hear_of(UPDATED);
+    other.hear_of("notifications/resources/list_changed");
+    assert!(other.told(UPDATED).is_empty(), "who has unsubscribed is not told");
+}
+
 #[test]
 fn what_a_plugin_offers_comes_and_goes_with_it_and_clients_are_told() {
     let world = World::new();

@@ -1,6 +1,6 @@
 //! Documents and prompts: announced where a plugin offers them, listed, read and completed, and nothing of it where none does.
 
-use super::serving;
+use super::{legacy_of, serving};
 use palisade_tests::World;
 use palisade_tests::guest::{CONTRACT_OFFERS, LOADER_GOOD};
 use palisade_tests::mcp::{Client, LEGACY};
@@ -117,9 +117,34 @@ fn a_document_that_is_not_there_is_an_error_with_its_name() {
 }
 
 #[test]
-fn subscribing_is_of_the_previous_revision_and_of_documents_that_there_are() {
+fn a_place_in_a_list_that_nobody_gave_out_is_refused() {
     let world = World::new();
     let mut client = client(&world);
+    for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
+        for answer in both(&mut client, method, &json!({"cursor": "made up"})) {
+            assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+        }
+        for answer in both(&mut client, method, &json!({})) {
+            assert_eq!(answer["result"].get("nextCursor"), None, "{method}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn where_documents_cannot_change_nobody_is_told_that_they_would_be() {
+    let world = World::new();
+    let mut client = Client::start(serving(&world, CONTRACT_OFFERS));
+    let hello = client.initialize(LEGACY, &json!({}));
+    assert_eq!(hello["result"]["capabilities"]["resources"].get("subscribe"), None, "{hello}");
+    for answer in both(&mut client, "resources/subscribe", &json!({"uri": "test://text"})) {
+        assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    }
+}
+
+#[test]
+fn subscribing_is_of_the_previous_revision_and_of_documents_that_there_are() {
+    let world = World::new();
+    let mut client = legacy_of(serving(&world, CONTRACT_OFFERS), &["--watch"]);
     for method in ["resources/subscribe", "resources/unsubscribe"] {
         let [legacy, modern] = both(&mut client, method, &json!({"uri": "test://text"}));
         assert_eq!(legacy["result"], json!({}), "{legacy}");

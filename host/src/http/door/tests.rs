@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::execution::BoxFuture;
-use crate::http::{Admitted, Service};
+use crate::http::{Admitted, Body, Service};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Frame;

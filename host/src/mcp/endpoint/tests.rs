@@ -140,20 +140,43 @@ async fn an_id_is_used_once_at_a_time_and_sixty_four_are_answered_at_once() {
     assert_eq!(world.call(&session, 1, "quick").await.status(), 200);
 }
 
+/// A session in which something was done.
+async fn in_use(world: &World) -> String {
+    let session = world.session().await;
+    assert_eq!(world.call(&session, 1, "quick").await.event_text().await, "done");
+    session
+}
+
 #[tokio::test(start_paused = true)]
 async fn there_are_sixty_four_sessions_and_the_longest_left_makes_room() {
     let world = World::new();
-    let first = world.session().await;
+    let first = in_use(&world).await;
     for _ in 1..64 {
-        world.session().await;
+        in_use(&world).await;
     }
     let full = world.initialize().await;
     assert_eq!((full.status(), full.header("retry-after")), (503, Some("1")));
     sleep(Duration::from_secs(9)).await;
     assert_eq!(world.call(&first, 1, "quick").await.event_text().await, "done");
     sleep(Duration::from_secs(2)).await;
-    world.session().await;
+    in_use(&world).await;
     assert_eq!(world.call(&first, 2, "quick").await.status(), 200, "it was not the one that was left longest");
+    assert_eq!(world.initialize().await.status(), 200, "the others have been left as long");
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_that_only_begin_keep_nobody_out_and_end_nobody_else() {
+    let world = World::new();
+    let (mine, old) = (in_use(&world).await, world.session().await);
+    for _ in 0..300 {
+        sleep(Duration::from_millis(1)).await;
+        assert_eq!(world.initialize().await.status(), 200);
+    }
+    let other = in_use(&world).await;
+    assert_eq!(world.call(&old, 2, "quick").await.status(), 404, "of those that have only begun, there are so many");
+    for session in [mine, other] {
+        assert_eq!(world.call(&session, 2, "quick").await.event_text().await, "done");
+    }
 }
 
 #[tokio::test(start_paused = true)]

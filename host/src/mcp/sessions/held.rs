@@ -35,12 +35,20 @@ struct Books {
     calls: HashMap<u64, Weak<Slot>>,
     listeners: usize,
     touched: Instant,
+    state: State,
+}
+
+/// Whether there was more in a session than its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Begun,
+    InUse,
 }
 
 impl Held {
     pub(super) fn new(caller: Caller, handle: LocalSessionHandle) -> Arc<Self> {
         let (requests, calls) = (Requests::default(), HashMap::new());
-        let books = Mutex::new(Books { requests, calls, listeners: 0, touched: Instant::now() });
+        let books = Mutex::new(Books { requests, calls, listeners: 0, touched: Instant::now(), state: State::Begun });
         Arc::new(Self { caller, handle, stop: CancellationToken::new(), books })
     }
 
@@ -71,6 +79,20 @@ impl Held {
 
     pub(super) fn touch(&self) {
         self.books().touched = Instant::now();
+    }
+
+    /// When it was last asked for anything.
+    pub(super) fn touched(&self) -> Instant {
+        self.books().touched
+    }
+
+    pub(super) fn is_in_use(&self) -> bool {
+        self.books().state == State::InUse
+    }
+
+    /// It counts among those in use from now on.
+    pub(super) fn put_to_use(&self) {
+        self.books().state = State::InUse;
     }
 
     /// Since when nothing runs in it and nobody listens to it; `None` while something does.
