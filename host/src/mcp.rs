@@ -31,6 +31,7 @@ mod requests;
 mod rounds;
 mod seal;
 mod sessions;
+mod short;
 mod trace;
 mod voice;
 
@@ -154,7 +155,7 @@ impl Server {
     ///
     /// [`ServeError::Randomness`].
     pub fn new(host: Arc<Host>, settings: Settings) -> Result<Self, ServeError> {
-        Self::in_lanes(host, settings, Lanes::Here)
+        Self::in_lanes(host, settings, Lanes::default())
     }
 
     /// Serves this host on a runtime of a single thread, where quick calls run in place: no other thread has to be woken up for them. Those that take their time
@@ -164,7 +165,7 @@ impl Server {
     ///
     /// [`ServeError::Randomness`].
     pub fn with_pool(host: Arc<Host>, settings: Settings, pool: Handle) -> Result<Self, ServeError> {
-        Self::in_lanes(host, settings, Lanes::Pool(pool))
+        Self::in_lanes(host, settings, Lanes::with_pool(pool))
     }
 
     fn in_lanes(host: Arc<Host>, settings: Settings, lanes: Lanes) -> Result<Self, ServeError> {
@@ -208,11 +209,12 @@ impl Server {
     async fn serve_over(
         &self,
         stop: CancellationToken,
-        lines: impl FnOnce((Arc<Client>, CancellationToken)) -> std::io::Result<line::Lines>,
+        lines: impl FnOnce(line::Ends) -> std::io::Result<line::Lines>,
     ) -> Result<(), ServeError> {
         let client = Arc::new(Client::new(&self.0.host, Transport::Lines));
-        let lines = lines((client.clone(), stop.clone()))?;
-        let front = Front::of_one(self.0.clone(), client);
+        let front = || Front::of_one(self.0.clone(), client.clone());
+        let lines = lines(line::Ends { short: Arc::new(front()), client: client.clone(), stop: stop.clone() })?;
+        let front = front();
         let running = rmcp::service::serve_directly_with_ct(front, lines, None, stop);
         if let Ok(QuitReason::JoinError(error)) | Err(error) = running.waiting().await {
             tracing::error!("the connection ended in a panic: {error}");

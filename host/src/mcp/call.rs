@@ -136,9 +136,12 @@ impl Request {
     ) -> Result<Settled, ErrorData> {
         let tool = target.tool();
         let subject = Subject { code: tool.origin().digest(), plugin: plugin(tool).to_owned() };
-        let purpose = Purpose::of(self.client.name(), tool.definition().name().as_str(), &input);
+        let kinds = asked::kinds(&self.context);
+        // Who can be asked nothing, and has been asked nothing, needs no proof of what the questions were about.
+        let purpose = (!kinds.is_empty() || brought.0.is_some())
+            .then(|| Purpose::of(self.client.name(), tool.definition().name().as_str(), &input));
         let sealer = &self.server.sealer;
-        let rounds = Rounds::begin(sealer, &purpose, (asked::kinds(&self.context), subject), brought)
+        let rounds = Rounds::begin(sealer, purpose.as_ref(), (kinds, subject), brought)
             .map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
         let rounds = Arc::new(rounds);
         let party = Party::default().with_asker(rounds.clone()).with_client(rounds.clone()).without_memory();
@@ -147,7 +150,8 @@ impl Request {
             Some(ErrorKind::AwaitsClient) => {
                 let no_state = || ErrorData::internal_error("the question cannot be put", None);
                 let within = self.server.host.confirmation_timeout();
-                rounds.required(sealer, purpose, within).map(Settled::Asks).ok_or_else(no_state)
+                let required = purpose.and_then(|purpose| rounds.required(sealer, purpose, within));
+                required.map(Settled::Asks).ok_or_else(no_state)
             }
             Some(ErrorKind::ClientLacks { kinds }) => {
                 Err(ErrorData::missing_required_client_capability(asked::capabilities(kinds)))

@@ -3,6 +3,7 @@
 use super::frame::{self, Refused};
 use super::requests::NotTaken;
 use super::sessions::{RETRY, Refusal, Sessions};
+use super::short::{self, Plain};
 use crate::execution::BoxFuture;
 use crate::http::{Admitted, Body, Caller, Service};
 use bytes::Bytes;
@@ -11,7 +12,10 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use rmcp::ServerHandler;
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, Extensions, ProtocolVersion, RequestId};
+use rmcp::model::{
+    ClientJsonRpcMessage, ErrorCode, ErrorData, Extensions, JsonRpcMessage, ProtocolVersion, RequestId,
+    ServerJsonRpcMessage,
+};
 use rmcp::transport::common::http_header::{HEADER_MCP_PROTOCOL_VERSION, HEADER_SESSION_ID, JSON_MIME_TYPE};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize as _;
@@ -53,10 +57,13 @@ impl<S: ServerHandler> Endpoint<S> {
     async fn pass(&self, request: Admitted) -> Response<Body> {
         let view = self.sessions.seen_by(request.caller());
         let request = request.into_request();
-        let asked = match Asked::by(&request) {
+        let mut asked = match Asked::by(&request) {
             Ok(asked) => asked,
             Err(refused) => return error(StatusCode::BAD_REQUEST, refused),
         };
+        if let Some((call, handler)) = self.short(&mut asked, request.headers()) {
+            return answered(call, handler, request.into_parts().0).await;
+        }
         let ends = request.method() == Method::DELETE;
         if ends && session(request.headers()).is_some_and(|id| !view.has(id)) {
             return refusal(Refusal::Gone, None);
@@ -74,6 +81,39 @@ impl<S: ServerHandler> Endpoint<S> {
             _ => response,
         }
     }
+
+    /// The call of a request that may go the short way, and what answers it.
+    fn short(&self, asked: &mut Asked, headers: &HeaderMap) -> Option<(Plain, S)> {
+        let tool = asked.0.as_ref()?["params"]["name"].as_str().filter(|tool| short::headers(headers, tool))?;
+        // One that has a schema here repeats parameters in headers, which are to be compared.
+        let handler = (self.make)().ok().filter(|handler| handler.get_tool(tool).is_none())?;
+        match Plain::of(asked.0.take()?) {
+            Ok(call) => Some((call, handler)),
+            Err(value) => {
+                asked.0 = Some(value);
+                None
+            }
+        }
+    }
+}
+
+/// The answer to a call that goes the short way. Where its client goes away, the call is told to end, and does so by itself.
+async fn answered<S: ServerHandler>(call: Plain, handler: S, parts: Parts) -> Response<Body> {
+    let (id, ends, mut extensions) = (call.id().clone(), CancellationToken::new(), Extensions::new());
+    extensions.insert(parts);
+    let _gone = ends.clone().drop_guard();
+    let answering = tokio::spawn(async move { call.answered(&handler, ends, extensions).await });
+    let answer = answering.await.unwrap_or_else(|_| {
+        let error = ErrorData::internal_error("the server ended before the call did", None);
+        Refused { id: Some(id), error }.into_message()
+    });
+    let status = match &answer {
+        JsonRpcMessage::Error(failed) if failed.error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY => {
+            StatusCode::BAD_REQUEST
+        }
+        _ => StatusCode::OK,
+    };
+    json(status, &answer)
 }
 
 /// What a request brings that has to be an object, and was found to be one.
@@ -153,7 +193,11 @@ fn done() -> Response<Body> {
 }
 
 fn error(status: StatusCode, refused: Refused) -> Response<Body> {
-    let text = serde_json::to_vec(&refused.into_message()).unwrap_or_default();
+    json(status, &refused.into_message())
+}
+
+fn json(status: StatusCode, message: &ServerJsonRpcMessage) -> Response<Body> {
+    let text = serde_json::to_vec(message).unwrap_or_default();
     let mut response = Response::new(Full::new(Bytes::from(text)).boxed());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON_MIME_TYPE));

@@ -21,9 +21,8 @@ impl Refused {
     }
 }
 
-/// Reads a message.
-pub(super) fn message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Refused> {
-    let value = check(bytes)?;
+/// Reads a message that was found to be an object.
+pub(super) fn message(value: Value) -> Result<ClientJsonRpcMessage, Refused> {
     let id = id(&value);
     serde_json::from_value(value).map_err(|_| no_message(id))
 }
@@ -62,7 +61,11 @@ pub(super) fn id(message: &Value) -> Option<RequestId> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-    use super::*;
+    use super::{ClientJsonRpcMessage, JsonRpcMessage, Refused, RequestId, check};
+
+    fn message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Refused> {
+        check(bytes).and_then(super::message)
+    }
 
     fn refusal(text: &str) -> (i32, Option<RequestId>) {
         let refused = message(text.as_bytes()).unwrap_err();

@@ -8,6 +8,7 @@ use super::client::{Client, Transport};
 use super::era::{Era, VERSIONS, negotiated};
 use super::guarded::guarded;
 use super::hello;
+use super::lanes::Waiting;
 use super::principals::Principal;
 use super::{Changes, Shared, endpoint, listing, offers, sessions};
 use crate::tool::Digest;
@@ -73,6 +74,11 @@ impl Front {
     /// What comes by HTTP.
     pub(super) fn over_http(server: Arc<Shared>) -> Self {
         Self { server, seat: Seat::Http(OnceLock::new()), telling: OnceLock::new() }
+    }
+
+    /// Takes note of a request that is answered here.
+    pub(super) fn enter(&self) -> Waiting {
+        self.server.lanes.enter()
     }
 
     fn client(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {

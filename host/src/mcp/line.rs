@@ -8,12 +8,17 @@ mod writer;
 
 use super::client::Client;
 use super::frame::{self, Refused};
+use super::handler::Front;
 use super::requests::{Requests, cancelled};
+use super::short::Plain;
 use reader::Reader;
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorData, Extensions, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::Transport;
 use split::Line;
+use std::collections::HashMap;
 #[cfg(unix)]
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -26,11 +31,20 @@ use writer::{Gone, Writer};
 /// The lines of one client.
 pub(super) struct Lines {
     reader: Reader,
-    writer: Writer,
-    client: Arc<Client>,
-    stop: CancellationToken,
+    writer: Arc<Writer>,
+    ends: Ends,
     requests: Arc<Mutex<Requests>>,
+    /// Ends each of the calls that go the short way.
+    calls: HashMap<RequestId, CancellationToken>,
     handshake: Handshake,
+}
+
+/// What lines lead to.
+pub(super) struct Ends {
+    /// Answers what goes the short way.
+    pub(super) short: Arc<Front>,
+    pub(super) client: Arc<Client>,
+    pub(super) stop: CancellationToken,
 }
 
 /// Whether a legacy client has said who it is.
@@ -45,18 +59,14 @@ impl Lines {
     pub(super) fn start(
         input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
-        (client, stop): (Arc<Client>, CancellationToken),
+        ends: Ends,
     ) -> io::Result<Self> {
-        Ok(Self::over((Reader::start(input)?, Writer::start(output)?), client, stop))
+        Ok(Self::over(Reader::start(input)?, Writer::start(output)?, ends))
     }
 
     /// The same over two that may be pipes or sockets, in which nobody else reads or writes. Called inside of a runtime.
     #[cfg(unix)]
-    pub(super) fn between(
-        input: OwnedFd,
-        output: OwnedFd,
-        (client, stop): (Arc<Client>, CancellationToken),
-    ) -> io::Result<Self> {
+    pub(super) fn between(input: OwnedFd, output: OwnedFd, ends: Ends) -> io::Result<Self> {
         let reader = if ready::tells(&input) {
             Reader::Here(ready::Ready::new(input)?)
         } else {
@@ -68,11 +78,12 @@ impl Lines {
             Some(room) => writer.in_place(room),
             None => writer,
         };
-        Ok(Self::over((reader, writer), client, stop))
+        Ok(Self::over(reader, writer, ends))
     }
 
-    fn over((reader, writer): (Reader, Writer), client: Arc<Client>, stop: CancellationToken) -> Self {
-        Self { reader, writer, client, stop, requests: Arc::default(), handshake: Handshake::Awaited }
+    fn over(reader: Reader, writer: Writer, ends: Ends) -> Self {
+        let (requests, calls) = (Arc::default(), HashMap::new());
+        Self { reader, writer: Arc::new(writer), ends, requests, calls, handshake: Handshake::Awaited }
     }
 
     /// The next message that may go on; one that may not is answered here. `None` at the end.
@@ -83,15 +94,21 @@ impl Lines {
                 () = self.writer.gone() => return None,
                 line = self.reader.next() => line?,
             };
-            let checked = match line {
-                Line::Whole(bytes) => frame::message(&bytes).and_then(|message| self.admit(message)),
-                Line::TooLong => Err(Refused { id: None, error: too_long() }),
-            };
-            match checked {
-                Ok(message) => return Some(message),
+            match self.take(line) {
+                Ok(Some(message)) => return Some(message),
+                Ok(None) => {}
                 // Waited for: whoever sends nonsense and reads nothing is not read any further.
                 Err(refused) => self.writer.write(&refused.into_message()).await.ok()?,
             }
+        }
+    }
+
+    /// The message of a line, unless it is a call that has begun with this.
+    fn take(&mut self, line: Line) -> Result<Option<ClientJsonRpcMessage>, Refused> {
+        let Line::Whole(bytes) = line else { return Err(Refused { id: None, error: too_long() }) };
+        match Plain::of(frame::check(&bytes)?) {
+            Ok(plain) => self.book(plain.id()).map(|()| self.begin(plain)).map(|()| None),
+            Err(value) => self.admit(frame::message(value)?).map(Some),
         }
     }
 
@@ -99,16 +116,40 @@ impl Lines {
     fn admit(&mut self, message: ClientJsonRpcMessage) -> Result<ClientJsonRpcMessage, Refused> {
         if let JsonRpcMessage::Request(request) = &message {
             self.expect_handshake(&request.request, &request.id)?;
-            let taken = books(&self.requests).begin(&request.id);
-            taken.map_err(|why| Refused {
-                id: Some(request.id.clone()),
-                error: ErrorData::invalid_request(why.to_string(), None),
-            })?;
+            self.book(&request.id)?;
         }
         if let Some(id) = cancelled(&message) {
             books(&self.requests).cancel(id);
+            if let Some(call) = self.calls.remove(id) {
+                call.cancel();
+            }
         }
         Ok(message)
+    }
+
+    fn book(&self, id: &RequestId) -> Result<(), Refused> {
+        let taken = books(&self.requests).begin(id);
+        taken.map_err(|why| Refused { id: Some(id.clone()), error: ErrorData::invalid_request(why.to_string(), None) })
+    }
+
+    /// Begins with a call, which answers by itself.
+    fn begin(&mut self, call: Plain) {
+        // Those that have ended.
+        self.calls.retain(|_, call| !call.is_cancelled());
+        let (id, ends) = (call.id().clone(), CancellationToken::new());
+        self.calls.insert(id.clone(), ends.clone());
+        let waiting = self.ends.short.enter();
+        let (front, writer, requests) = (self.ends.short.clone(), self.writer.clone(), self.requests.clone());
+        tokio::spawn(async move {
+            let answer = call.answered(&*front, ends.clone(), Extensions::new()).await;
+            drop(waiting);
+            // What was cancelled is not answered.
+            if books(&requests).has(&id) {
+                let _ = writer.write(&answer).await;
+                books(&requests).end(&id);
+            }
+            ends.cancel();
+        });
     }
 
     fn expect_handshake(&mut self, request: &ClientRequest, id: &RequestId) -> Result<(), Refused> {
@@ -151,8 +192,8 @@ impl Transport<RoleServer> for Lines {
             Some(message) => Some(message),
             None => {
                 // Whoever does not read any more, or write, waits for nothing.
-                self.client.leave();
-                self.stop.cancel();
+                self.ends.client.leave();
+                self.ends.stop.cancel();
                 // By that token the library ends sooner than by an end of messages, after which it waits for answers.
                 std::future::pending().await
             }
@@ -160,7 +201,7 @@ impl Transport<RoleServer> for Lines {
     }
 
     async fn close(&mut self) -> Result<(), Gone> {
-        self.client.leave();
+        self.ends.client.leave();
         Ok(())
     }
 }

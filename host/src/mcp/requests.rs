@@ -38,6 +38,11 @@ impl Requests {
         Ok(())
     }
 
+    /// Whether it is still to be answered.
+    pub(super) fn has(&self, id: &RequestId) -> bool {
+        self.under_way.contains(id)
+    }
+
     /// It was answered, or will not be.
     pub(super) fn end(&mut self, id: &RequestId) {
         self.under_way.remove(id);

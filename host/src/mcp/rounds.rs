@@ -114,11 +114,11 @@ impl Rounds {
     /// [`NoRound`], where the state is none of this process for this call, or not any more.
     pub(super) fn begin(
         sealer: &Sealer,
-        purpose: &Purpose,
+        purpose: Option<&Purpose>,
         (kinds, subject): (AskKinds, Subject),
         (state, responses): (Option<&str>, InputResponses),
     ) -> Result<Self, NoRound> {
-        let state: Option<State> = state.map(|text| sealer.open(text, purpose)).transpose()?;
+        let state: Option<State> = state.zip(purpose).map(|(text, purpose)| sealer.open(text, purpose)).transpose()?;
         let code = subject.code.map(|digest| digest.to_string());
         let fresh = State { code: code.clone(), ..State::default() };
         let (begun, state, responses) = match state {

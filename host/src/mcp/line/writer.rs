@@ -5,7 +5,7 @@ use super::ready::Room;
 use rmcp::model::ServerJsonRpcMessage;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,8 @@ pub(in crate::mcp) struct Gone;
 
 /// The lines of an output. What waits in it is bounded by what waits for it to be written.
 pub(super) struct Writer {
-    lines: mpsc::Sender<Waiting>,
+    /// Whoever has it gives a line its place.
+    lines: Mutex<mpsc::Sender<Waiting>>,
     /// How many of them the thread has not written yet.
     waiting: Arc<AtomicUsize>,
     #[cfg(unix)]
@@ -50,7 +51,7 @@ impl Writer {
             }
         })?;
         Ok(Self {
-            lines: send,
+            lines: Mutex::new(send),
             waiting,
             #[cfg(unix)]
             room: None,
@@ -66,14 +67,17 @@ impl Writer {
 
     /// Gives a line its place, at once; the future ends when it is written.
     pub(super) fn write(
-        &mut self,
+        &self,
         message: &ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Gone>> + Send + 'static + use<> {
         // A message of the library's own is JSON.
         let mut line = serde_json::to_vec(message).unwrap_or_default();
         line.push(b'\n');
-        let written = self.write_now(&line).map(|written| line.split_off(written));
-        let waits = written.map(|left| if left.is_empty() { None } else { Some(self.queue(left)) });
+        let waits = {
+            let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            let left = self.write_now(&line).map(|written| line.split_off(written));
+            left.map(|left| (!left.is_empty()).then(|| self.queue(&lines, left)))
+        };
         let gone = self.gone.clone();
         async move {
             let is_written = match waits {
@@ -105,11 +109,11 @@ impl Writer {
     }
 
     /// Completes, with an error where the thread has ended, once a line is written.
-    fn queue(&self, line: Vec<u8>) -> oneshot::Receiver<()> {
+    fn queue(&self, lines: &mpsc::Sender<Waiting>, line: Vec<u8>) -> oneshot::Receiver<()> {
         let (written, is_written) = oneshot::channel();
         self.waiting.fetch_add(1, Ordering::AcqRel);
         // Where nobody takes it, it is dropped, and that is known.
-        let _ = self.lines.send(Waiting { line, written });
+        let _ = lines.send(Waiting { line, written });
         is_written
     }
 
@@ -125,7 +129,6 @@ mod tests {
 
     use super::*;
     use rmcp::model::{ErrorData, JsonRpcMessage, RequestId};
-    use std::sync::Mutex;
 
     fn message(id: i64) -> ServerJsonRpcMessage {
         JsonRpcMessage::error(ErrorData::invalid_request("no", None), Some(RequestId::Number(id)))
@@ -162,7 +165,7 @@ mod tests {
     #[tokio::test]
     async fn lines_are_written_in_the_order_in_which_they_were_given_whenever_they_are_waited_for() {
         let output = Shared::default();
-        let mut writer = Writer::start(output.clone()).unwrap();
+        let writer = Writer::start(output.clone()).unwrap();
         let mut written: Vec<_> = (0..100).map(|id| writer.write(&message(id))).collect();
         while let Some(last) = written.pop() {
             assert_eq!(last.await, Ok(()));
@@ -175,7 +178,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_does_not_read_counts_as_gone_after_a_while() {
         let (_holds, stuck) = mpsc::channel();
-        let mut writer = Writer::start(Stuck(stuck)).unwrap();
+        let writer = Writer::start(Stuck(stuck)).unwrap();
         let start = tokio::time::Instant::now();
         assert_eq!(writer.write(&message(1)).await, Err(Gone));
         assert_eq!(start.elapsed(), PATIENCE);
@@ -195,7 +198,7 @@ mod tests {
                 Ok(())
             }
         }
-        let mut writer = Writer::start(Closed).unwrap();
+        let writer = Writer::start(Closed).unwrap();
         assert_eq!(writer.write(&message(1)).await, Err(Gone));
         writer.gone().await;
     }

@@ -1,0 +1,264 @@
+//! The short way: of a request of the current revision that is nothing but a call of a tool, which is what most requests are.
+//!
+//! Nothing is said while such a call runs, and nothing is asked: it has one answer. So the library's loop for one connection, with a task, a channel and a second
+//! reading of the message for each request, is left out, and the handler asked right away. Whatever is out of the ordinary, a mistake above all, goes the
+//! library's way, so that there is one place that says what is wrong with a message.
+
+use super::guarded::guarded;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use rmcp::model::{
+    CallToolRequestParams, ClientJsonRpcMessage, Extensions, JsonRpcMessage, ProtocolVersion, RequestId,
+    RequestMetaObject, ServerJsonRpcMessage, ServerResult,
+};
+use rmcp::service::{Peer, RequestContext, serve_directly};
+use rmcp::transport::Transport;
+use rmcp::transport::common::http_header::{
+    EVENT_STREAM_MIME_TYPE, HEADER_MCP_METHOD, HEADER_MCP_NAME, HEADER_MCP_PROTOCOL_VERSION, HEADER_SESSION_ID,
+    JSON_MIME_TYPE,
+};
+use rmcp::{RoleServer, ServerHandler};
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+use std::convert::Infallible;
+use std::sync::OnceLock;
+use tokio_util::sync::CancellationToken;
+
+/// What such a message has, and its parameters. With anything else it is none.
+const KEYS: (&[&str], &[&str]) = (&["jsonrpc", "id", "method", "params"], &["_meta", "name", "arguments"]);
+const CALL: &str = "tools/call";
+/// How headers begin that repeat parameters.
+const PARAMETERS: &str = "mcp-param-";
+/// By these a client says that it wants to hear of a call while it runs.
+const LISTENS: [&str; 2] = ["progressToken", "io.modelcontextprotocol/logLevel"];
+
+/// A request that is nothing but a call.
+#[derive(Debug, PartialEq)]
+pub(super) struct Plain {
+    id: RequestId,
+    params: CallToolRequestParams,
+    meta: RequestMetaObject,
+}
+
+impl Plain {
+    /// Takes a message for what it may be; gives it back where it is something else.
+    pub(super) fn of(message: Value) -> Result<Self, Value> {
+        let Some((id, meta)) = plain(&message) else { return Err(message) };
+        let Value::Object(mut message) = message else { return Err(message) };
+        let Some(Value::Object(mut params)) = message.remove("params") else { return Err(Value::Object(message)) };
+        let (name, arguments) = (params.remove("name"), params.remove("arguments"));
+        let mut params = CallToolRequestParams::new(text(name));
+        if let Some(Value::Object(arguments)) = arguments {
+            params = params.with_arguments(arguments);
+        }
+        Ok(Self { id, params, meta })
+    }
+
+    pub(super) fn id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// Its answer, whatever comes of it.
+    pub(super) async fn answered(
+        self,
+        handler: &impl ServerHandler,
+        ct: CancellationToken,
+        extensions: Extensions,
+    ) -> ServerJsonRpcMessage {
+        let mut context = RequestContext::new(self.id.clone(), nobody());
+        (context.ct, context.meta, context.extensions) = (ct, self.meta, extensions);
+        match guarded(handler.call_tool(self.params, context)).await {
+            Ok(response) => JsonRpcMessage::response(ServerResult::from(response), self.id),
+            Err(error) => JsonRpcMessage::error(error, Some(self.id)),
+        }
+    }
+}
+
+/// The id and the metadata of a plain call.
+fn plain(message: &Value) -> Option<(RequestId, RequestMetaObject)> {
+    let message = message.as_object()?;
+    let params = message.get("params")?.as_object()?;
+    let meta = params.get("_meta")?.as_object()?;
+    let is_plain = message.get("jsonrpc")? == "2.0"
+        && message.get("method")? == CALL
+        && has_only(message, KEYS.0)
+        && has_only(params, KEYS.1)
+        && params.get("name")?.is_string()
+        && params.get("arguments").is_none_or(Value::is_object)
+        && !LISTENS.iter().any(|key| meta.contains_key(*key));
+    let id = RequestId::deserialize(message.get("id").filter(|_| is_plain)?).ok()?;
+    let meta = RequestMetaObject::deserialize(params.get("_meta")?).ok()?;
+    let current = ProtocolVersion::V_2026_07_28;
+    let is_whole =
+        meta.protocol_version().as_ref() == Some(&current) && meta.missing_required_keys(&current).is_empty();
+    is_whole.then_some((id, meta))
+}
+
+/// Whether the headers of a request say what those of a plain call of this tool do: each once, and nothing that would have to be looked into.
+pub(super) fn headers(headers: &HeaderMap, tool: &str) -> bool {
+    let is = |name: &str, value: &str| only(headers, name) == Some(value);
+    is(HEADER_MCP_PROTOCOL_VERSION, ProtocolVersion::V_2026_07_28.as_str())
+        && is(HEADER_MCP_METHOD, CALL)
+        && is(HEADER_MCP_NAME, tool)
+        && only(headers, CONTENT_TYPE.as_str()).is_some_and(|sent| is_media(sent, JSON_MIME_TYPE))
+        && only(headers, ACCEPT.as_str()).is_some_and(|taken| {
+            [JSON_MIME_TYPE, EVENT_STREAM_MIME_TYPE]
+                .iter()
+                .all(|way| taken.split(',').any(|taken| is_media(taken, way)))
+        })
+        && !headers.contains_key(HEADER_SESSION_ID)
+        && !headers.keys().any(|name| name.as_str().starts_with(PARAMETERS))
+}
+
+fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    if values.next().is_some() { None } else { first.to_str().ok() }
+}
+
+fn is_media(text: &str, kind: &str) -> bool {
+    text.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case(kind))
+}
+
+fn has_only(map: &Map<String, Value>, keys: &[&str]) -> bool {
+    map.keys().all(|key| keys.contains(&key.as_str()))
+}
+
+fn text(value: Option<Value>) -> String {
+    match value {
+        Some(Value::String(text)) => text,
+        _ => String::new(),
+    }
+}
+
+/// A client to whom nothing can be said. The library wants one with each request; of what goes the short way, nobody asks for it.
+fn nobody() -> Peer<RoleServer> {
+    static NOBODY: OnceLock<Peer<RoleServer>> = OnceLock::new();
+    // What serves it ends at once; what is said to it comes to an error.
+    NOBODY.get_or_init(|| serve_directly(Silent, Silence, None).peer().clone()).clone()
+}
+
+struct Silent;
+
+impl ServerHandler for Silent {}
+
+struct Silence;
+
+impl Transport<RoleServer> for Silence {
+    type Error = Infallible;
+
+    fn send(&mut self, _: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+        std::future::ready(Ok(()))
+    }
+
+    fn receive(&mut self) -> impl Future<Output = Option<ClientJsonRpcMessage>> + Send {
+        std::future::ready(None)
+    }
+
+    async fn close(&mut self) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+    use hyper::header::{HeaderName, HeaderValue};
+    use serde_json::json;
+
+    fn call() -> Value {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        });
+        let params = json!({"name": "echo", "arguments": {"text": "hello"}, "_meta": meta});
+        json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
+    }
+
+    #[test]
+    fn a_plain_call_is_what_the_library_reads_in_it() {
+        let plain = Plain::of(call()).unwrap();
+        let ClientJsonRpcMessage::Request(read) = serde_json::from_value(call()).unwrap() else { panic!("a request") };
+        let rmcp::model::ClientRequest::CallToolRequest(request) = read.request else { panic!("a call") };
+        assert_eq!((plain.id, plain.params), (read.id, request.params));
+        assert_eq!(Some(&plain.meta), request.extensions.get::<RequestMetaObject>());
+    }
+
+    #[test]
+    fn what_is_out_of_the_ordinary_goes_the_long_way_and_is_left_as_it_was() {
+        let changes: [(&str, Value); 13] = [
+            ("/jsonrpc", json!("1.0")),
+            ("/id", json!(null)),
+            ("/id", json!({})),
+            ("/method", json!("tools/list")),
+            ("/params/name", json!(3)),
+            ("/params/arguments", json!([])),
+            ("/params/requestState", json!("sealed")),
+            ("/params/inputResponses", json!({})),
+            ("/result", json!({})),
+            ("/params/_meta/progressToken", json!(1)),
+            ("/params/_meta/io.modelcontextprotocol~1logLevel", json!("info")),
+            ("/params/_meta/io.modelcontextprotocol~1protocolVersion", json!("2025-11-25")),
+            ("/params/_meta/io.modelcontextprotocol~1clientCapabilities", json!(3)),
+        ];
+        for (place, value) in changes {
+            let mut message = call();
+            put(&mut message, place, value);
+            assert_eq!(Plain::of(message.clone()), Err(message), "{place}");
+        }
+        assert_eq!(Plain::of(json!([])), Err(json!([])));
+    }
+
+    #[test]
+    fn headers_of_a_plain_call_say_each_thing_once_and_what_its_body_says() {
+        let plain = [
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", "echo"),
+            ("content-type", "application/json; charset=utf-8"),
+            ("accept", "text/event-stream, application/json"),
+        ];
+        let taken = |fields: &[(&'static str, &'static str)]| {
+            let headers: HeaderMap = fields
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+                .collect();
+            super::headers(&headers, "echo")
+        };
+        assert!(taken(&plain));
+        for left_out in 0..plain.len() {
+            let rest: Vec<_> = (0..plain.len()).filter(|field| *field != left_out).map(|field| plain[field]).collect();
+            assert!(!taken(&rest), "without {}", plain[left_out].0);
+        }
+        for (name, value) in [
+            ("mcp-protocol-version", "2025-11-25"),
+            ("mcp-method", "tools/list"),
+            ("mcp-name", "other"),
+            ("content-type", "text/plain"),
+            ("accept", "application/json"),
+        ] {
+            let other: Vec<_> =
+                plain.iter().map(|field| if field.0 == name { (name, value) } else { *field }).collect();
+            assert!(!taken(&other), "{name}: {value}");
+        }
+        assert!(!taken(&[&plain[..], &[("mcp-session-id", "s")]].concat()));
+        assert!(!taken(&[&plain[..], &[("mcp-param-text", "hello")]].concat()));
+    }
+
+    #[test]
+    fn a_header_twice_goes_the_long_way() {
+        let mut headers = HeaderMap::new();
+        headers.append("mcp-name", HeaderValue::from_static("echo"));
+        assert_eq!(only(&headers, "mcp-name"), Some("echo"));
+        headers.append("mcp-name", HeaderValue::from_static("echo"));
+        assert_eq!(only(&headers, "mcp-name"), None);
+    }
+
+    fn put(message: &mut Value, place: &str, value: Value) {
+        let (parent, key) = place.rsplit_once('/').unwrap();
+        let key = key.replace("~1", "/");
+        message.pointer_mut(parent).unwrap().as_object_mut().unwrap().insert(key, value);
+    }
+}
