@@ -8,6 +8,7 @@ use super::client::{Client, Transport};
 use super::era::{Era, VERSIONS, negotiated};
 use super::guarded::guarded;
 use super::hello;
+use super::noted::Noted;
 use super::principals::Principal;
 use super::{Changes, Shared, endpoint, listing, offers, sessions};
 use rmcp::model::{
@@ -178,6 +179,7 @@ impl ServerHandler for Front {
         mut params: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
+        let noted = Noted::begin("initialize");
         params.protocol_version = negotiated(&params.protocol_version);
         self.know_offers().await;
         let mut info = self.get_info();
@@ -187,12 +189,13 @@ impl ServerHandler for Front {
         if self.watches() {
             changes::promise(&self.server, &client, Era::Legacy);
         }
-        Ok(info)
+        noted.answered(Ok(info))
     }
 
     async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let noted = Noted::begin("server/discover");
         self.know_offers().await;
-        Ok(DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info()))
+        noted.answered(Ok(DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info())))
     }
 
     async fn list_tools(
@@ -200,10 +203,10 @@ impl ServerHandler for Front {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let client = self.client(&context);
+        let (noted, client) = (Noted::begin("tools/list"), self.client(&context));
         let tools = call::list(&self.server, &client, Era::of(&context)).await;
         self.shows(&context, (List::Tools, || Mark::of(&tools)));
-        Ok(listed!(ListToolsResult::with_all_items(tools), self.kept(), &context))
+        noted.answered(Ok(listed!(ListToolsResult::with_all_items(tools), self.kept(), &context)))
     }
 
     async fn list_resources(
@@ -212,9 +215,10 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         self.offering("resources/list", |kinds| kinds.documents).await?;
+        let noted = Noted::begin("resources/list");
         self.shows(&context, (List::Resources, || Mark::of_resources(&self.server)));
         let listed = ListResourcesResult::with_all_items(offers::resources(&self.server));
-        Ok(listed!(listed, self.kept(), &context))
+        noted.answered(Ok(listed!(listed, self.kept(), &context)))
     }
 
     async fn list_resource_templates(
@@ -233,7 +237,8 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.offering("resources/read", |kinds| kinds.documents).await?;
-        guarded(self.request(context).read(params)).await
+        let noted = Noted::begin("resources/read");
+        noted.answered(guarded(self.request(context).read(params)).await)
     }
 
     async fn subscribe(
@@ -258,9 +263,10 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         self.offering("prompts/list", |kinds| kinds.prompts).await?;
+        let noted = Noted::begin("prompts/list");
         let prompts = offers::prompts(&self.server);
         self.shows(&context, (List::Prompts, || Mark::of(&prompts)));
-        Ok(listed!(ListPromptsResult::with_all_items(prompts), self.kept(), &context))
+        noted.answered(Ok(listed!(ListPromptsResult::with_all_items(prompts), self.kept(), &context)))
     }
 
     async fn get_prompt(
@@ -269,7 +275,8 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         self.offering("prompts/get", |kinds| kinds.prompts).await?;
-        guarded(self.request(context).prompt(params)).await
+        let noted = Noted::begin("prompts/get");
+        noted.answered(guarded(self.request(context).prompt(params)).await)
     }
 
     async fn complete(
@@ -278,7 +285,8 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         self.offering("completion/complete", |kinds| kinds.prompts).await?;
-        guarded(self.request(context).complete(params)).await
+        let noted = Noted::begin("completion/complete");
+        noted.answered(guarded(self.request(context).complete(params)).await)
     }
 
     async fn call_tool(
