@@ -157,7 +157,7 @@ fn notes(client: Client, launch: &Launch) -> Vec<String> {
             about_token(client),
         ),
     };
-    [Some(general), token, about_client(client, launch)].into_iter().flatten().collect()
+    [Some(general), token, about_client(client, launch), unasked(client, launch)].into_iter().flatten().collect()
 }
 
 /// How a client gets to know the token, which stands in no snippet.
@@ -186,11 +186,10 @@ fn about_client(client: Client, launch: &Launch) -> Option<String> {
     match client {
         Client::ClaudeCode => Some(about_scope(launch).to_owned()),
         Client::ClaudeDesktop => Some("Claude Desktop reads its file when it starts: quit it and start it again".to_owned()),
-        Client::Zed => unasked(launch),
         Client::Codex => Some(
             "the command leaves out both times: without them Codex gives up after 10 s of starting, and after 60 s of a call".to_owned(),
         ),
-        Client::VsCode | Client::Cursor => None,
+        Client::VsCode | Client::Cursor | Client::Zed => None,
     }
 }
 
@@ -208,16 +207,20 @@ fn about_scope(launch: &Launch) -> &'static str {
     }
 }
 
-/// What to allow beforehand where a client cannot put a question.
-fn unasked(launch: &Launch) -> Option<String> {
+/// What to allow beforehand where a client cannot put a question. Of which that is so, and of which version, is mostly for them to say.
+fn unasked(client: Client, launch: &Launch) -> Option<String> {
     let (allowed, whom) = match launch {
         Launch::Program(program) => (program.allow.clone(), "`palisade mcp config`"),
         Launch::Http(_) => (BTreeSet::new(), "`palisade serve`"),
     };
     let missing = listed(ASKING.iter().filter(|class| !allowed.contains(*class)));
+    let why = match client {
+        Client::Zed => "Zed cannot ask you, so that calls which need a yes are refused",
+        _ => "calls which need a yes are asked about in a form, and refused where your client shows none",
+    };
     let told = || {
         format!(
-            "Zed cannot ask you, so that calls which need a yes are refused: to let them run unasked, give {whom} `--allow {missing}`, \
+            "{why}: to let them run unasked, give {whom} `--allow {missing}`, \
              or only those of these classes that you need"
         )
     };

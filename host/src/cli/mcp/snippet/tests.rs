@@ -160,6 +160,15 @@ fn the_clients_that_have_a_command_for_it_are_given_one() {
 }
 
 #[test]
+fn every_other_client_is_told_what_happens_where_it_shows_no_form() {
+    for client in CLIENTS.into_iter().filter(|client| *client != Client::Zed) {
+        let told = made(client, &program("/srv", &[])).notes.join("\n");
+        assert!(told.contains("refused where your client shows none") && told.contains("--allow write"), "{told}");
+        assert!(!made(client, &program("/srv", &ASKING)).notes.join("\n").contains("--allow"), "{client:?}");
+    }
+}
+
+#[test]
 fn zed_is_told_the_classes_that_are_not_allowed_yet() {
     let told = |launch: &Launch| made(Client::Zed, launch).notes.join("\n");
     assert!(told(&program("/srv", &[])).contains("`palisade mcp config` `--allow write,execute,network`"));
