@@ -18,6 +18,7 @@ mod inspect;
 mod list;
 mod live;
 mod mcp;
+mod offers;
 mod open;
 #[cfg(feature = "otel")]
 mod otel;
@@ -30,7 +31,7 @@ mod serve;
 mod signals;
 mod style;
 
-use args::{Args, Verb};
+use args::{Args, Common, Verb};
 use clap::Parser as _;
 use exit::{Exit, Failure};
 use signals::Signals;
@@ -44,9 +45,9 @@ pub fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     #[cfg(feature = "otel")]
-    let telemetry = otel::Telemetry::start();
+    let telemetry = otel::Telemetry::start(&args.common);
     #[cfg(not(feature = "otel"))]
-    start_log();
+    start_log(&args.common);
     let code = ended(run(&args));
     #[cfg(feature = "otel")]
     telemetry.finish();
@@ -101,20 +102,19 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-fn start_log() {
+fn start_log(common: &Common) {
     use tracing_subscriber::layer::SubscriberExt as _;
     use tracing_subscriber::util::SubscriberInitExt as _;
-    let _ = tracing_subscriber::registry().with(log_filter()).with(log()).try_init();
+    let _ = tracing_subscriber::registry().with(log_filter(common)).with(log()).try_init();
 }
 
-/// `PALISADE_LOG=debug` shows what the host does; without it only warnings.
-fn log_filter() -> tracing_subscriber::EnvFilter {
+/// `PALISADE_LOG=debug` shows what the host does; without it only warnings, and with `--verbose` the requests that a server has answered.
+fn log_filter(common: &Common) -> tracing_subscriber::EnvFilter {
     let filter = tracing_subscriber::EnvFilter::try_from_env("PALISADE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("palisade=warn"));
-    match crate::mcp::QUIET.parse() {
-        Ok(quiet) => filter.add_directive(quiet),
-        Err(_) => filter,
-    }
+    let requests = common.verbose.then_some(crate::mcp::REQUESTS);
+    let more = [Some(crate::mcp::QUIET), requests].into_iter().flatten().filter_map(|directive| directive.parse().ok());
+    more.fold(filter, tracing_subscriber::EnvFilter::add_directive)
 }
 
 fn log<S>() -> impl tracing_subscriber::Layer<S> + Send + Sync

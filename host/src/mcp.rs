@@ -22,6 +22,7 @@ mod lanes;
 mod line;
 mod listing;
 mod logging;
+mod noted;
 mod offers;
 mod outcome;
 mod principals;
@@ -56,6 +57,8 @@ use tokio_util::sync::CancellationToken;
 
 /// What the log is to say of the protocol's library: nothing. It repeats what clients send, and takes a client that leaves for an error.
 pub(crate) const QUIET: &str = "rmcp=off";
+/// What turns on the lines about requests, as a filter of the log.
+pub(crate) const REQUESTS: &str = "palisade::requests=debug";
 
 /// How long calls that were cancelled at the end are waited for.
 const GRACE: Duration = Duration::from_secs(2);

@@ -1,9 +1,10 @@
-//! Real clients, run against `palisade serve` over standard input and output and over HTTP: the official ones for Python and for TypeScript, and the command line of
-//! the MCP Inspector.
+//! Real clients, run against `palisade serve` over standard input and output and over HTTP: the official ones for Python, TypeScript and Rust, and the command line
+//! of the MCP Inspector.
 //!
-//! They come from pip and npm, in the exact versions of the lists in `tests/clients`, into a directory below the target directory; nothing else on the machine
-//! changes. What cannot be had is skipped aloud. Each client is a program of its own, which prints a line for each promise and fails where one is not kept.
+//! They come from pip, npm and cargo's registry, in the exact versions of the lists in `tests/clients`, into a directory below the target directory; nothing else on
+//! the machine changes, but that cargo keeps what it has fetched. What cannot be had is skipped aloud. Each client is a program of its own, which prints a line for each promise and fails where one is not kept.
 
+mod rust;
 mod stage;
 
 use crate::documents::Tried;
@@ -13,11 +14,13 @@ use crate::pip;
 use crate::place::Place;
 use crate::providers;
 use crate::served::{self, Served, Way};
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use stage::Stage;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 /// Where the clients and the lists of their packages are kept.
@@ -37,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// Runs each client that can be had in each way there is.
 pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
     let home = place.target.join("clients");
-    let clients = [python(place, &home)?, typescript(place, &home)?].concat();
+    let clients = gather(place, &home)?;
     if clients.is_empty() {
         return Ok(());
     }
@@ -58,13 +61,25 @@ pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// All that can be had. One is compiled while the others are fetched.
+fn gather(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
+    thread::scope(|scope| {
+        let rust = scope.spawn(|| rust(place, home));
+        let [python, typescript] = [python(place, home)?, typescript(place, home)?];
+        let rust = rust.join().map_err(|_| anyhow!("building the client in Rust panicked"))??;
+        Ok([python, typescript, rust].concat())
+    })
+}
+
 /// A client: the words that start it, before those that say where the server is.
 #[derive(Debug, Clone)]
 struct Client {
     name: &'static str,
-    interpreter: PathBuf,
-    packages: PathBuf,
-    script: PathBuf,
+    program: PathBuf,
+    /// What it takes before all else: the script, where the program is an interpreter.
+    words: Vec<OsString>,
+    /// Where Python looks for packages.
+    packages: Option<PathBuf>,
 }
 
 fn python(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
@@ -76,8 +91,25 @@ fn python(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
             return Ok(Vec::new());
         }
     };
-    let (interpreter, script) = (PathBuf::from("python3"), place.root.join(PYTHON).join("client.py"));
-    Ok(vec![Client { name: "the Python client", interpreter, packages, script }])
+    let script = place.root.join(PYTHON).join("client.py");
+    Ok(vec![Client {
+        name: "the Python client",
+        program: "python3".into(),
+        words: vec![script.into()],
+        packages: Some(packages),
+    }])
+}
+
+fn rust(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
+    match rust::build(place, &home.join("rust"))? {
+        rust::Built::At(program) => {
+            Ok(vec![Client { name: "the Rust client", program, words: Vec::new(), packages: None }])
+        }
+        rust::Built::OutOfReach(reason) => {
+            println!("skipped: the client in Rust: {reason}");
+            Ok(Vec::new())
+        }
+    }
 }
 
 fn typescript(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
@@ -94,9 +126,9 @@ fn typescript(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
     }
     let client = |name, script: &str| Client {
         name,
-        interpreter: packages.node().to_owned(),
-        packages: packages.directory().to_owned(),
-        script: packages.directory().join(script),
+        program: packages.node().to_owned(),
+        words: vec![packages.directory().join(script).into()],
+        packages: None,
     };
     Ok(vec![client("the TypeScript client", "client.mjs"), client("the Inspector", "inspector.mjs")])
 }
@@ -125,10 +157,12 @@ impl Client {
     }
 
     fn command(&self, stage: &Stage) -> Command {
-        let mut command = Command::new(&self.interpreter);
-        command.env("PYTHONPATH", &self.packages).env("PYTHONDONTWRITEBYTECODE", "1");
+        let mut command = Command::new(&self.program);
+        if let Some(packages) = &self.packages {
+            command.env("PYTHONPATH", packages).env("PYTHONDONTWRITEBYTECODE", "1");
+        }
         stage.settle(&mut command);
-        command.arg(&self.script).arg("--workspace").arg(stage.workspace()).stdin(Stdio::null());
+        command.args(&self.words).arg("--workspace").arg(stage.workspace()).stdin(Stdio::null());
         command
     }
 }

@@ -43,8 +43,8 @@ cargo xtask conformance [--debug] [SCENARIO…]
                        run the conformance suite of the Model Context Protocol against `palisade serve`, whole or those scenarios (needs node and npm), with
                        the release build or with what the tests have built
 cargo xtask clients [--debug]
-                       run real clients against `palisade serve`: the official ones for Python and TypeScript, and the MCP Inspector (needs python3 and pip, node
-                       and npm), with the release build or with what the tests have built
+                       run real clients against `palisade serve`: the official ones for Python, TypeScript and Rust, and the MCP Inspector (needs python3 and pip,
+                       node and npm), with the release build or with what the tests have built
 cargo xtask rivals [--debug]
                        measure calls per second beside the official Python SDK's server and ACT (needs python3 and pip)
 cargo xtask install [--root DIR]

@@ -170,6 +170,12 @@ pub(super) struct McpConfig {
     /// Let the server run tools of these classes without asking, such as `write` or `write,execute`; none and read run anyway. A `deny` of the settings stays
     #[arg(long, value_name = "CLASS", value_delimiter = ',')]
     pub(super) allow: Vec<SideEffects>,
+    /// Let the server stop a call after this time, such as 30s or 500ms (at most 600s)
+    #[arg(long, value_name = "TIME", value_parser = as_time)]
+    pub(super) timeout: Option<String>,
+    /// Let the server watch the plugin directories
+    #[arg(long)]
+    pub(super) watch: bool,
 }
 
 /// A program that calls tools over the Model Context Protocol.
@@ -312,6 +318,11 @@ pub(super) struct Completions {
 
 fn parse_time(text: &str) -> Result<Duration, String> {
     crate::config::call_time("--timeout", text)
+}
+
+/// A time, kept as it was typed.
+fn as_time(text: &str) -> Result<String, String> {
+    parse_time(text).map(|_| text.to_owned())
 }
 
 fn parse_address(text: &str) -> Result<SocketAddr, String> {

@@ -3,7 +3,7 @@
 use super::args::{Common, Inspect};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
-use super::{list, open, style};
+use super::{list, offers, open, style};
 use crate::host::{Host, HostBuilder};
 use crate::plugins::{Plugin, Shipped};
 use crate::registry::Registered;
@@ -28,7 +28,9 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
     let tool = host.registry().get(&args.subject).map_err(|missing| not_found(&missing))?;
     let plugin = host.plugin_of(&tool);
     if args.json {
-        output::json(&tool_json(&tool, plugin.as_ref()))?;
+        let mut shown = tool_json(&tool, plugin.as_ref());
+        offers::add_to(&mut shown, plugin.as_slice());
+        output::json(&shown)?;
     } else {
         output::text(&(tool_text(tool.definition()) + &plugin.as_ref().map(plugin_text).unwrap_or_default()))?;
     }
@@ -62,9 +64,9 @@ fn file(builder: HostBuilder, args: &Inspect) -> Result<Exit, Failure> {
     };
     if args.json {
         let tools: Vec<Value> = host.registry().tools().iter().map(|tool| tool_json(tool, Some(plugin))).collect();
-        output::json(
-            &json!({"plugin": plugin.name(), "file": plugin.file(), "digest": plugin.digest().to_string(), "imports": imports(plugin), "tools": tools}),
-        )?;
+        let mut shown = json!({"plugin": plugin.name(), "file": plugin.file(), "digest": plugin.digest().to_string(), "imports": imports(plugin), "tools": tools});
+        offers::add_to(&mut shown, std::slice::from_ref(plugin));
+        output::json(&shown)?;
     } else {
         let tools: Vec<String> = plugin.definitions().iter().map(tool_text).collect();
         output::text(&(tools.join("\n") + &plugin_text(plugin)))?;
@@ -133,10 +135,11 @@ fn plugin_text(plugin: &Plugin) -> String {
         .map(|import| vec![format!("           {}", import.name).into(), import.meaning.into()])
         .collect();
     format!(
-        "\n{}  {}\n  digest   {}\n  imports\n{}",
+        "\n{}  {}\n  digest   {}\n{}  imports\n{}",
         style::heading(plugin.name()),
         style::faint(plugin.file()),
         plugin.digest(),
+        offers::of(plugin),
         output::table(&rows)
     )
 }

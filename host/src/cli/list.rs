@@ -2,8 +2,8 @@
 
 use super::args::{Common, List};
 use super::exit::{Exit, Failure};
-use super::open;
 use super::output::{self, Cell};
+use super::{offers, open};
 use crate::host::Host;
 use crate::registry::Registered;
 use serde_json::{Value, json};
@@ -22,7 +22,9 @@ pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
 fn as_json(host: &Host) -> Value {
     let tools: Vec<Value> = host.registry().tools().iter().map(|tool| entry(tool)).collect();
     let rejected: Vec<Value> = host.rejected().iter().map(|r| json!({"file": r.file, "reason": r.reason})).collect();
-    json!({"tools": tools, "rejected": rejected})
+    let mut listed = json!({"tools": tools, "rejected": rejected});
+    offers::add_to(&mut listed, &host.plugins());
+    listed
 }
 
 pub(super) fn entry(tool: &Registered) -> Value {
@@ -45,7 +47,7 @@ fn as_table(host: &Host) -> String {
     }
     let head = ["TOOL", "CLASS", "PLUGIN", "WHAT IT DOES"].map(Cell::heading).into();
     let rows: Vec<Vec<Cell>> = std::iter::once(head).chain(tools.iter().map(|tool| row(tool))).collect();
-    output::table(&rows)
+    output::table(&rows) + &offers::table(&host.plugins())
 }
 
 fn row(tool: &Registered) -> Vec<Cell> {

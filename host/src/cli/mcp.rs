@@ -1,16 +1,15 @@
 //! `palisade mcp config`: what a client's configuration has to say to start palisade as a server, or to reach one that runs.
 
+mod program;
 mod snippet;
 
 use super::args::{Common, Mcp, McpAction, McpConfig};
 use super::exit::{Exit, Failure};
 use super::output::{self, Reader};
-use crate::plugins::Shipped;
 use crate::tool::SideEffects;
-use crate::tool::text::{elided, first_deceptive};
+use crate::tool::text::elided;
+use program::Program;
 use snippet::{NoSnippet, Snippet};
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
 /// How many characters the name of a server has at most.
 const MAX_NAME: usize = 64;
@@ -45,49 +44,21 @@ fn explain(snippet: &Snippet) {
 
 fn launch(common: &Common, config: &McpConfig) -> Result<Launch, Failure> {
     match &config.http {
-        None => Ok(Launch::Program(program(common, config)?)),
-        Some(_) if !config.allow.is_empty() => Err(Failure::usage(
-            "--allow is the server's: with --http give it to the `palisade serve` that runs there, and leave it out here",
-        )),
-        Some(text) => Ok(Launch::Http(Address::parse(text)?)),
+        None => Ok(Launch::Program(Program::here(common, config)?)),
+        Some(text) => match of_the_server(config) {
+            Some(option) => Err(Failure::usage(format!(
+                "{option} is the server's: with --http give it to the `palisade serve` that runs there, and leave it out here",
+            ))),
+            None => Ok(Launch::Http(Address::parse(text)?)),
+        },
     }
 }
 
-/// This program with the surroundings that it has here, all of them written out: a client starts it in a directory and an environment of its own choice.
-fn program(common: &Common, config: &McpConfig) -> Result<Program, Failure> {
-    let own = std::env::current_exe()
-        .map_err(|error| Failure::new(Exit::Internal, format!("this program does not find itself: {error}")))?;
-    Ok(Program {
-        path: carried(&own)?,
-        workspace: carried(&common.workspace)?,
-        plugins: directories(common).iter().map(|path| carried(path)).collect::<Result<_, _>>()?,
-        shipped: if common.no_builtin { Shipped::LeftOut } else { Shipped::Included },
-        config: common.config.as_deref().map(carried).transpose()?,
-        allow: config.allow.iter().copied().collect(),
-    })
-}
-
-/// The directories of the environment, and then those of the command line, as every verb takes them.
-fn directories(common: &Common) -> Vec<PathBuf> {
-    let variable = std::env::var_os("PALISADE_PLUGINS").unwrap_or_default();
-    let named = std::env::split_paths(&variable).filter(|path| !path.as_os_str().is_empty());
-    named.chain(common.plugins.iter().cloned()).collect()
-}
-
-/// A path as a client's file can carry it, and as a person who reads that file sees it.
-fn carried(path: &Path) -> Result<String, Failure> {
-    let refused = |why: &str| {
-        Failure::usage(format!("the path `{}` cannot stand in a client's configuration: {why}", path.display()))
-    };
-    let absolute = std::path::absolute(path).map_err(|error| refused(&error.to_string()))?;
-    let text = absolute.to_str().ok_or_else(|| refused("it is not UTF-8; use one that is"))?;
-    if text.contains(['\n', '\t']) || first_deceptive(text).is_some() {
-        return Err(refused("it has characters that nobody sees or that break a line; use one without them"));
-    }
-    if text.contains("${") {
-        return Err(refused("some clients take `${` for the beginning of a variable; use one without it"));
-    }
-    Ok(text.to_owned())
+/// The first of the options that only a server which is started takes.
+fn of_the_server(config: &McpConfig) -> Option<&'static str> {
+    let given =
+        [("--allow", !config.allow.is_empty()), ("--timeout", config.timeout.is_some()), ("--watch", config.watch)];
+    given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
 }
 
 /// How a client comes to palisade.
@@ -96,41 +67,6 @@ enum Launch {
     Program(Program),
     /// It calls a server that runs already.
     Http(Address),
-}
-
-/// A command line for `serve`. Every path is absolute.
-struct Program {
-    path: String,
-    workspace: String,
-    plugins: Vec<String>,
-    shipped: Shipped,
-    config: Option<String>,
-    allow: BTreeSet<SideEffects>,
-}
-
-impl Program {
-    /// What stands behind the program's own path.
-    fn args(&self) -> Vec<String> {
-        let mut args = vec!["serve".to_owned()];
-        let mut add = |words: &[&str]| args.extend(words.iter().map(|&word| word.to_owned()));
-        add(&["--workspace", &self.workspace]);
-        self.plugins.iter().for_each(|directory| add(&["--plugins", directory]));
-        if self.shipped != Shipped::Included {
-            add(&["--no-builtin"]);
-        }
-        if let Some(file) = &self.config {
-            add(&["--config", file]);
-        }
-        if !self.allow.is_empty() {
-            add(&["--allow", &listed(&self.allow)]);
-        }
-        args
-    }
-
-    /// The whole command line.
-    fn words(&self) -> Vec<String> {
-        [vec![self.path.clone()], self.args()].concat()
-    }
 }
 
 /// Classes as `--allow` takes them.
@@ -256,40 +192,6 @@ mod tests {
         }
         for given in ["http://host/${HOME}", "http://host/\"", "http://host/\u{202e}", "http://host/a\nb"] {
             assert_eq!(Address::parse(given).expect_err("no address").exit(), Exit::Usage, "{given:?}");
-        }
-    }
-
-    #[test]
-    fn the_options_stand_behind_serve_in_one_order_and_only_those_that_are_needed() {
-        let mut program = Program {
-            path: "/opt/palisade".to_owned(),
-            workspace: "/srv/my own".to_owned(),
-            plugins: Vec::new(),
-            shipped: Shipped::Included,
-            config: None,
-            allow: BTreeSet::new(),
-        };
-        assert_eq!(program.words(), ["/opt/palisade", "serve", "--workspace", "/srv/my own"]);
-        program.plugins = vec!["/b".to_owned(), "/a".to_owned()];
-        program.shipped = Shipped::LeftOut;
-        program.config = Some("/c.toml".to_owned());
-        program.allow = BTreeSet::from([SideEffects::Network, SideEffects::Write]);
-        let expected = "serve --workspace /srv/my own --plugins /b --plugins /a --no-builtin --config /c.toml --allow write,network";
-        assert_eq!(program.args().join(" "), expected);
-    }
-
-    #[test]
-    fn a_path_is_carried_whole_and_absolute() {
-        let odd = "/srv/it's \"my\" own $HOME\\ ~ ünï";
-        assert_eq!(carried(Path::new(odd)).expect("a path"), odd);
-        let here = std::env::current_dir().expect("a directory").join("plug ins");
-        assert_eq!(carried(Path::new("plug ins")).expect("a path"), here.to_str().expect("UTF-8"));
-    }
-
-    #[test]
-    fn a_path_that_a_file_would_not_show_as_it_is_is_refused() {
-        for path in ["", "/a\nb", "/a\tb", "/a\u{1b}[2J", "/a\u{202e}b", "/a\u{200b}b", "/${HOME}/a"] {
-            assert_eq!(carried(Path::new(path)).expect_err("no path").exit(), Exit::Usage, "{path:?}");
         }
     }
 

@@ -11,6 +11,8 @@ use tokio::sync::oneshot::{Sender, channel};
 /// How many paths a question lists, and how much of each it shows, in characters.
 const MAX_PATHS: usize = 10;
 const MAX_PATH: usize = 160;
+/// How much of a plugin's name is shown, in characters: a file may have any.
+const MAX_PLUGIN: usize = 80;
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 64;
 /// How soon a question that was withdrawn lets go of the terminal.
@@ -130,8 +132,8 @@ fn question(request: &ConfirmationRequest) -> String {
     if more > 0 {
         text.push_str(&format!("  and {more} more\n"));
     }
-    if let Some(digest) = &request.digest {
-        text.push_str(&format!("  plugin: {digest}\n"));
+    if let (Some(plugin), Some(digest)) = (&request.plugin, &request.digest) {
+        text.push_str(&format!("  plugin: {} ({digest})\n", elided(plugin, MAX_PLUGIN)));
     }
     // Others may have been asked before, while this one waited.
     let left = request.expires.duration_since(SystemTime::now()).unwrap_or_default();

@@ -22,10 +22,17 @@ const TOKEN: &str = "PALISADE_SERVE_TOKEN";
 /// The longest file of a token, in bytes.
 const TOKEN_FILE: u64 = 4096;
 
+/// How a token is given.
+const TOKEN_IS: &str = "a token is given with --token-file FILE, and `openssl rand -hex 32 > FILE` makes one";
+/// What is missing where no name of the server is given.
+const UNNAMED: &str = "requests are answered only where they name the server as it knows itself, so give each name or address by which other machines \
+                       reach it with --host, such as --host tools.example";
+
 /// How clients come.
 enum Way {
     Lines,
-    Http(TcpListener, http::Settings),
+    /// With what others need to reach it, and nobody has said.
+    Http(TcpListener, http::Settings, Option<&'static str>),
 }
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
@@ -54,15 +61,20 @@ fn runtime(builder: &mut Builder) -> Result<Runtime, Failure> {
 
 fn way(args: &Args) -> Result<Way, Failure> {
     let Some(address) = args.http else { return Ok(Way::Lines) };
+    // All of it at once, so that nobody learns of it piece by piece.
+    let missing = missing(address, &args.host);
     let settings = http::Settings::new(address, token(args.token_file.as_deref())?).map_err(|error| {
-        Failure::usage(format!(
-            "{error}; a token is given with --token-file FILE, and `openssl rand -hex 32 > FILE` makes one"
-        ))
+        Failure::usage([&error.to_string(), TOKEN_IS].into_iter().chain(missing).collect::<Vec<_>>().join("; "))
     })?;
     let settings = args.host.iter().try_fold(settings, |settings, host| settings.with_host(host));
     let settings = settings
         .and_then(|settings| args.origin.iter().try_fold(settings, |settings, origin| settings.with_origin(origin)));
-    Ok(Way::Http(listen(address)?, settings.map_err(Failure::usage)?))
+    Ok(Way::Http(listen(address)?, settings.map_err(Failure::usage)?, missing))
+}
+
+/// What others would still be refused for, once there is a token: the address of all interfaces is no name that a request can bear.
+fn missing(address: SocketAddr, hosts: &[String]) -> Option<&'static str> {
+    (address.ip().is_unspecified() && hosts.is_empty()).then_some(UNNAMED)
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
@@ -97,9 +109,10 @@ async fn serve(server: &Server, way: Way, (host, stop): (Arc<Host>, Cancellation
             tokio::spawn(tell_rejected(host));
             lines(server, stop).await
         }
-        Way::Http(listener, settings) => {
+        Way::Http(listener, settings, missing) => {
             let http = server.over_http(listener, settings)?;
             output::note(&format!("serving MCP on {}", http.url()));
+            missing.into_iter().for_each(output::note);
             tokio::spawn(tell_rejected(host));
             http.run(stop).await;
             Ok(())

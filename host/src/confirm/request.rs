@@ -55,6 +55,8 @@ pub struct ConfirmationRequest {
     pub input_summary: String,
     /// The paths that the call would change, relative to the workspace.
     pub projected_modifications: Vec<String>,
+    /// The name of the plugin, unless the tool is a native one.
+    pub plugin: Option<String>,
     /// The digest of the plugin, unless the tool is a native one.
     pub digest: Option<Digest>,
     /// How long the question stands in all.

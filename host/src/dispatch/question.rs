@@ -119,6 +119,7 @@ fn request(road: &Road<'_>, input: &ValidInput, stands: Duration) -> Result<Conf
         side_effects: definition.side_effects(),
         input_summary: summary(definition, input),
         projected_modifications: projected(definition, input),
+        plugin: road.tool.origin().plugin().map(str::to_owned),
         digest: road.tool.origin().digest(),
         valid_for: stands,
         expires: SystemTime::now() + stands,

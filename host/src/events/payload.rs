@@ -126,6 +126,7 @@ mod tests {
             side_effects: SideEffects::Write,
             input_summary: "{}".into(),
             projected_modifications: vec!["a".into(), "b".into()],
+            plugin: None,
             digest,
             valid_for: TIME,
             expires: SystemTime::UNIX_EPOCH + TIME,

@@ -9,6 +9,7 @@ use super::era::{Era, VERSIONS, negotiated};
 use super::guarded::guarded;
 use super::hello;
 use super::lanes::Waiting;
+use super::noted::Noted;
 use super::principals::Principal;
 use super::{Changes, Shared, endpoint, listing, offers, sessions};
 use crate::tool::Digest;
@@ -188,6 +189,7 @@ impl ServerHandler for Front {
         mut params: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
+        let noted = Noted::begin("initialize");
         params.protocol_version = negotiated(&params.protocol_version);
         self.know_offers().await;
         let mut info = self.get_info();
@@ -197,12 +199,13 @@ impl ServerHandler for Front {
         if self.watches() {
             changes::promise(&self.server, &client, Era::Legacy);
         }
-        Ok(info)
+        noted.answered(Ok(info))
     }
 
     async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let noted = Noted::begin("server/discover");
         self.know_offers().await;
-        Ok(DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info()))
+        noted.answered(Ok(DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info())))
     }
 
     async fn list_tools(
@@ -211,10 +214,10 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         whole(page)?;
-        let client = self.client(&context);
+        let (noted, client) = (Noted::begin("tools/list"), self.client(&context));
         let tools = call::list(&self.server, &client, Era::of(&context)).await;
         self.shows(&context, (List::Tools, || Mark::of(&tools)));
-        Ok(listed!(ListToolsResult::with_all_items(tools), self.kept(), &context))
+        noted.answered(Ok(listed!(ListToolsResult::with_all_items(tools), self.kept(), &context)))
     }
 
     async fn list_resources(
@@ -224,9 +227,10 @@ impl ServerHandler for Front {
     ) -> Result<ListResourcesResult, ErrorData> {
         self.offering("resources/list", |kinds| kinds.documents).await?;
         whole(page)?;
+        let noted = Noted::begin("resources/list");
         self.shows(&context, (List::Resources, || Mark::of_resources(&self.server)));
         let listed = ListResourcesResult::with_all_items(offers::resources(&self.server));
-        Ok(listed!(listed, self.kept(), &context))
+        noted.answered(Ok(listed!(listed, self.kept(), &context)))
     }
 
     async fn list_resource_templates(
@@ -246,7 +250,8 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.offering("resources/read", |kinds| kinds.documents).await?;
-        guarded(Box::pin(self.request(context).read(params))).await
+        let noted = Noted::begin("resources/read");
+        noted.answered(guarded(Box::pin(self.request(context).read(params))).await)
     }
 
     async fn subscribe(
@@ -278,9 +283,10 @@ impl ServerHandler for Front {
     ) -> Result<ListPromptsResult, ErrorData> {
         self.offering("prompts/list", |kinds| kinds.prompts).await?;
         whole(page)?;
+        let noted = Noted::begin("prompts/list");
         let prompts = offers::prompts(&self.server);
         self.shows(&context, (List::Prompts, || Mark::of(&prompts)));
-        Ok(listed!(ListPromptsResult::with_all_items(prompts), self.kept(), &context))
+        noted.answered(Ok(listed!(ListPromptsResult::with_all_items(prompts), self.kept(), &context)))
     }
 
     async fn get_prompt(
@@ -289,7 +295,8 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         self.offering("prompts/get", |kinds| kinds.prompts).await?;
-        guarded(Box::pin(self.request(context).prompt(params))).await
+        let noted = Noted::begin("prompts/get");
+        noted.answered(guarded(Box::pin(self.request(context).prompt(params))).await)
     }
 
     async fn complete(
@@ -298,7 +305,8 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         self.offering("completion/complete", |kinds| kinds.prompts).await?;
-        guarded(Box::pin(self.request(context).complete(params))).await
+        let noted = Noted::begin("completion/complete");
+        noted.answered(guarded(Box::pin(self.request(context).complete(params))).await)
     }
 
     async fn call_tool(

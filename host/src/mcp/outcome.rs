@@ -7,7 +7,7 @@ use rmcp::model::{CallToolResult, MetaObject};
 use serde_json::{Value, json};
 
 /// Where a failure's class and details stand, for programs.
-const ERROR: &str = "dev.palisade/error";
+pub(super) const ERROR: &str = "dev.palisade/error";
 
 /// What a client gets of a call that came to its end, whatever that was.
 pub(super) fn answer(result: &ToolResult, era: Era) -> CallToolResult {

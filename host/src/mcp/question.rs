@@ -1,7 +1,7 @@
 //! A question whether a call may run, as a form that a client shows, and what the form says when it comes back.
 
 use crate::confirm::{Answer, ConfirmationRequest};
-use crate::tool::text::{cut, visible};
+use crate::tool::text::{cut, elided, visible};
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Value, json};
 
@@ -11,6 +11,10 @@ const FIELD: &str = "decision";
 const SUMMARY: usize = 2048;
 /// The most paths that are named.
 const PATHS: usize = 20;
+/// How much of a plugin's name is shown, in characters: a file may have any.
+const PLUGIN: usize = 80;
+/// How many digits of a digest are shown: enough to tell two plugins of one name apart.
+const DIGITS: usize = 12;
 
 /// Whether the form offers an answer for later calls, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +52,7 @@ fn choices(lasting: Lasting) -> Value {
 fn message(request: &ConfirmationRequest) -> String {
     let ConfirmationRequest { tool, side_effects, input_summary, projected_modifications: paths, .. } = request;
     let input = visible(cut(input_summary, SUMMARY));
-    let mut text = format!("May the tool `{tool}` (class {side_effects}) run?\nInput: {input}");
+    let mut text = format!("May the tool `{tool}` (class {side_effects}) run?{}\nInput: {input}", plugin(request));
     if !paths.is_empty() {
         let named: Vec<_> = paths.iter().take(PATHS).map(|path| visible(path)).collect();
         text.push_str(&format!("\nIt would change: {}", named.join(", ")));
@@ -57,6 +61,13 @@ fn message(request: &ConfirmationRequest) -> String {
         }
     }
     text
+}
+
+/// Whose tool it is: nothing for one of the host's own.
+fn plugin(request: &ConfirmationRequest) -> String {
+    let (Some(name), Some(digest)) = (&request.plugin, request.digest) else { return String::new() };
+    let digits: String = digest.hex().chars().take(DIGITS).collect();
+    format!("\nPlugin: {} (sha256:{digits}…)", elided(name, PLUGIN))
 }
 
 /// What a form says that came back: anything but a clear yes is a no.
@@ -75,7 +86,7 @@ mod tests {
 
     use super::*;
     use crate::confirm::RequestId;
-    use crate::tool::{CallId, SideEffects};
+    use crate::tool::{CallId, Digest, SideEffects};
     use std::time::{Duration, SystemTime};
 
     fn request(paths: usize) -> ConfirmationRequest {
@@ -88,6 +99,7 @@ mod tests {
             side_effects: SideEffects::Write,
             input_summary: "{\"path\":\"a\u{202e}b\"}".into(),
             projected_modifications: (0..paths).map(|number| format!("p{number}")).collect(),
+            plugin: None,
             digest: None,
             valid_for: Duration::from_secs(300),
             expires: SystemTime::UNIX_EPOCH,
@@ -106,6 +118,15 @@ mod tests {
         assert!(message.ends_with("It would change: p0, p1"), "{message}");
         assert!(!message.contains('\u{202e}'));
         assert!(shown(25, Lasting::Offered)["message"].as_str().unwrap().ends_with("p19, and 5 more"));
+    }
+
+    #[test]
+    fn a_question_names_the_plugin_and_the_beginning_of_its_digest_and_neither_for_a_tool_of_the_hosts_own() {
+        let digest = Digest::from_bytes([0xab; 32]);
+        let asked = ConfirmationRequest { plugin: Some("fi\u{202e}les".into()), digest: Some(digest), ..request(0) };
+        let text = message(&asked);
+        assert!(text.contains("run?\nPlugin: fi\\u{202e}les (sha256:abababababab…)\nInput: "), "{text}");
+        assert!(!message(&request(0)).contains("Plugin"));
     }
 
     #[test]

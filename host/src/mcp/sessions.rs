@@ -6,6 +6,7 @@
 mod held;
 mod stream;
 
+use super::noted;
 use super::requests::{NotTaken, cancelled};
 use crate::http::Caller;
 use futures_core::Stream;
@@ -129,6 +130,7 @@ impl Sessions {
         }
         held.end();
         self.all().remove(&id);
+        tracing::debug!(target: noted::TARGET, "a session over HTTP is over");
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Held>>> {
@@ -183,6 +185,7 @@ impl View {
         let held = Held::new(self.caller, handle);
         let stop = held.stop();
         self.sessions.admit(id.clone(), held.clone())?;
+        tracing::debug!(target: noted::TARGET, "a session over HTTP begins");
         tokio::spawn(self.sessions.clone().watch(id.clone(), held));
         Ok((id, WorkerTransport::spawn_with_ct(worker, stop)))
     }

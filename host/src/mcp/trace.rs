@@ -6,6 +6,7 @@
 mod remote;
 
 use super::client::Client;
+use super::noted::Noted;
 use super::sessions::Seat;
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, ErrorData, ProtocolVersion};
@@ -46,6 +47,7 @@ fn is_zero(id: &str) -> bool {
 /// A call under way: its span, and how long it takes.
 pub(super) struct Operation {
     span: Span,
+    noted: Noted,
     #[cfg(feature = "otel")]
     measure: (remote::Measure, String),
 }
@@ -58,6 +60,7 @@ impl Operation {
         adopt(&span, context);
         Self {
             span,
+            noted: Noted::begin(format_args!("tools/call {tool}")),
             #[cfg(feature = "otel")]
             measure: (remote::Measure::begin(client, version.as_ref()), tool.to_owned()),
         }
@@ -69,6 +72,7 @@ impl Operation {
 
     /// How the call ended.
     pub(super) fn end(self, answer: &Result<CallToolResponse, ErrorData>) {
+        self.noted.called(answer);
         let error = failure(answer);
         if let Some(error) = &error {
             self.span.record("error.type", &**error);

@@ -96,6 +96,11 @@ fn an_address_that_others_can_reach_is_refused_without_a_token() {
     let world = World::new();
     let ran = serving(&world, LOADER_GOOD).args(["serve", "--http", "0.0.0.0:0"]).run().left_with(2);
     ran.complains(&["can be reached from other machines", "set a token, or serve on 127.0.0.1"]);
+    // All that is missing is said at once.
+    ran.complains(&["--token-file FILE", "--host tools.example"]);
+    let named = serving(&world, LOADER_GOOD).args(["serve", "--http", "0.0.0.0:0", "--host", "tools.example"]);
+    let said = named.run().left_with(2).stderr;
+    assert!(said.contains("--token-file FILE") && !said.contains("so give each name"), "{said}");
     let short =
         serving(&world, LOADER_GOOD).env("PALISADE_SERVE_TOKEN", "short").args(["serve", "--http", "127.0.0.1:0"]);
     let ran = short.run().left_with(2);

@@ -3,6 +3,7 @@
 use super::{call, plain};
 use palisade_tests::World;
 use palisade_tests::guest::{CONTRACT_ERRORS, CONTRACT_HOST, LIMITS_OUTPUT};
+use palisade_tests::program::Program;
 use serde_json::{Value, json};
 
 /// The levels and texts of the log messages among these.
@@ -85,6 +86,33 @@ fn a_flood_of_messages_is_cut_and_the_answer_comes_all_the_same() {
     assert!(answer["result"].is_object(), "{answer}");
     let heard = client.told("notifications/message").len();
     assert!((1..=120).contains(&heard), "{heard} messages");
+}
+
+#[test]
+fn a_server_that_is_to_say_more_says_what_was_asked_and_how_it_ended_and_nothing_of_what_is_in_it() {
+    let world = World::new();
+    let verbose = super::serving(&world, CONTRACT_ERRORS).args(["--verbose"]);
+    let said = said_of_two_calls(verbose);
+    for line in [
+        "initialize: ok, ",
+        "tools/list: ok, ",
+        "tools/call fail: execution_error, ",
+        "tools/call surely_not: error -32602, ",
+    ] {
+        assert!(said.lines().any(|it| it.trim_start().starts_with(&format!("DEBUG {line}"))), "{line}: {said}");
+    }
+    assert!(!said.contains("not-found") && !said.contains("no such thing"), "{said}");
+    let quiet = said_of_two_calls(super::serving(&world, CONTRACT_ERRORS));
+    assert!(!quiet.contains("tools/call"), "{quiet}");
+}
+
+/// What stands on standard error after a list, a call that fails, and one of no tool.
+fn said_of_two_calls(program: Program<'_>) -> String {
+    let mut client = palisade_tests::mcp::Client::legacy(program, &json!({}));
+    client.ask("tools/list", &json!({}));
+    client.ask("tools/call", &call("fail", json!({"with": "not-found"})));
+    client.ask("tools/call", &call("surely_not", json!({})));
+    client.end().0.stderr
 }
 
 #[test]

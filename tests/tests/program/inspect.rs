@@ -57,6 +57,22 @@ fn a_file_is_shown_without_being_installed_anywhere() {
 }
 
 #[test]
+fn what_a_plugin_offers_besides_tools_is_shown_before_it_is_used() {
+    let world = World::new();
+    let file = guest::MCP_VISITOR.file();
+    let text = program(&world, &["inspect"]).args([&file]).run().left_with(0).stdout;
+    let shown: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    for row in [&["offers"][..], &["visit://card", "document", "card"]] {
+        assert!(shown.contains(&row.to_vec()), "{row:?}: {text}");
+    }
+    let shown = program(&world, &["inspect", "--json"]).args([&file]).run().left_with(0).json();
+    let offers = (&shown["documents"][0]["uri"], &shown["prompts"][0]["name"], &shown["templates"]);
+    assert_eq!(offers, (&json!("visit://card"), &json!("greet_the_visitor"), &json!([])));
+    let without = program(&world, &["inspect", "calculate"]).run().left_with(0).stdout;
+    assert!(!without.contains("offers"), "{without}");
+}
+
+#[test]
 fn a_file_that_is_no_plugin_is_6_with_the_reason() {
     let world = World::new();
     world.file("empty.wasm", "").file("text.wasm", "hello").file("module.wasm", *b"\0asm\x01\0\0\0");

@@ -95,10 +95,80 @@ fn what_the_environment_says_stands_in_the_snippet_since_a_client_has_another() 
     assert_eq!(args[3..], words.map(Value::from));
 }
 
+/// The variables that have no option of their own, as they stand where a person tries the program.
+fn tried_by_hand<'w>(world: &'w World, client: &str) -> Program<'w> {
+    config(world, client)
+        .env("PALISADE_MEMORY", "64MiB")
+        .env("PALISADE_TIMEOUT", "90s")
+        .env("PALISADE_CACHE", "my cache")
+        .env("PALISADE_SERVE_TOKEN", "hush")
+        .env("PALISADE_LOG", "debug")
+}
+
+#[test]
+fn the_variables_that_hold_by_hand_hold_for_every_client_but_the_token_and_the_log() {
+    let world = World::new();
+    let cache = world.outer().canonicalize().expect("a directory").join("my cache");
+    let expected = json!({"PALISADE_CACHE": cache, "PALISADE_MEMORY": "64MiB", "PALISADE_TIMEOUT": "90s"});
+    for client in CLIENTS.into_iter().filter(|client| *client != "codex") {
+        let ran = tried_by_hand(&world, client).run().left_with(0);
+        assert_eq!(server(client, &ran)["env"], expected, "{client}");
+        assert!(!ran.stdout.contains("hush") && !ran.stderr.contains("hush"), "{ran:?}");
+    }
+    let ran = tried_by_hand(&world, "codex").run().left_with(0);
+    let (server, environment) = ran.stdout.split_once("\n[mcp_servers.palisade.env]\n").expect("a table of its own");
+    assert!(server.contains("tool_timeout_sec"), "{ran:?}");
+    let lines: Vec<&str> = environment.lines().collect();
+    let cache = format!("PALISADE_CACHE = {}", json!(cache));
+    assert_eq!(lines, [cache.as_str(), "PALISADE_MEMORY = \"64MiB\"", "PALISADE_TIMEOUT = \"90s\""]);
+}
+
+#[test]
+fn the_command_of_one_step_sets_the_same_variables() {
+    let world = World::new();
+    for (client, before) in [("claude-code", "claude mcp add --env "), ("codex", "codex mcp add palisade --env ")] {
+        let ran = tried_by_hand(&world, client).env("PALISADE_CACHE", "off").run().left_with(0);
+        let command = one_step(&ran).expect("a command");
+        let expected = "PALISADE_CACHE=off' --env 'PALISADE_MEMORY=64MiB' --env 'PALISADE_TIMEOUT=90s' -";
+        assert_eq!(
+            command.strip_prefix(before).and_then(|rest| rest.get(1..=expected.len())),
+            Some(expected),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn what_serve_takes_stands_in_the_snippet() {
+    let world = World::new();
+    let ran = config(&world, "cursor").args(["--watch", "--timeout", "90s", "-v"]).run().left_with(0);
+    let args = server("cursor", &ran)["args"].as_array().expect("a list").clone();
+    assert_eq!(args[3..], ["--timeout", "90s", "--watch", "--verbose"].map(Value::from));
+}
+
+#[test]
+fn a_time_or_a_variable_that_serve_would_refuse_is_refused_here() {
+    let world = World::new();
+    config(&world, "cursor").args(["--timeout", "2h"]).run().left_with(2).complains(&["--timeout", "600s"]);
+    config(&world, "cursor").env("PALISADE_MEMORY", "much").run().left_with(2).complains(&["PALISADE_MEMORY"]);
+    for words in [&["--watch"][..], &["--timeout", "90s"]] {
+        let ran = config(&world, "cursor").args(["--http", URL]).args(words).run().left_with(2);
+        ran.complains(&[words[0], "palisade serve"]);
+    }
+}
+
+#[test]
+fn claude_code_is_told_whose_the_server_is_and_how_to_choose() {
+    let world = World::new();
+    let ran = config(&world, "claude-code").run().left_with(0);
+    ran.complains(&["`--scope user`", "every project", "`--scope local`", "`--scope project`", ".mcp.json"]);
+}
+
 #[test]
 fn without_options_a_client_is_told_the_workspace_alone() {
     let world = World::new();
-    let ran = config(&world, "claude-desktop").run().left_with(0);
+    // The suite has a cache of its own.
+    let ran = config(&world, "claude-desktop").env("PALISADE_CACHE", "").run().left_with(0);
     let expected = json!({"command": executable(), "args": ["serve", "--workspace", world.root()], "env": {}});
     assert_eq!(server("claude-desktop", &ran), expected);
 }

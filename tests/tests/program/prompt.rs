@@ -33,7 +33,9 @@ fn the_question_names_the_tool_its_class_its_input_what_it_changes_and_the_plugi
     terminal.types("y\n");
     let ran = finish(child).left_with(0);
     let transcript = terminal.transcript();
-    for part in ["write_file wants to run (class write)", "input: {", "would change: `made.txt`", "plugin: sha256:"] {
+    for part in
+        ["write_file wants to run (class write)", "input: {", "would change: `made.txt`", "plugin: files (sha256:"]
+    {
         assert!(transcript.contains(part), "{part}: {transcript}");
     }
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("Created `made.txt` (4 bytes).", ""));

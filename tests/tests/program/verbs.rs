@@ -28,13 +28,39 @@ fn the_shipped_tools_are_listed_with_exactly_the_documented_keys() {
     let listed = program(&world, &["list", "--json"]).run().left_with(0).json();
     assert_eq!(names(&listed), SHIPPED);
     assert_eq!(listed["rejected"], json!([]));
-    assert_eq!(listed.as_object().map(serde_json::Map::len), Some(2));
+    assert_eq!([&listed["documents"], &listed["templates"], &listed["prompts"]], [&json!([]); 3]);
+    assert_eq!(listed.as_object().map(serde_json::Map::len), Some(5));
     for tool in listed["tools"].as_array().expect("a list") {
         let mut keys: Vec<&String> = tool.as_object().expect("an object").keys().collect();
         keys.sort();
         assert_eq!(keys, ["description", "digest", "name", "parameters", "plugin", "side_effects"]);
         assert_eq!(tool["parameters"]["type"], "object");
     }
+}
+
+#[test]
+fn what_a_plugin_offers_besides_tools_is_listed_with_it() {
+    let world = World::new();
+    let list = |words: &[&str]| {
+        let visitor = guest::MCP_VISITOR.directory();
+        program(&world, words).args(["--plugins"]).args([visitor]).run().left_with(0)
+    };
+    let ran = list(&["list"]);
+    let rows: Vec<Vec<&str>> =
+        ran.stdout.lines().map(|line| line.split("  ").filter(|it| !it.is_empty()).map(str::trim).collect()).collect();
+    for row in [
+        ["BESIDES TOOLS", "KIND", "PLUGIN", "WHAT IT IS"],
+        ["visit://card", "document", "mcp_visitor", "card"],
+        ["greet_the_visitor", "prompt", "mcp_visitor", "Greets whoever has come."],
+    ] {
+        assert!(rows.contains(&row.to_vec()), "{row:?}: {ran:?}");
+    }
+    let listed = list(&["list", "--json"]).json();
+    assert_eq!(
+        (&listed["documents"][0]["uri"], &listed["documents"][0]["plugin"]),
+        (&json!("visit://card"), &json!("mcp_visitor"))
+    );
+    assert_eq!(listed["prompts"][0]["name"], "greet_the_visitor");
 }
 
 #[test]

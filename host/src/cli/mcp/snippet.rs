@@ -62,9 +62,12 @@ fn started(client: Client, program: &Program) -> Entry {
     };
     let command = kind.with("command", program.path.as_str()).with("args", program.args());
     match client {
-        Client::ClaudeCode | Client::ClaudeDesktop | Client::Cursor | Client::Zed => command.with("env", json!({})),
-        Client::VsCode => command,
-        Client::Codex => command.with_times(),
+        Client::ClaudeCode | Client::ClaudeDesktop | Client::Cursor | Client::Zed => {
+            command.with("env", json!(program.environment))
+        }
+        Client::VsCode => command.with_environment(program),
+        // A table of its own, which ends that of the server.
+        Client::Codex => command.with_times().with_environment(program),
     }
 }
 
@@ -115,8 +118,10 @@ fn one_step(client: Client, name: &Name, launch: &Launch, entry: &Entry) -> Resu
     let name = name.as_str();
     Ok(match (client, launch) {
         (Client::ClaudeCode, Launch::Program(program)) => {
-            let add = ["claude", "mcp", "add", "--transport", "stdio", "--scope", "user", name, "--"];
-            Some(command(&add, &program.words()))
+            // Before the other options: `--env` takes every pair that follows.
+            let environment = pairs(program);
+            let add = ["--transport", "stdio", "--scope", "user", name, "--"].map(str::to_owned);
+            Some(command(&["claude", "mcp", "add"], &[environment, add.to_vec(), program.words()].concat()))
         }
         // Into the project's file: only for that one it is promised that variables are replaced.
         (Client::ClaudeCode, Launch::Http(address)) => {
@@ -125,7 +130,8 @@ fn one_step(client: Client, name: &Name, launch: &Launch, entry: &Entry) -> Resu
         }
         (Client::VsCode, _) => Some(command(&["code", "--add-mcp"], &[serde_json::to_string(&entry.named(name))?])),
         (Client::Codex, Launch::Program(program)) => {
-            Some(command(&["codex", "mcp", "add", name, "--"], &program.words()))
+            let add = [pairs(program), vec!["--".to_owned()], program.words()].concat();
+            Some(command(&["codex", "mcp", "add", name], &add))
         }
         (Client::Codex, Launch::Http(address)) => {
             let add = ["codex", "mcp", "add", name, "--url", address.as_str(), "--bearer-token-env-var", TOKEN];
@@ -133,6 +139,11 @@ fn one_step(client: Client, name: &Name, launch: &Launch, entry: &Entry) -> Resu
         }
         (Client::ClaudeDesktop | Client::Cursor | Client::Zed, _) => None,
     })
+}
+
+/// The environment, as both commands take it.
+fn pairs(program: &Program) -> Vec<String> {
+    program.environment.iter().flat_map(|(name, value)| ["--env".to_owned(), format!("{name}={value}")]).collect()
 }
 
 fn notes(client: Client, launch: &Launch) -> Vec<String> {
@@ -146,7 +157,7 @@ fn notes(client: Client, launch: &Launch) -> Vec<String> {
             about_token(client),
         ),
     };
-    [Some(general), token, about_client(client, launch)].into_iter().flatten().collect()
+    [Some(general), token, about_client(client, launch), unasked(client, launch)].into_iter().flatten().collect()
 }
 
 /// How a client gets to know the token, which stands in no snippet.
@@ -173,25 +184,43 @@ fn about_token(client: Client) -> Option<String> {
 /// What a client does otherwise than others.
 fn about_client(client: Client, launch: &Launch) -> Option<String> {
     match client {
+        Client::ClaudeCode => Some(about_scope(launch).to_owned()),
         Client::ClaudeDesktop => Some("Claude Desktop reads its file when it starts: quit it and start it again".to_owned()),
-        Client::Zed => unasked(launch),
         Client::Codex => Some(
             "the command leaves out both times: without them Codex gives up after 10 s of starting, and after 60 s of a call".to_owned(),
         ),
-        Client::ClaudeCode | Client::VsCode | Client::Cursor => None,
+        Client::VsCode | Client::Cursor | Client::Zed => None,
     }
 }
 
-/// What to allow beforehand where a client cannot put a question.
-fn unasked(launch: &Launch) -> Option<String> {
+/// Whose the server is that Claude Code adds by itself.
+fn about_scope(launch: &Launch) -> &'static str {
+    match launch {
+        Launch::Program(_) => {
+            "the command's `--scope user` makes it yours in every project; `--scope local` keeps it to this project, and `--scope project` \
+             writes `.mcp.json`, for everybody who has the project"
+        }
+        Launch::Http(_) => {
+            "`--scope project` writes `.mcp.json`, for everybody who has the project: that is the file in which the variable is replaced; `local` and \
+             `user` keep it to yourself, in this project or in all of them"
+        }
+    }
+}
+
+/// What to allow beforehand where a client cannot put a question. Of which that is so, and of which version, is mostly for them to say.
+fn unasked(client: Client, launch: &Launch) -> Option<String> {
     let (allowed, whom) = match launch {
         Launch::Program(program) => (program.allow.clone(), "`palisade mcp config`"),
         Launch::Http(_) => (BTreeSet::new(), "`palisade serve`"),
     };
     let missing = listed(ASKING.iter().filter(|class| !allowed.contains(*class)));
+    let why = match client {
+        Client::Zed => "Zed cannot ask you, so that calls which need a yes are refused",
+        _ => "calls which need a yes are asked about in a form, and refused where your client shows none",
+    };
     let told = || {
         format!(
-            "Zed cannot ask you, so that calls which need a yes are refused: to let them run unasked, give {whom} `--allow {missing}`, \
+            "{why}: to let them run unasked, give {whom} `--allow {missing}`, \
              or only those of these classes that you need"
         )
     };
@@ -206,6 +235,11 @@ impl Entry {
     fn with(mut self, key: &'static str, value: impl Into<Value>) -> Self {
         self.0.push((key, value.into()));
         self
+    }
+
+    /// The environment, where there is anything in it.
+    fn with_environment(self, program: &Program) -> Self {
+        if program.environment.is_empty() { self } else { self.with("env", json!(program.environment)) }
     }
 
     fn with_times(self) -> Self {
@@ -227,170 +261,4 @@ impl Serialize for Entry {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plugins::Shipped;
-
-    const CLIENTS: [Client; 6] =
-        [Client::ClaudeCode, Client::ClaudeDesktop, Client::VsCode, Client::Cursor, Client::Zed, Client::Codex];
-
-    fn program(workspace: &str, allow: &[SideEffects]) -> Launch {
-        Launch::Program(Program {
-            path: "/opt/my tools/palisade".to_owned(),
-            workspace: workspace.to_owned(),
-            plugins: Vec::new(),
-            shipped: Shipped::Included,
-            config: None,
-            allow: allow.iter().copied().collect(),
-        })
-    }
-
-    fn server() -> Launch {
-        Launch::Http(Address::parse("http://127.0.0.1:8080/mcp").expect("an address"))
-    }
-
-    fn made(client: Client, launch: &Launch) -> Snippet {
-        of(client, &Name::parse("palisade").expect("a name"), launch).expect("a snippet")
-    }
-
-    /// The text read back.
-    fn read(client: Client, launch: &Launch) -> Value {
-        let text = made(client, launch).text;
-        match client {
-            Client::Codex => toml::from_str(&text).expect("TOML"),
-            _ => serde_json::from_str(&text).expect("JSON"),
-        }
-    }
-
-    #[test]
-    fn each_client_starts_the_program_by_its_own_keys() {
-        let (path, args) = ("/opt/my tools/palisade", ["serve", "--workspace", "/srv/my \"own\""]);
-        let plain = json!({"command": path, "args": args, "env": {}});
-        let codex = json!({"command": path, "args": args, "startup_timeout_sec": 20, "tool_timeout_sec": 600});
-        for (client, servers, expected) in [
-            // code.claude.com/docs/en/mcp, on the project's scope.
-            (Client::ClaudeCode, "mcpServers", json!({"type": "stdio", "command": path, "args": args, "env": {}})),
-            // modelcontextprotocol.io/quickstart/user.
-            (Client::ClaudeDesktop, "mcpServers", plain.clone()),
-            // code.visualstudio.com/docs/copilot/reference/mcp-configuration.
-            (Client::VsCode, "servers", json!({"type": "stdio", "command": path, "args": args})),
-            // cursor.com/docs/mcp.
-            (Client::Cursor, "mcpServers", plain),
-            // zed.dev/docs/ai/mcp; `source` as in its versions of 2025.
-            (Client::Zed, "context_servers", json!({"source": "custom", "command": path, "args": args, "env": {}})),
-            // developers.openai.com/codex/mcp.
-            (Client::Codex, "mcp_servers", codex),
-        ] {
-            let launch = program("/srv/my \"own\"", &[]);
-            assert_eq!(read(client, &launch), json!({servers: {"palisade": expected}}), "{client:?}");
-        }
-    }
-
-    #[test]
-    fn each_client_reaches_a_server_by_its_own_keys_and_none_holds_a_token() {
-        let url = "http://127.0.0.1:8080/mcp";
-        let bearer = |token: &str| json!({"Authorization": format!("Bearer {token}")});
-        let code = json!({"type": "http", "url": url, "headers": bearer("${PALISADE_SERVE_TOKEN}")});
-        let codex =
-            json!({"url": url, "bearer_token_env_var": TOKEN, "startup_timeout_sec": 20, "tool_timeout_sec": 600});
-        // The sources are those above.
-        for (client, servers, expected) in [
-            (Client::ClaudeCode, "mcpServers", code),
-            (Client::VsCode, "servers", json!({"type": "http", "url": url})),
-            (Client::Cursor, "mcpServers", json!({"url": url, "headers": bearer("${env:PALISADE_SERVE_TOKEN}")})),
-            (Client::Zed, "context_servers", json!({"url": url, "headers": bearer("<token>")})),
-            (Client::Codex, "mcp_servers", codex),
-        ] {
-            assert_eq!(read(client, &server()), json!({servers: {"palisade": expected}}), "{client:?}");
-        }
-        let name = Name::parse("palisade").expect("a name");
-        assert!(matches!(of(Client::ClaudeDesktop, &name, &server()), Err(NoSnippet::StartsOnly)));
-    }
-
-    #[test]
-    fn a_person_reads_the_command_before_its_words_and_each_word_on_a_line_of_its_own() {
-        let launch = program("/srv/my \"own\"", &[]);
-        let json = r#"{
-  "mcpServers": {
-    "palisade": {
-      "command": "/opt/my tools/palisade",
-      "args": [
-        "serve",
-        "--workspace",
-        "/srv/my \"own\""
-      ],
-      "env": {}
-    }
-  }
-}
-"#;
-        assert_eq!(made(Client::Cursor, &launch).text, json);
-        let toml = r#"[mcp_servers.palisade]
-command = "/opt/my tools/palisade"
-args = [
-    "serve",
-    "--workspace",
-    '/srv/my "own"',
-]
-startup_timeout_sec = 20
-tool_timeout_sec = 600
-"#;
-        assert_eq!(made(Client::Codex, &launch).text, toml);
-    }
-
-    #[test]
-    fn whatever_a_path_holds_comes_back_from_every_form() {
-        for path in
-            ["/a b", "/it's", "/it's \"x\"", "/'''\"\"\"", "/a\\b\\u0041", "/ünï 日本", "/# [x] = {}", "/$HOME `id` !"]
-        {
-            for client in CLIENTS {
-                let whole = read(client, &program(path, &[])).to_string();
-                assert!(whole.contains(&format!(r#"["serve","--workspace",{}]"#, json!(path))), "{client:?}: {whole}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_clients_that_have_a_command_for_it_are_given_one() {
-        let step = |client, launch: &Launch| made(client, launch).one_step.unwrap_or_default();
-        let (here, there) = (program("/srv/it's", &[]), server());
-        for (line, expected) in [
-            (
-                step(Client::ClaudeCode, &here),
-                r"claude mcp add --transport stdio --scope user palisade -- '/opt/my tools/palisade' serve --workspace '/srv/it'\''s'",
-            ),
-            (
-                step(Client::ClaudeCode, &there),
-                "claude mcp add --transport http --scope project palisade http://127.0.0.1:8080/mcp --header 'Authorization: Bearer ${PALISADE_SERVE_TOKEN}'",
-            ),
-            (
-                step(Client::VsCode, &here),
-                r#"code --add-mcp '{"name":"palisade","type":"stdio","command":"/opt/my tools/palisade","args":["serve","--workspace","/srv/it'\''s"]}'"#,
-            ),
-            (
-                step(Client::VsCode, &there),
-                r#"code --add-mcp '{"name":"palisade","type":"http","url":"http://127.0.0.1:8080/mcp"}'"#,
-            ),
-            (
-                step(Client::Codex, &here),
-                r"codex mcp add palisade -- '/opt/my tools/palisade' serve --workspace '/srv/it'\''s'",
-            ),
-            (
-                step(Client::Codex, &there),
-                "codex mcp add palisade --url http://127.0.0.1:8080/mcp --bearer-token-env-var PALISADE_SERVE_TOKEN",
-            ),
-            (step(Client::ClaudeDesktop, &here) + &step(Client::Cursor, &here) + &step(Client::Zed, &there), ""),
-        ] {
-            assert_eq!(line, expected);
-        }
-    }
-
-    #[test]
-    fn zed_is_told_the_classes_that_are_not_allowed_yet() {
-        let told = |launch: &Launch| made(Client::Zed, launch).notes.join("\n");
-        assert!(told(&program("/srv", &[])).contains("`palisade mcp config` `--allow write,execute,network`"));
-        assert!(told(&program("/srv", &[SideEffects::Write])).contains("`--allow execute,network`"));
-        assert!(!told(&program("/srv", &ASKING)).contains("cannot ask"));
-        assert!(told(&server()).contains("`palisade serve` `--allow write,execute,network`"));
-    }
-}
+mod tests;

@@ -1,0 +1,75 @@
+//! The client for Rust: a crate outside of the workspace, so that it changes neither the lock file nor the features of what is shipped.
+
+use crate::place::Place;
+use anyhow::{Context as _, bail, ensure};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where its sources and its lock file are kept.
+const SOURCES: &str = "tests/clients/rust";
+/// The name of its program.
+const PROGRAM: &str = "palisade-client-in-rust";
+
+/// What came of building it.
+pub(super) enum Built {
+    /// The program.
+    At(PathBuf),
+    /// Its packages cannot be had here, for this reason.
+    OutOfReach(String),
+}
+
+/// Builds the client into `directory`, from the exact versions of its lock file.
+pub(super) fn build(place: &Place, directory: &Path) -> anyhow::Result<Built> {
+    let fetched = cargo(place, "fetch").stdin(Stdio::null()).output().context("running cargo fetch")?;
+    if !fetched.status.success() {
+        return out_of_reach(&String::from_utf8_lossy(&fetched.stderr)).map(Built::OutOfReach);
+    }
+    let mut build = cargo(place, "build");
+    // What is fetched is enough: nothing else is asked of the registry.
+    build.args(["--offline", "--target-dir"]).arg(directory);
+    ensure!(build.status().context("running cargo build")?.success(), "the client in Rust does not compile");
+    let program = directory.join("debug").join(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
+    ensure!(program.is_file(), "cargo has built no {}", program.display());
+    Ok(Built::At(program))
+}
+
+fn cargo(place: &Place, verb: &str) -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(&place.root).args([verb, "--locked", "--manifest-path"]);
+    cargo.arg(place.root.join(SOURCES).join("Cargo.toml"));
+    cargo
+}
+
+/// Tells packages that cannot be reached from a lock file that is no good: only the last is the repository's fault.
+fn out_of_reach(said: &str) -> anyhow::Result<String> {
+    let is_away = [
+        "Could not resolve",
+        "Couldn't resolve",
+        "Could not connect",
+        "Couldn't connect",
+        "Failed to connect",
+        "SSL connect error",
+        "Timeout was reached",
+        "Connection reset",
+        "--offline was specified",
+    ];
+    match said.lines().rfind(|line| is_away.iter().any(|sign| line.contains(sign))) {
+        Some(line) => Ok(format!("its packages cannot be had from cargo's registry: {}", line.trim())),
+        None => bail!("cargo cannot fetch what the client in Rust is made of:\n{said}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registry_out_of_reach_is_told_from_a_lock_file_that_is_no_good() {
+        let said = "error: download of config.json failed\n\nCaused by:\n  [7] Could not connect to server (Failed to connect)\n";
+        assert!(out_of_reach(said).is_ok_and(|why| why.ends_with("(Failed to connect)")));
+        assert!(
+            out_of_reach("error: cannot update the lock file because --locked was passed to prevent this").is_err()
+        );
+        assert!(out_of_reach("error: failed to verify the checksum of `rmcp v3.9.0`").is_err());
+    }
+}
