@@ -1,9 +1,11 @@
 //! Requests that were let in, made into messages, and handed to the library; and its answers.
 
+mod headers;
+
 use super::frame::{self, Refused};
 use super::requests::NotTaken;
 use super::sessions::{RETRY, Refusal, Sessions};
-use super::short::{self, Plain};
+use super::short::Plain;
 use crate::execution::BoxFuture;
 use crate::http::{Admitted, Body, Caller, Service};
 use bytes::Bytes;
@@ -84,7 +86,7 @@ impl<S: ServerHandler> Endpoint<S> {
 
     /// The call of a request that may go the short way, and what answers it.
     fn short(&self, asked: &mut Asked, headers: &HeaderMap) -> Option<(Plain, S)> {
-        let tool = asked.0.as_ref()?["params"]["name"].as_str().filter(|tool| short::headers(headers, tool))?;
+        let tool = asked.0.as_ref()?["params"]["name"].as_str().filter(|tool| headers::plain(headers, tool))?;
         // One that has a schema here repeats parameters in headers, which are to be compared.
         let handler = (self.make)().ok().filter(|handler| handler.get_tool(tool).is_none())?;
         match Plain::of(asked.0.take()?) {

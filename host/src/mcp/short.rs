@@ -5,17 +5,12 @@
 //! library's way, so that there is one place that says what is wrong with a message.
 
 use super::guarded::guarded;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, Extensions, JsonRpcMessage, ProtocolVersion, RequestId,
     RequestMetaObject, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::{Peer, RequestContext, serve_directly};
 use rmcp::transport::Transport;
-use rmcp::transport::common::http_header::{
-    EVENT_STREAM_MIME_TYPE, HEADER_MCP_METHOD, HEADER_MCP_NAME, HEADER_MCP_PROTOCOL_VERSION, HEADER_SESSION_ID,
-    JSON_MIME_TYPE,
-};
 use rmcp::{RoleServer, ServerHandler};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
@@ -25,9 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 /// What such a message has, and its parameters. With anything else it is none.
 const KEYS: (&[&str], &[&str]) = (&["jsonrpc", "id", "method", "params"], &["_meta", "name", "arguments"]);
-const CALL: &str = "tools/call";
-/// How headers begin that repeat parameters.
-const PARAMETERS: &str = "mcp-param-";
+/// The method of calls.
+pub(super) const CALL: &str = "tools/call";
 /// By these a client says that it wants to hear of a call while it runs.
 const LISTENS: [&str; 2] = ["progressToken", "io.modelcontextprotocol/logLevel"];
 
@@ -93,32 +87,6 @@ fn plain(message: &Value) -> Option<(RequestId, RequestMetaObject)> {
     is_whole.then_some((id, meta))
 }
 
-/// Whether the headers of a request say what those of a plain call of this tool do: each once, and nothing that would have to be looked into.
-pub(super) fn headers(headers: &HeaderMap, tool: &str) -> bool {
-    let is = |name: &str, value: &str| only(headers, name) == Some(value);
-    is(HEADER_MCP_PROTOCOL_VERSION, ProtocolVersion::V_2026_07_28.as_str())
-        && is(HEADER_MCP_METHOD, CALL)
-        && is(HEADER_MCP_NAME, tool)
-        && only(headers, CONTENT_TYPE.as_str()).is_some_and(|sent| is_media(sent, JSON_MIME_TYPE))
-        && only(headers, ACCEPT.as_str()).is_some_and(|taken| {
-            [JSON_MIME_TYPE, EVENT_STREAM_MIME_TYPE]
-                .iter()
-                .all(|way| taken.split(',').any(|taken| is_media(taken, way)))
-        })
-        && !headers.contains_key(HEADER_SESSION_ID)
-        && !headers.keys().any(|name| name.as_str().starts_with(PARAMETERS))
-}
-
-fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let mut values = headers.get_all(name).iter();
-    let first = values.next()?;
-    if values.next().is_some() { None } else { first.to_str().ok() }
-}
-
-fn is_media(text: &str, kind: &str) -> bool {
-    text.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case(kind))
-}
-
 fn has_only(map: &Map<String, Value>, keys: &[&str]) -> bool {
     map.keys().all(|key| keys.contains(&key.as_str()))
 }
@@ -164,7 +132,6 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
-    use hyper::header::{HeaderName, HeaderValue};
     use serde_json::json;
 
     fn call() -> Value {
@@ -209,51 +176,6 @@ mod tests {
             assert_eq!(Plain::of(message.clone()), Err(message), "{place}");
         }
         assert_eq!(Plain::of(json!([])), Err(json!([])));
-    }
-
-    #[test]
-    fn headers_of_a_plain_call_say_each_thing_once_and_what_its_body_says() {
-        let plain = [
-            ("mcp-protocol-version", "2026-07-28"),
-            ("mcp-method", "tools/call"),
-            ("mcp-name", "echo"),
-            ("content-type", "application/json; charset=utf-8"),
-            ("accept", "text/event-stream, application/json"),
-        ];
-        let taken = |fields: &[(&'static str, &'static str)]| {
-            let headers: HeaderMap = fields
-                .iter()
-                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
-                .collect();
-            super::headers(&headers, "echo")
-        };
-        assert!(taken(&plain));
-        for left_out in 0..plain.len() {
-            let rest: Vec<_> = (0..plain.len()).filter(|field| *field != left_out).map(|field| plain[field]).collect();
-            assert!(!taken(&rest), "without {}", plain[left_out].0);
-        }
-        for (name, value) in [
-            ("mcp-protocol-version", "2025-11-25"),
-            ("mcp-method", "tools/list"),
-            ("mcp-name", "other"),
-            ("content-type", "text/plain"),
-            ("accept", "application/json"),
-        ] {
-            let other: Vec<_> =
-                plain.iter().map(|field| if field.0 == name { (name, value) } else { *field }).collect();
-            assert!(!taken(&other), "{name}: {value}");
-        }
-        assert!(!taken(&[&plain[..], &[("mcp-session-id", "s")]].concat()));
-        assert!(!taken(&[&plain[..], &[("mcp-param-text", "hello")]].concat()));
-    }
-
-    #[test]
-    fn a_header_twice_goes_the_long_way() {
-        let mut headers = HeaderMap::new();
-        headers.append("mcp-name", HeaderValue::from_static("echo"));
-        assert_eq!(only(&headers, "mcp-name"), Some("echo"));
-        headers.append("mcp-name", HeaderValue::from_static("echo"));
-        assert_eq!(only(&headers, "mcp-name"), None);
     }
 
     fn put(message: &mut Value, place: &str, value: Value) {
