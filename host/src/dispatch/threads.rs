@@ -31,8 +31,9 @@ pub enum CallMode {
     /// Inside the caller's future, on whichever thread polls it: the fastest. A file operation that hangs in the kernel holds that thread.
     #[default]
     InPlace,
-    /// On threads of the host's own, for workspaces that may hang in the kernel, such as network mounts and FUSE: a hand-over there and back, and another where the input names paths. One that hangs is answered
-    /// at its deadline or its cancellation, plus half a second.
+    /// On threads of the host's own, for workspaces that may hang in the kernel, such as network mounts and FUSE: a hand-over there and back, and another where the
+    /// input names paths. One that hangs is answered at its deadline or its cancellation, plus half a second. A plugin's tool that is given no workspace holds
+    /// nothing that could hang, and runs in place.
     OwnThreads {
         /// Threads that work at once, 1 to 256.
         threads: u32,

@@ -1,26 +1,56 @@
-//! How long a tool takes, as far as it is known: by what it took the last time.
+//! Whether a tool is quick, as far as it is known: by how long it took the last times.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-/// The last time of one tool, in microseconds; at most some seventy minutes.
+/// A tool is quick that took no longer than this: about what it takes to wake another thread up, and to be woken up by it.
+const QUICK: Duration = Duration::from_micros(300);
+/// So many slow runs in a row make a tool a slow one. One of them may be the machine's fault.
+const OFTEN: u8 = 2;
+
+/// How the last runs of one tool went.
 #[derive(Debug)]
-pub(crate) struct Pace(AtomicU32);
+pub(crate) struct Pace {
+    slow_in_a_row: AtomicU8,
+}
 
 impl Pace {
-    /// Whether the tool was done within this time when it last ran. Unknown counts as no.
-    pub(crate) fn was_within(&self, time: Duration) -> bool {
-        u128::from(self.0.load(Ordering::Relaxed)) <= time.as_micros()
+    /// Whether it can be expected to be done soon. Of a tool that never ran that is not known.
+    pub(crate) fn is_quick(&self) -> bool {
+        self.slow_in_a_row.load(Ordering::Relaxed) < OFTEN
     }
 
-    /// It was done in this time.
+    /// It has run for this long.
     pub(crate) fn took(&self, time: Duration) {
-        self.0.store(u32::try_from(time.as_micros()).unwrap_or(u32::MAX), Ordering::Relaxed);
+        let before = self.slow_in_a_row.load(Ordering::Relaxed);
+        let now = if time <= QUICK { 0 } else { before.saturating_add(1).min(OFTEN) };
+        // Of two that end at once either may count.
+        self.slow_in_a_row.store(now, Ordering::Relaxed);
     }
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self(AtomicU32::new(u32::MAX))
+        Self { slow_in_a_row: AtomicU8::new(OFTEN) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_quick_once_it_was_and_until_it_was_slow_twice() {
+        let pace = Pace::default();
+        assert!(!pace.is_quick(), "nothing is known of it");
+        pace.took(QUICK);
+        assert!(pace.is_quick());
+        pace.took(QUICK * 2);
+        assert!(pace.is_quick(), "that may have been the machine");
+        pace.took(QUICK);
+        pace.took(QUICK * 2);
+        assert!(pace.is_quick(), "not twice in a row");
+        pace.took(QUICK * 2);
+        assert!(!pace.is_quick());
     }
 }

@@ -8,13 +8,10 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
-
-/// A tool that took no longer than this the last time runs in place: about what two wake-ups take.
-const QUICK: Duration = Duration::from_micros(200);
 
 /// Where calls run.
 #[derive(Debug, Default)]
@@ -43,7 +40,7 @@ impl Lanes {
     /// Runs work to its end, wherever it has to. Dropping the future ends it.
     pub(super) async fn run<T: Send + 'static>(&self, pace: &Arc<Pace>, mut work: BoxFuture<'static, T>) -> T {
         let Some(pool) = &self.pool else { return work.await };
-        if pace.was_within(QUICK) && self.waiting.load(Ordering::Relaxed) <= 1 {
+        if pace.is_quick() && self.waiting.load(Ordering::Relaxed) <= 1 {
             let begun = Instant::now();
             let first = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
             pace.took(begun.elapsed());
@@ -87,5 +84,81 @@ impl<T> Task<T> {
 impl<T> Drop for Task<T> {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::{self, ThreadId};
+    use std::time::Duration;
+    use tokio::runtime::{Builder, Runtime};
+
+    fn pool() -> Runtime {
+        Builder::new_multi_thread().worker_threads(1).build().expect("a runtime can be started")
+    }
+
+    fn quick() -> Arc<Pace> {
+        let pace = Arc::new(Pace::default());
+        pace.took(Duration::ZERO);
+        pace
+    }
+
+    fn run(lanes: &Lanes, pace: &Arc<Pace>, work: BoxFuture<'static, ThreadId>) -> ThreadId {
+        let here = Builder::new_current_thread().build().expect("a runtime can be started");
+        here.block_on(lanes.run(pace, work))
+    }
+
+    fn at_once() -> BoxFuture<'static, ThreadId> {
+        Box::pin(async { thread::current().id() })
+    }
+
+    #[test]
+    fn a_quick_call_that_comes_alone_runs_in_place_and_all_others_on_the_pool() {
+        let (pool, here) = (pool(), thread::current().id());
+        let lanes = Lanes::with_pool(pool.handle().clone());
+        assert_ne!(run(&lanes, &Arc::default(), at_once()), here, "nothing is known of it");
+        let _only = lanes.enter();
+        assert_eq!(run(&lanes, &quick(), at_once()), here);
+        let _another = lanes.enter();
+        assert_ne!(run(&lanes, &quick(), at_once()), here, "another one waits");
+        assert_eq!(run(&Lanes::default(), &Arc::default(), at_once()), here, "there is no pool");
+    }
+
+    #[test]
+    fn what_waits_goes_on_on_the_pool_and_ends_where_nobody_waits_for_it() {
+        let (pool, here) = (pool(), thread::current().id());
+        let lanes = Lanes::with_pool(pool.handle().clone());
+        let waits = Box::pin(async {
+            let before = thread::current().id();
+            tokio::task::yield_now().await;
+            assert_ne!(before, thread::current().id());
+            thread::current().id()
+        });
+        assert_ne!(run(&lanes, &quick(), waits), here);
+        let (dropped, is_dropped) = std::sync::mpsc::channel::<()>();
+        let never = Box::pin(async move {
+            let _dropped = dropped;
+            std::future::pending::<()>().await;
+        });
+        let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime can be started");
+        let pace = quick();
+        let waited =
+            runtime.block_on(async { tokio::time::timeout(Duration::from_millis(1), lanes.run(&pace, never)).await });
+        assert!(waited.is_err());
+        assert!(
+            is_dropped
+                .recv_timeout(Duration::from_secs(10))
+                .is_err_and(|gone| gone == std::sync::mpsc::RecvTimeoutError::Disconnected)
+        );
+    }
+
+    #[test]
+    fn a_panic_on_the_pool_is_one_of_the_call() {
+        let pool = pool();
+        let lanes = Lanes::with_pool(pool.handle().clone());
+        let panics: BoxFuture<'static, ThreadId> = Box::pin(async { panic!("on purpose") });
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&lanes, &Arc::default(), panics)));
+        assert!(caught.is_err());
     }
 }

@@ -36,11 +36,8 @@ impl Digest {
     /// The 64 hexadecimal digits without the prefix, fit for a file name.
     #[must_use]
     pub fn hex(&self) -> String {
-        use fmt::Write as _;
-        self.0.iter().fold(String::with_capacity(64), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+        self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
     }
 }
 
