@@ -6,7 +6,7 @@ pub(crate) mod clock;
 pub mod context;
 pub mod factory;
 pub(crate) mod inherited;
-mod pace;
+pub(crate) mod pace;
 mod waiting;
 
 pub(crate) use caught::caught;

@@ -222,6 +222,8 @@ impl Server {
         if let Ok(QuitReason::JoinError(error)) | Err(error) = running.waiting().await {
             tracing::error!("the connection ended in a panic: {error}");
         }
+        // Whoever listens to events learns how each call ended.
+        self.0.idle().await;
         Ok(())
     }
 

@@ -3,10 +3,15 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-/// A tool is quick that took no longer than this: about what it takes to wake another thread up, and to be woken up by it.
+/// A tool is quick that held its thread no longer than this: about what it takes to wake another thread up, and to be woken up by it.
 const QUICK: Duration = Duration::from_micros(300);
 /// So many slow runs in a row make a tool a slow one. One of them may be the machine's fault.
 const OFTEN: u8 = 2;
+
+/// Whether work that has held its thread for this long is slow.
+pub(crate) fn is_slow(time: Duration) -> bool {
+    time > QUICK
+}
 
 /// How the last runs of one tool went.
 #[derive(Debug)]
@@ -20,10 +25,10 @@ impl Pace {
         self.slow_in_a_row.load(Ordering::Relaxed) < OFTEN
     }
 
-    /// It has run for this long.
+    /// It has held its thread for this long at once.
     pub(crate) fn took(&self, time: Duration) {
         let before = self.slow_in_a_row.load(Ordering::Relaxed);
-        let now = if time <= QUICK { 0 } else { before.saturating_add(1).min(OFTEN) };
+        let now = if is_slow(time) { before.saturating_add(1).min(OFTEN) } else { 0 };
         // Of two that end at once either may count.
         self.slow_in_a_row.store(now, Ordering::Relaxed);
     }

@@ -21,8 +21,10 @@ fn with_all_lost_that_may_be_calls_are_refused_at_once_until_the_threads_come_ba
         block_on(async {
             lose_all(&host).await;
             let start = Instant::now();
-            let refused = answered(&host, Call::new("calculate", json!({"expression": "1 + 1"}))).await;
+            let refused = answered(&host, read("notes.txt")).await;
             assert!(start.elapsed() < SHORT, "at once: {:?}", start.elapsed());
+            let without_files = answered(&host, Call::new("calculate", json!({"expression": "1 + 1"}))).await;
+            assert_eq!(without_files.output().as_deref(), Some("2"), "what sees no file needs no thread that may hang");
             let (class, detail) = error(&refused);
             assert_eq!(
                 (class, &detail["limit"], &detail["value"]),
