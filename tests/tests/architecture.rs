@@ -87,6 +87,11 @@ fn only_mcp_names_rmcp() {
     none(&offenders("host/src/", &["rmcp"], &["host/src/mcp"]));
 }
 
+#[test]
+fn only_the_schemas_name_their_validator() {
+    none(&offenders("host/src/", &["jsonschema"], &[]));
+}
+
 /// What sends telemetry, of which nothing is compiled without the feature.
 const TELEMETRY: &str = "host/src/cli/otel";
 
@@ -116,6 +121,7 @@ fn tool_and_policy_are_pure() {
     let impure = ["tokio::", "std::fs", "fs::", "std::env", "Instant", "SystemTime", "std::net", "std::process"];
     none(&offenders("host/src/tool", &impure, &[]));
     none(&offenders("host/src/policy", &impure, &[]));
+    none(&offenders("schema/src", &impure, &[]));
 }
 
 /// The modules in the order of ARCHITECTURE.md: each may use those before it only.

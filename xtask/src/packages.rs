@@ -13,7 +13,7 @@ use std::process::Command;
 const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
 /// The crates of the host's side, dependencies first.
-const HOSTS: [&str; 2] = ["palisade-plugins", "palisade"];
+const HOSTS: [&str; 3] = ["palisade-plugins", "palisade-schema", "palisade"];
 
 /// Packages the published crates and builds each from its package; leaves the checkout as it was.
 pub(crate) fn package(place: &Place) -> anyhow::Result<()> {
@@ -29,11 +29,14 @@ pub(crate) fn package(place: &Place) -> anyhow::Result<()> {
 /// So the verification is done here, in the release profile, where `cargo build --release` has left the same dependencies with the same features.
 fn hosts(place: &Place) -> anyhow::Result<()> {
     cargo_package(place, &HOSTS, &["--no-verify"])?;
-    let [plugins, host] = HOSTS.map(|name| unpack(place, name));
-    let (plugins, host) = (plugins?, host?);
-    let plugins = plugins.to_str().context("the path of the build directory is not UTF-8")?;
+    let [plugins, schema, host] = HOSTS.map(|name| unpack(place, name));
+    let host = host?;
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--release", "--config"]).arg(format!("patch.crates-io.{}.path={plugins:?}", HOSTS[0]));
+    cargo.args(["build", "--release"]);
+    for (name, directory) in HOSTS.into_iter().zip([plugins?, schema?]) {
+        let directory = directory.to_str().context("the path of the build directory is not UTF-8")?;
+        cargo.arg("--config").arg(format!("patch.crates-io.{name}.path={directory:?}"));
+    }
     cargo.args(["--config", "profile.release.strip=true", "--target-dir"]).arg(&place.target).current_dir(host);
     let status = cargo.status().context("building the package")?;
     ensure!(status.success(), "the package does not build");

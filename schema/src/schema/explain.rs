@@ -5,9 +5,9 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
 use super::violation::Violation;
-use crate::tool::json::type_name;
-use crate::tool::nearest_names;
-use crate::tool::text::elided;
+use crate::json::type_name;
+use crate::nearest_names;
+use crate::text::elided;
 
 /// The longest part of a schema that a reason repeats, in characters.
 const MAX_QUOTE: usize = 160;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::{MAX_SCHEMA, Schema, SchemaError};
 use super::{refusal, with_x};
-use crate::tool::json::JsonError;
+use crate::json::JsonError;
 
 #[test]
 fn an_input_schema_has_an_object_at_its_root() {

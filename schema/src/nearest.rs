@@ -1,6 +1,6 @@
 //! The names nearest to one that does not exist.
 
-use crate::tool::text::cut;
+use crate::text::cut;
 
 /// How many names are proposed.
 const PROPOSALS: usize = 3;

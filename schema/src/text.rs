@@ -62,7 +62,8 @@ fn is_invisible(c: char) -> bool {
 
 /// Unicode's `Default_Ignorable_Code_Point`: direction marks, joiners, tags, variation selectors, Hangul fillers. Fonts show them as nothing, and file systems that
 /// do not tell letter case apart leave them out when they compare names.
-pub(crate) fn is_ignorable(c: char) -> bool {
+#[must_use]
+pub fn is_ignorable(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'

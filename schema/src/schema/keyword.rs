@@ -33,7 +33,7 @@ impl Dialect {
 
 /// What the subschemas of a keyword apply to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tool) enum Reach {
+pub enum Reach {
     /// The same value as the schema that holds the keyword.
     Same,
     /// Values inside it.
@@ -44,7 +44,7 @@ pub(in crate::tool) enum Reach {
 
 /// Where a keyword keeps its subschemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tool) enum Shape {
+pub enum Shape {
     /// The keyword's value is one schema.
     One,
     /// It is an array of schemas.
@@ -54,7 +54,8 @@ pub(in crate::tool) enum Shape {
 }
 
 /// What `keyword` holds in `dialect`; `None` for assertions, annotations and unknown keywords.
-pub(in crate::tool) fn holds(keyword: &str, value: &Value, dialect: Dialect) -> Option<(Shape, Reach)> {
+#[must_use]
+pub fn holds(keyword: &str, value: &Value, dialect: Dialect) -> Option<(Shape, Reach)> {
     use {Reach::*, Shape::*};
     Some(match keyword {
         "allOf" | "anyOf" | "oneOf" => (List, Same),

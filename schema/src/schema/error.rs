@@ -1,6 +1,6 @@
 //! Why a schema was refused.
 
-use crate::tool::json::JsonError;
+use crate::json::JsonError;
 
 /// Why a schema was refused. Each variant says what stands where, and what would be accepted; places are JSON pointers into the schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -91,7 +91,7 @@ pub enum SchemaError {
     /// A text that hides something from a reader.
     #[error(
         "the text at `{}` holds the hidden character U+{character:04X}; only visible characters are accepted, and in a pattern an escape",
-        crate::tool::text::elided(pointer, 128)
+        crate::text::elided(pointer, 128)
     )]
     Hidden {
         /// Where it stands.

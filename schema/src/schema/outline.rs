@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::error::SchemaError;
 use super::keyword::{Dialect, Reach, Shape, holds};
 use super::{MAX_NAME, MAX_SUBSCHEMAS, WORKSPACE_PATH};
-use crate::tool::json::type_name;
-use crate::tool::text::{elided, first_deceptive};
+use crate::json::type_name;
+use crate::text::{elided, first_deceptive};
 
 /// How one subschema leads to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -235,7 +235,8 @@ impl<'v> Outline<'v> {
 }
 
 /// Appends one reference token to a JSON pointer.
-pub(in crate::tool) fn join(pointer: &str, token: &str) -> String {
+#[must_use]
+pub fn join(pointer: &str, token: &str) -> String {
     let mut joined = String::with_capacity(pointer.len().saturating_add(token.len()).saturating_add(1));
     joined.push_str(pointer);
     push_token(&mut joined, token);
@@ -243,7 +244,7 @@ pub(in crate::tool) fn join(pointer: &str, token: &str) -> String {
 }
 
 /// As [`join`], in place.
-pub(in crate::tool) fn push_token(pointer: &mut String, token: &str) {
+pub(super) fn push_token(pointer: &mut String, token: &str) {
     pointer.push('/');
     for c in token.chars() {
         match c {
@@ -327,7 +328,9 @@ fn refuse_name(name: &str, keyword: &str, place: &str) -> Result<(), SchemaError
     Err(SchemaError::Name { name: format!("{:?}", elided(name, 64)), pointer: place.to_owned(), why })
 }
 
-pub(in crate::tool) fn percent_decode(text: &str) -> Option<String> {
+/// Decodes `%41` and the like in a URI fragment; `None` where that is wrong, or what comes out is not UTF-8.
+#[must_use]
+pub fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = text.bytes();
     let mut decoded = Vec::with_capacity(text.len());
     while let Some(byte) = bytes.next() {

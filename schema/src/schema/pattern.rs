@@ -6,6 +6,7 @@ use jsonschema::PatternOptions;
 use serde_json::json;
 
 use super::error::SchemaError;
+use super::meter::Metered;
 use super::outline::Outline;
 use super::{MAX_PATTERN, MAX_PATTERN_BYTES, MAX_PATTERNS, MAX_PATTERNS_TOGETHER};
 
@@ -72,7 +73,8 @@ impl PatternLoad {
 /// The first class that the compiled pattern fits into.
 fn compiled_size(pattern: &str) -> Option<usize> {
     let schema = json!({ "pattern": pattern });
-    let compiles =
-        |size: usize| jsonschema::options().with_pattern_options(options().size_limit(size)).build(&schema).is_ok();
+    // For the one representation of values that there is: for another the compiler would make all of the validator a second time.
+    let validator = |size| jsonschema::options_for::<Metered>().with_pattern_options(options().size_limit(size));
+    let compiles = |size: usize| validator(size).build(&schema).is_ok();
     CLASSES.into_iter().find(|size| compiles(*size))
 }

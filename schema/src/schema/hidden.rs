@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::error::SchemaError;
 use super::outline::join;
-use crate::tool::text::{deceptive, first_deceptive};
+use crate::text::{deceptive, first_deceptive};
 
 /// The keywords whose text is there to be read.
 const PROSE: &[&str] = &["title", "description", "$comment"];
@@ -31,8 +31,9 @@ fn in_value(value: &Value) -> Option<Found> {
     }
 }
 
-/// The first character in an object that hides something. The depth of the object must be bounded.
-pub(crate) fn in_object(members: &Map<String, Value>) -> Option<Found> {
+/// The first character in an object that hides something, and the way to it as a JSON pointer. The depth of the object must be bounded.
+#[must_use]
+pub fn in_object(members: &Map<String, Value>) -> Option<(String, char)> {
     members.iter().find_map(|(key, value)| {
         let inside = match value {
             Value::String(text) if PROSE.contains(&key.as_str()) => found(first_deceptive(text)),
