@@ -11,6 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use miniz_oxide::deflate::compress_to_vec;
+
 use guests::{Error, Request, Selection, script};
 use sha2::{Digest as _, Sha256};
 
@@ -19,6 +21,9 @@ const PLUGINS: [&str; 3] = ["calculate", "files", "search"];
 
 /// The plugin that the demonstration sets free: built and embedded as the others are, and listed among none of them.
 const HOSTILE: &str = "escape";
+
+/// How hard to pack, of 10: beyond this, packing takes longer and saves nothing.
+const PACKING: u8 = 9;
 
 /// What the packages of the plugins are called, before the plugin's own name.
 const PREFIX: &str = "palisade-plugin-";
@@ -32,13 +37,9 @@ fn embed(package: &Path, out: &Path) -> Result<(), Error> {
     // Sources win over built plugins, so that what packaging left behind in a checkout can never hide a change.
     let from_source = package.join(PLUGINS[0]).join("Cargo.toml").is_file();
     let files = if from_source { build(package, out)? } else { prebuilt(package)? };
-    for (name, file) in names().zip(&files) {
-        let copy = out.join(format!("{name}.wasm"));
-        fs::copy(file, &copy).map_err(|source| Error::io("copy", file, source))?;
-    }
-    let digests = files.iter().map(|file| digest(file)).collect::<Result<Vec<_>, _>>()?;
+    let entries = names().zip(&files).map(|(name, file)| entry(name, file, out)).collect::<Result<Vec<_>, _>>()?;
     let list = out.join("plugins.rs");
-    fs::write(&list, listing(&digests)).map_err(|source| Error::io("write", &list, source))
+    fs::write(&list, listing(entries)).map_err(|source| Error::io("write", &list, source))
 }
 
 fn build(package: &Path, out: &Path) -> Result<Vec<PathBuf>, Error> {
@@ -64,21 +65,20 @@ fn names() -> impl Iterator<Item = &'static str> {
     PLUGINS.into_iter().chain([HOSTILE])
 }
 
-/// The Rust source of a plugin's digest: taken here, so that no start has to hash megabytes.
-fn digest(file: &Path) -> Result<String, Error> {
+/// The Rust source of a plugin, which is packed into the directory this script writes to. Its digest is taken here, so that no start has to hash megabytes.
+fn entry(name: &str, file: &Path, out: &Path) -> Result<String, Error> {
     let bytes = fs::read(file).map_err(|source| Error::io("read", file, source))?;
-    Ok(format!("{:?}", <[u8; 32]>::from(Sha256::digest(bytes))))
+    let packed = out.join(format!("{name}.wasm.deflate"));
+    fs::write(&packed, compress_to_vec(&bytes, PACKING)).map_err(|source| Error::io("write", &packed, source))?;
+    let (size, digest) = (bytes.len(), <[u8; 32]>::from(Sha256::digest(&bytes)));
+    Ok(format!(
+        "Plugin {{ file: \"{name}.wasm\", name: \"{name}\", size: {size}, \
+         packed: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.wasm.deflate\")), digest: {digest:?} }}"
+    ))
 }
 
-/// The Rust source of the list: each plugin's bytes are taken from the directory this script writes to.
-fn listing(digests: &[String]) -> String {
-    let entry = |(name, digest): (&str, &String)| {
-        format!(
-            "Plugin {{ file: \"{name}.wasm\", name: \"{name}\", \
-             bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.wasm\")), digest: {digest} }}"
-        )
-    };
-    let mut entries: Vec<String> = names().zip(digests).map(entry).collect();
+/// The Rust source of the list.
+fn listing(mut entries: Vec<String>) -> String {
     // The last one is the hostile plugin.
     let hostile = entries.pop().unwrap_or_default();
     format!(

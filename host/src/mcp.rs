@@ -49,7 +49,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -74,6 +74,8 @@ pub struct Server(Arc<Shared>);
 struct Shared {
     host: Arc<Host>,
     settings: Settings,
+    /// What the first client to ask was told of changes. All others are told the same.
+    announced: OnceLock<Changes>,
     sealer: Sealer,
     principals: Principals,
     /// How many calls are under way.
@@ -174,8 +176,8 @@ impl Server {
     fn in_lanes(host: Arc<Host>, settings: Settings, lanes: Lanes) -> Result<Self, ServeError> {
         let sealer = Sealer::new().map_err(ServeError::Randomness)?;
         let (principals, (calls, _)) = (Principals::default(), watch::channel(0));
-        let leaving = CancellationToken::new();
-        Ok(Self(Arc::new(Shared { host, settings, sealer, principals, calls, lanes, leaving })))
+        let (leaving, announced) = (CancellationToken::new(), OnceLock::new());
+        Ok(Self(Arc::new(Shared { host, settings, announced, sealer, principals, calls, lanes, leaving })))
     }
 
     /// Serves one client that writes a message a line: until its input ends, it stops reading, or `stop` is cancelled. Its calls are cancelled then.

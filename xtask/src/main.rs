@@ -24,6 +24,7 @@ mod packages;
 mod pip;
 mod place;
 mod providers;
+mod reach;
 mod rivals;
 mod served;
 mod soak;

@@ -3,7 +3,8 @@
 //! Where npm cannot be had there is nothing to work with: that is told, and is nobody's fault.
 
 use crate::place::Place;
-use anyhow::{Context as _, bail, ensure};
+use crate::reach::Reach;
+use anyhow::{Context as _, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -114,13 +115,13 @@ fn install(sources: &Path, directory: &Path, node: Node) -> anyhow::Result<Optio
     match npm.current_dir(directory).stdin(Stdio::null()).output() {
         Err(error) => Ok(Some(format!("npm does not start here: {error}"))),
         Ok(output) if output.status.success() => Ok(None),
-        Ok(output) => out_of_reach(&String::from_utf8_lossy(&output.stderr)).map(Some),
+        Ok(output) => REACH.told(&String::from_utf8_lossy(&output.stderr)).map(Some),
     }
 }
 
-/// Tells packages that cannot be reached from a list that cannot be installed: only the last is the repository's fault.
-fn out_of_reach(said: &str) -> anyhow::Result<String> {
-    let is_away = [
+/// What npm says of packages that it cannot reach.
+const REACH: Reach = Reach {
+    signs: &[
         "EAI_AGAIN",
         "ECONNREFUSED",
         "ECONNRESET",
@@ -129,12 +130,10 @@ fn out_of_reach(said: &str) -> anyhow::Result<String> {
         "ENOTFOUND",
         "ERR_SOCKET_TIMEOUT",
         "ETIMEDOUT",
-    ];
-    match said.lines().find(|line| is_away.iter().any(|sign| line.contains(sign))) {
-        Some(line) => Ok(format!("npm's packages cannot be had: {}", line.trim())),
-        None => bail!("npm cannot install what is listed:\n{said}"),
-    }
-}
+    ],
+    out_of_reach: "npm's packages cannot be had",
+    no_good: "npm cannot install what is listed",
+};
 
 #[cfg(test)]
 mod tests {
@@ -143,9 +142,9 @@ mod tests {
     #[test]
     fn packages_out_of_reach_are_told_from_a_list_that_cannot_be_installed() {
         let said = "npm error code ECONNREFUSED\nnpm error syscall connect";
-        assert!(out_of_reach(said).is_ok_and(|why| why.ends_with("ECONNREFUSED")));
-        assert!(out_of_reach("npm error code EINTEGRITY\nnpm error wanted sha512").is_err());
-        assert!(out_of_reach("npm error code ETARGET\nnpm error notarget No matching version").is_err());
+        assert!(REACH.told(said).is_ok_and(|why| why.ends_with("ECONNREFUSED")));
+        assert!(REACH.told("npm error code EINTEGRITY\nnpm error wanted sha512").is_err());
+        assert!(REACH.told("npm error code ETARGET\nnpm error notarget No matching version").is_err());
     }
 
     #[test]

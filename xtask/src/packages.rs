@@ -83,7 +83,7 @@ impl Prebuilt {
         let mut files = Vec::new();
         for plugin in palisade_plugins::all().iter().chain([palisade_plugins::hostile()]) {
             let file = directory.join(plugin.file);
-            fs::write(&file, plugin.bytes).with_context(|| format!("writing {}", file.display()))?;
+            fs::write(&file, plugin.bytes()).with_context(|| format!("writing {}", file.display()))?;
             files.push(file);
         }
         Ok(Self { directory, files })

@@ -82,7 +82,7 @@ impl Floor {
     /// With a shipped plugin.
     pub(crate) fn with_shipped(self, plugin: &str, tools: &'static [&'static str]) -> Self {
         let shipped = palisade_plugins::all().iter().find(|shipped| shipped.name == plugin);
-        self.with(tools, shipped.expect("a shipped plugin").bytes)
+        self.with(tools, &shipped.expect("a shipped plugin").bytes())
     }
 
     /// Where the compiled form of these bytes lies; makes it, unless an earlier run has.

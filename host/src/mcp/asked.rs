@@ -25,7 +25,7 @@ const SECRETS: [&str; 9] =
 pub(super) fn kinds(context: &RequestContext<RoleServer>) -> AskKinds {
     let capabilities = context.client_capabilities().unwrap_or_default();
     let can = [
-        (AskKind::Elicitation, can_show_forms(context)),
+        (AskKind::Elicitation, can_show_forms(&capabilities)),
         (AskKind::Sampling, capabilities.sampling.is_some()),
         (AskKind::Roots, capabilities.roots.is_some()),
     ];

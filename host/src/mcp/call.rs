@@ -9,7 +9,7 @@ use super::era::Era;
 use super::outcome::answer;
 use super::rounds::{Purpose, Rounds, Subject};
 use super::voice::{Voice, Wanted};
-use super::{Shared, listing, trace};
+use super::{Shared, trace};
 use crate::dispatch::Party;
 use crate::registry::Registered;
 use crate::tool::nearest_names;
@@ -251,12 +251,4 @@ async fn put_all(peer: &Peer<RoleServer>, questions: Option<mpsc::Receiver<Quest
             ask::put(peer, question).await;
         }
     }
-}
-
-/// The tools that a client is shown.
-pub(super) async fn list(server: &Shared, client: &Client, era: Era) -> Vec<rmcp::model::Tool> {
-    /// Clients give a server some ten seconds to start.
-    const PATIENCE: Duration = Duration::from_secs(8);
-    let _ = tokio::time::timeout(PATIENCE, server.host.loaded()).await;
-    listing::tools(&server.host, client.session(), era)
 }

@@ -198,7 +198,7 @@ pub(super) struct Telling(AbortHandle);
 impl Telling {
     /// Begins, if anything can change at all.
     pub(super) fn begin(server: &Arc<Shared>, client: &Arc<Client>, way: Way) -> Option<Self> {
-        if server.settings.changes == Changes::Never {
+        if server.changes() == Changes::Never {
             return None;
         }
         let documents = way.documents(server);

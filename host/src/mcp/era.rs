@@ -34,9 +34,8 @@ impl Era {
     }
 }
 
-/// Whether the client can show its user a form.
-pub(super) fn can_show_forms(context: &RequestContext<RoleServer>) -> bool {
-    let elicitation = context.client_capabilities().and_then(|ClientCapabilities { elicitation, .. }| elicitation);
+/// Whether a client that can do this can show its user a form.
+pub(super) fn can_show_forms(capabilities: &ClientCapabilities) -> bool {
     // A client that names neither way means forms: there were no others when it was written.
-    elicitation.is_some_and(|ways| ways.form.is_some() || ways.url.is_none())
+    capabilities.elicitation.as_ref().is_some_and(|ways| ways.form.is_some() || ways.url.is_none())
 }

@@ -2,13 +2,13 @@
 
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
-use super::call::{self, Request};
+use super::call::Request;
 use super::changes::{self, List, Mark, Telling, Way};
 use super::client::{Client, Transport};
 use super::era::{Era, VERSIONS, negotiated};
 use super::guarded::guarded;
-use super::hello;
-use super::lanes::Waiting;
+use super::hello::{self, Loading};
+use super::lanes::Lanes;
 use super::noted::Noted;
 use super::principals::Principal;
 use super::{Changes, Shared, endpoint, listing, offers, sessions};
@@ -26,7 +26,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long a list of tools may be kept by a client, in milliseconds, where tools may change, and where they do not.
+/// How long a list may be kept by a client, in milliseconds, where it may change, and where it does not.
 const KEPT: (u64, u64) = (1_000, 60_000);
 
 /// The methods that there are in either era, of which a request may have come with parameters that are none.
@@ -46,6 +46,8 @@ const LEGACY_METHODS: &[&str] =
     &["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 /// How long a client that says hello waits for plugins that are still being loaded, so that it learns of all that they offer.
 const HELLO: Duration = Duration::from_secs(5);
+/// The same for a client that wants to know the tools, which has come so far. Clients give a server some ten seconds.
+const LISTING: Duration = Duration::from_secs(8);
 
 /// The one by which a client of the current revision hears of changes, where there can be any.
 const LISTEN: &str = "subscriptions/listen";
@@ -77,9 +79,9 @@ impl Front {
         Self { server, seat: Seat::Http(OnceLock::new()), telling: OnceLock::new() }
     }
 
-    /// Takes note of a request that is answered here.
-    pub(super) fn enter(&self) -> Waiting {
-        self.server.lanes.enter()
+    /// Where its requests are answered.
+    pub(super) fn lanes(&self) -> &Lanes {
+        &self.server.lanes
     }
 
     fn client(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
@@ -122,20 +124,17 @@ impl Front {
     }
 
     fn watches(&self) -> bool {
-        self.server.settings.changes == Changes::Watched
+        self.server.changes() == Changes::Watched
     }
 
     fn request(&self, context: RequestContext<RoleServer>) -> Request {
         Request { server: self.server.clone(), client: self.client(&context), era: Era::of(&context), context }
     }
 
-    /// How long a list may be kept by a client, in milliseconds.
-    fn kept(&self) -> u64 {
-        if self.watches() { KEPT.0 } else { KEPT.1 }
-    }
-
-    async fn know_offers(&self) {
-        let _ = tokio::time::timeout(HELLO, self.server.host.loaded()).await;
+    /// Waits for plugins that are still being loaded, for so long at most: how long a list of what there is then may be kept by a client, in milliseconds.
+    async fn settled(&self, patience: Duration) -> u64 {
+        let loading = self.server.settled(patience).await;
+        if loading == Loading::Ended && !self.watches() { KEPT.1 } else { KEPT.0 }
     }
 
     /// Notes that a client is shown a list, so that it hears when that differs.
@@ -145,10 +144,10 @@ impl Front {
         }
     }
 
-    /// What is not announced is not there.
-    async fn offering(&self, method: &str, is_its: fn(offers::Kinds) -> bool) -> Result<(), ErrorData> {
-        self.know_offers().await;
-        if is_its(offers::kinds(&self.server)) { Ok(()) } else { Err(no_method(method)) }
+    /// What is not announced is not there. Gives how long a list of it may be kept.
+    async fn offering(&self, method: &str, is_its: fn(offers::Kinds) -> bool) -> Result<u64, ErrorData> {
+        let kept = self.settled(HELLO).await;
+        if is_its(offers::kinds(&self.server)) { Ok(kept) } else { Err(no_method(method)) }
     }
 
     /// Whose document it is that a client of an older revision subscribes to: where nothing changes, nobody can.
@@ -191,7 +190,7 @@ impl ServerHandler for Front {
     ) -> Result<InitializeResult, ErrorData> {
         let noted = Noted::begin("initialize");
         params.protocol_version = negotiated(&params.protocol_version);
-        self.know_offers().await;
+        self.settled(HELLO).await;
         let mut info = self.get_info();
         info.protocol_version = params.protocol_version.clone();
         context.peer.set_peer_info(params);
@@ -204,7 +203,7 @@ impl ServerHandler for Front {
 
     async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         let noted = Noted::begin("server/discover");
-        self.know_offers().await;
+        self.settled(HELLO).await;
         noted.answered(Ok(DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info())))
     }
 
@@ -215,9 +214,10 @@ impl ServerHandler for Front {
     ) -> Result<ListToolsResult, ErrorData> {
         whole(page)?;
         let (noted, client) = (Noted::begin("tools/list"), self.client(&context));
-        let tools = call::list(&self.server, &client, Era::of(&context)).await;
+        let kept = self.settled(LISTING).await;
+        let tools = listing::tools(&self.server.host, client.session(), Era::of(&context));
         self.shows(&context, (List::Tools, || Mark::of(&tools)));
-        noted.answered(Ok(listed!(ListToolsResult::with_all_items(tools), self.kept(), &context)))
+        noted.answered(Ok(listed!(ListToolsResult::with_all_items(tools), kept, &context)))
     }
 
     async fn list_resources(
@@ -225,12 +225,12 @@ impl ServerHandler for Front {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.offering("resources/list", |kinds| kinds.documents).await?;
+        let kept = self.offering("resources/list", |kinds| kinds.documents).await?;
         whole(page)?;
         let noted = Noted::begin("resources/list");
         self.shows(&context, (List::Resources, || Mark::of_resources(&self.server)));
         let listed = ListResourcesResult::with_all_items(offers::resources(&self.server));
-        noted.answered(Ok(listed!(listed, self.kept(), &context)))
+        noted.answered(Ok(listed!(listed, kept, &context)))
     }
 
     async fn list_resource_templates(
@@ -238,10 +238,10 @@ impl ServerHandler for Front {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.offering("resources/templates/list", |kinds| kinds.documents).await?;
+        let kept = self.offering("resources/templates/list", |kinds| kinds.documents).await?;
         whole(page)?;
         let listed = ListResourceTemplatesResult::with_all_items(offers::templates(&self.server));
-        Ok(listed!(listed, self.kept(), &context))
+        Ok(listed!(listed, kept, &context))
     }
 
     async fn read_resource(
@@ -281,12 +281,12 @@ impl ServerHandler for Front {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.offering("prompts/list", |kinds| kinds.prompts).await?;
+        let kept = self.offering("prompts/list", |kinds| kinds.prompts).await?;
         whole(page)?;
         let noted = Noted::begin("prompts/list");
         let prompts = offers::prompts(&self.server);
         self.shows(&context, (List::Prompts, || Mark::of(&prompts)));
-        noted.answered(Ok(listed!(ListPromptsResult::with_all_items(prompts), self.kept(), &context)))
+        noted.answered(Ok(listed!(ListPromptsResult::with_all_items(prompts), kept, &context)))
     }
 
     async fn get_prompt(

@@ -1,5 +1,5 @@
-//! Where a call runs: a quick one that comes alone in place, on the thread that has read its request and writes its answer; all others, and whatever waits, on a
-//! pool of threads.
+//! Where a call runs: a quick one that comes alone in place, on the thread that has read its request and writes its answer; all others on a pool of threads,
+//! where those are answered, too, behind which others wait.
 //!
 //! To wake another thread up and to be woken up by it takes longer than most calls do. What computes, though, keeps nobody's requests from being read: it is moved
 //! where it first gives way, at the next tick of the epoch clock at the latest.
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
@@ -19,12 +19,12 @@ use tracing::Instrument as _;
 pub(super) struct Lanes {
     /// Where those go that are not over at once. Nowhere, where the runtime on which requests are read has threads of its own.
     pool: Option<Handle>,
-    /// Requests that were read on the one thread and wait to be answered there.
+    /// Requests that were read as lines, one behind the other, and wait to be answered. Over HTTP each connection has one, and waits for nobody to read another.
     waiting: Arc<AtomicUsize>,
 }
 
 /// A request that waits for its answer. Dropped when it has it.
-pub(super) struct Waiting(Arc<AtomicUsize>);
+struct Waiting(Arc<AtomicUsize>);
 
 impl Lanes {
     /// With a pool beside the one thread.
@@ -32,8 +32,21 @@ impl Lanes {
         Self { pool: Some(pool), waiting: Arc::default() }
     }
 
+    /// Begins to answer a request that was read as a line: on the pool, where others wait already, and in place otherwise. Called inside of a runtime.
+    pub(super) fn begin(&self, answering: impl Future<Output = ()> + Send + 'static) {
+        let (waiting, comes) = (self.enter(), self.waiting.load(Ordering::Relaxed));
+        let answering = async move {
+            let _waiting = waiting;
+            answering.await;
+        };
+        match &self.pool {
+            Some(pool) if comes > 1 => pool.spawn(answering),
+            _ => tokio::spawn(answering),
+        };
+    }
+
     /// Takes note of a request: where others wait behind it, its call does not run in place.
-    pub(super) fn enter(&self) -> Waiting {
+    fn enter(&self) -> Waiting {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         Waiting(self.waiting.clone())
     }
@@ -42,6 +55,9 @@ impl Lanes {
     pub(super) async fn run<T: Send + 'static>(&self, pace: &Arc<Pace>, work: BoxFuture<'static, T>) -> T {
         let mut work = Watched { work, longest: Duration::ZERO };
         let Some(pool) = &self.pool else { return work.work.await };
+        if is_on_a_pool() {
+            return work.to_its_end(pace).await;
+        }
         if pace.is_quick() && self.waiting.load(Ordering::Relaxed) <= 1 {
             let here = poll_fn(|cx| match work.poll(cx) {
                 Poll::Ready(done) => Poll::Ready(Some(done)),
@@ -55,13 +71,13 @@ impl Lanes {
             }
         }
         let pace = pace.clone();
-        let elsewhere = async move {
-            let done = poll_fn(|cx| work.poll(cx)).await;
-            pace.took(work.longest);
-            done
-        };
-        Task(pool.spawn(elsewhere.in_current_span())).ended().await
+        Task(pool.spawn(async move { work.to_its_end(&pace).await }.in_current_span())).ended().await
     }
+}
+
+/// Whether this thread is one of several of its runtime. The one that reads and writes is alone in its own.
+fn is_on_a_pool() -> bool {
+    Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 /// Work, and the longest time for which it has held its thread.
@@ -71,6 +87,12 @@ struct Watched<T> {
 }
 
 impl<T> Watched<T> {
+    async fn to_its_end(&mut self, pace: &Pace) -> T {
+        let done = poll_fn(|cx| self.poll(cx)).await;
+        pace.took(self.longest);
+        done
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<T> {
         let begun = Instant::now();
         let polled = self.work.as_mut().poll(cx);
@@ -143,6 +165,31 @@ mod tests {
         let _another = lanes.enter();
         assert_ne!(run(&lanes, &quick(), at_once()), here, "another one waits");
         assert_eq!(run(&Lanes::default(), &Arc::default(), at_once()), here, "there is no pool");
+    }
+
+    #[test]
+    fn behind_another_one_a_request_is_answered_on_the_pool_as_a_whole() {
+        let (pool, here) = (pool(), thread::current().id());
+        let lanes = Arc::new(Lanes::with_pool(pool.handle().clone()));
+        let (answers, answered) = mpsc::channel();
+        let request = || {
+            let (lanes, answers) = (lanes.clone(), answers.clone());
+            async move {
+                let ran = lanes.run(&quick(), at_once()).await;
+                let _ = answers.send((ran, thread::current().id()));
+            }
+        };
+        let reads = Builder::new_current_thread().build().expect("a runtime can be started");
+        let next = || answered.recv_timeout(Duration::from_secs(10)).expect("it is answered");
+        reads.block_on(async {
+            lanes.begin(request());
+            tokio::task::yield_now().await;
+        });
+        assert_eq!(next(), (here, here), "it comes alone");
+        let _another = lanes.enter();
+        reads.block_on(async { lanes.begin(request()) });
+        let (ran, wrote) = next();
+        assert!(ran == wrote && ran != here, "the thread that runs the call writes its answer");
     }
 
     #[test]

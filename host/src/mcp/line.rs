@@ -18,7 +18,6 @@ use rmcp::model::{
 };
 use rmcp::transport::Transport;
 use split::Line;
-use std::collections::HashMap;
 #[cfg(unix)]
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -34,8 +33,6 @@ pub(super) struct Lines {
     writer: Arc<Writer>,
     ends: Ends,
     requests: Arc<Mutex<Requests>>,
-    /// Ends each of the calls that go the short way.
-    calls: HashMap<RequestId, CancellationToken>,
     handshake: Handshake,
 }
 
@@ -82,8 +79,7 @@ impl Lines {
     }
 
     fn over(reader: Reader, writer: Writer, ends: Ends) -> Self {
-        let (requests, calls) = (Arc::default(), HashMap::new());
-        Self { reader, writer: Arc::new(writer), ends, requests, calls, handshake: Handshake::Awaited }
+        Self { reader, writer: Arc::new(writer), ends, requests: Arc::default(), handshake: Handshake::Awaited }
     }
 
     /// The next message that may go on; one that may not is answered here. `None` at the end.
@@ -107,7 +103,7 @@ impl Lines {
     fn take(&mut self, line: Line) -> Result<Option<ClientJsonRpcMessage>, Refused> {
         let Line::Whole(bytes) = line else { return Err(Refused { id: None, error: too_long() }) };
         match Plain::of(frame::check(&bytes)?) {
-            Ok(plain) => self.book(plain.id()).map(|()| self.begin(plain)).map(|()| None),
+            Ok(plain) => self.book(plain.id()).map(|ends| self.begin(plain, ends)).map(|()| None),
             Err(value) => self.admit(frame::message(value)?).map(Some),
         }
     }
@@ -120,35 +116,26 @@ impl Lines {
         }
         if let Some(id) = cancelled(&message) {
             books(&self.requests).cancel(id);
-            if let Some(call) = self.calls.remove(id) {
-                call.cancel();
-            }
         }
         Ok(message)
     }
 
-    fn book(&self, id: &RequestId) -> Result<(), Refused> {
+    fn book(&self, id: &RequestId) -> Result<CancellationToken, Refused> {
         let taken = books(&self.requests).begin(id);
         taken.map_err(|why| Refused { id: Some(id.clone()), error: ErrorData::invalid_request(why.to_string(), None) })
     }
 
     /// Begins with a call, which answers by itself.
-    fn begin(&mut self, call: Plain) {
-        // Those that have ended.
-        self.calls.retain(|_, call| !call.is_cancelled());
-        let (id, ends) = (call.id().clone(), CancellationToken::new());
-        self.calls.insert(id.clone(), ends.clone());
-        let waiting = self.ends.short.enter();
-        let (front, writer, requests) = (self.ends.short.clone(), self.writer.clone(), self.requests.clone());
-        tokio::spawn(async move {
-            let answer = call.answered(&*front, ends.clone(), Extensions::new()).await;
-            drop(waiting);
+    fn begin(&self, call: Plain, ends: CancellationToken) {
+        let (id, writer, requests) = (call.id().clone(), self.writer.clone(), self.requests.clone());
+        let front = self.ends.short.clone();
+        self.ends.short.lanes().begin(async move {
+            let answer = call.answered(&*front, ends, Extensions::new()).await;
             // What was cancelled is not answered.
             if books(&requests).has(&id) {
                 let _ = writer.write(&answer).await;
                 books(&requests).end(&id);
             }
-            ends.cancel();
         });
     }
 

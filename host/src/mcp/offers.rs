@@ -29,7 +29,7 @@ pub(super) struct Kinds {
 
 /// Which kinds of things are offered. Where plugins come and go, all of them may be.
 pub(super) fn kinds(server: &Shared) -> Kinds {
-    let may_come = server.settings.changes == Changes::Watched;
+    let may_come = server.changes() == Changes::Watched;
     let any = |has: fn(&Plugin) -> bool| server.host.find_plugin(|plugin| has(plugin).then_some(())).is_some();
     Kinds {
         documents: may_come || any(|plugin| plugin.offer().documents.is_some()),

@@ -2,7 +2,8 @@
 //! is still said about the old request would be taken for an answer to the new one.
 
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId};
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
+use tokio_util::sync::CancellationToken;
 
 /// The most that are answered at once. What runs of them at once is the session's cap.
 const AT_ONCE: usize = 64;
@@ -12,7 +13,8 @@ const REMEMBERED: usize = 4096;
 /// The book of one client.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    under_way: HashSet<RequestId>,
+    /// Each with what ends it.
+    under_way: HashMap<RequestId, CancellationToken>,
     cancelled: VecDeque<RequestId>,
 }
 
@@ -26,21 +28,22 @@ pub(super) enum NotTaken {
 }
 
 impl Requests {
-    /// Takes note of a request.
-    pub(super) fn begin(&mut self, id: &RequestId) -> Result<(), NotTaken> {
-        if self.under_way.contains(id) || self.cancelled.contains(id) {
+    /// Takes note of a request. What it gives is cancelled when the request is, for whoever has no other way to hear of it.
+    pub(super) fn begin(&mut self, id: &RequestId) -> Result<CancellationToken, NotTaken> {
+        if self.under_way.contains_key(id) || self.cancelled.contains(id) {
             return Err(NotTaken::Duplicate);
         }
         if self.under_way.len() >= AT_ONCE {
             return Err(NotTaken::Busy);
         }
-        self.under_way.insert(id.clone());
-        Ok(())
+        let ends = CancellationToken::new();
+        self.under_way.insert(id.clone(), ends.clone());
+        Ok(ends)
     }
 
     /// Whether it is still to be answered.
     pub(super) fn has(&self, id: &RequestId) -> bool {
-        self.under_way.contains(id)
+        self.under_way.contains_key(id)
     }
 
     /// It was answered, or will not be.
@@ -50,7 +53,8 @@ impl Requests {
 
     /// It is not to be answered any more.
     pub(super) fn cancel(&mut self, id: &RequestId) {
-        if self.under_way.remove(id) {
+        if let Some(ends) = self.under_way.remove(id) {
+            ends.cancel();
             if self.cancelled.len() >= REMEMBERED {
                 self.cancelled.pop_front();
             }
@@ -84,22 +88,23 @@ mod tests {
     fn so_many_are_under_way_and_each_under_an_id_of_its_own() {
         let mut requests = Requests::default();
         assert!((0..AT_ONCE).all(|number| requests.begin(&id(number)).is_ok()));
-        assert_eq!(requests.begin(&id(AT_ONCE)), Err(NotTaken::Busy));
-        assert_eq!(requests.begin(&id(0)), Err(NotTaken::Duplicate));
+        assert_eq!(requests.begin(&id(AT_ONCE)).err(), Some(NotTaken::Busy));
+        assert_eq!(requests.begin(&id(0)).err(), Some(NotTaken::Duplicate));
         requests.end(&id(0));
-        assert_eq!(requests.begin(&id(0)), Ok(()), "what was answered is over");
+        assert!(requests.begin(&id(0)).is_ok(), "what was answered is over");
     }
 
     #[test]
     fn the_last_ids_that_were_cancelled_are_known_and_so_many_of_them() {
         let mut requests = Requests::default();
         for number in 0..=REMEMBERED {
-            assert_eq!(requests.begin(&id(number)), Ok(()));
+            let ends = requests.begin(&id(number)).expect("it is new");
             requests.cancel(&id(number));
+            assert!(ends.is_cancelled());
         }
-        assert_eq!(requests.begin(&id(0)), Ok(()));
-        assert_eq!(requests.begin(&id(1)), Err(NotTaken::Duplicate));
+        assert!(requests.begin(&id(0)).is_ok());
+        assert_eq!(requests.begin(&id(1)).err(), Some(NotTaken::Duplicate));
         requests.cancel(&id(REMEMBERED + 7));
-        assert_eq!(requests.begin(&id(REMEMBERED + 7)), Ok(()), "nothing was cancelled there");
+        assert!(requests.begin(&id(REMEMBERED + 7)).is_ok(), "nothing was cancelled there");
     }
 }

@@ -60,7 +60,7 @@ pub(super) enum NoRound {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct State {
     round: u8,
-    code: Option<String>,
+    code: Option<Digest>,
     confirmation: Confirmation,
     asks: Vec<Ask>,
 }
@@ -119,8 +119,8 @@ impl Rounds {
         (state, responses): (Option<&str>, InputResponses),
     ) -> Result<Self, NoRound> {
         let state: Option<State> = state.zip(purpose).map(|(text, purpose)| sealer.open(text, purpose)).transpose()?;
-        let code = subject.code.map(|digest| digest.to_string());
-        let fresh = State { code: code.clone(), ..State::default() };
+        let code = subject.code;
+        let fresh = State { code, ..State::default() };
         let (begun, state, responses) = match state {
             None => (Begun::Fresh, fresh, responses),
             Some(state) if state.round >= ROUNDS => return Err(NoRound::TooMany),
@@ -151,7 +151,7 @@ impl Rounds {
         }
         let mut course = self.course();
         // The code is looked up once more on the way of the call: a yes to one is none to another.
-        let is_same = course.state.code == request.digest.map(|digest| digest.to_string());
+        let is_same = course.state.code == request.digest;
         if is_same && course.state.confirmation == Confirmation::Allowed {
             return Asked::Answered(Answer::Allow);
         }
@@ -166,7 +166,7 @@ impl Rounds {
             return Asked::Answered(answer);
         }
         let Some(form) = form(request, Lasting::Withheld) else { return Asked::Nobody };
-        course.state.code = request.digest.map(|digest| digest.to_string());
+        course.state.code = request.digest;
         course.state.confirmation = Confirmation::Asked;
         course.open.insert(CONFIRM.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form)));
         Asked::Later

@@ -6,8 +6,8 @@
 
 use super::guarded::guarded;
 use rmcp::model::{
-    CallToolRequestParams, ClientJsonRpcMessage, Extensions, JsonRpcMessage, ProtocolVersion, RequestId,
-    RequestMetaObject, ServerJsonRpcMessage, ServerResult,
+    CallToolRequestParams, ClientCapabilities, ClientJsonRpcMessage, Extensions, JsonRpcMessage, ProtocolVersion,
+    RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::{Peer, RequestContext, serve_directly};
 use rmcp::transport::Transport;
@@ -25,6 +25,10 @@ pub(super) const CALL: &str = "tools/call";
 /// By these a client says that it wants to hear of a call while it runs.
 const LISTENS: [&str; 2] = ["progressToken", "io.modelcontextprotocol/logLevel"];
 
+/// What a request of the current revision says of itself.
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
 /// A request that is nothing but a call.
 #[derive(Debug, PartialEq)]
 pub(super) struct Plain {
@@ -36,15 +40,12 @@ pub(super) struct Plain {
 impl Plain {
     /// Takes a message for what it may be; gives it back where it is something else.
     pub(super) fn of(message: Value) -> Result<Self, Value> {
-        let Some((id, meta)) = plain(&message) else { return Err(message) };
+        let Some(id) = plain(&message) else { return Err(message) };
         let Value::Object(mut message) = message else { return Err(message) };
-        let Some(Value::Object(mut params)) = message.remove("params") else { return Err(Value::Object(message)) };
-        let (name, arguments) = (params.remove("name"), params.remove("arguments"));
-        let mut params = CallToolRequestParams::new(text(name));
-        if let Some(Value::Object(arguments)) = arguments {
-            params = params.with_arguments(arguments);
-        }
-        Ok(Self { id, params, meta })
+        let Some(Value::Object(mut given)) = message.remove("params") else { return Err(Value::Object(message)) };
+        let mut params = CallToolRequestParams::new(text(given.remove("name")));
+        params.arguments = given.remove("arguments").map(members);
+        Ok(Self { id, params, meta: members(given.remove("_meta").unwrap_or_default()).into() })
     }
 
     pub(super) fn id(&self) -> &RequestId {
@@ -67,8 +68,8 @@ impl Plain {
     }
 }
 
-/// The id and the metadata of a plain call.
-fn plain(message: &Value) -> Option<(RequestId, RequestMetaObject)> {
+/// The id of a plain call.
+fn plain(message: &Value) -> Option<RequestId> {
     let message = message.as_object()?;
     let params = message.get("params")?.as_object()?;
     let meta = params.get("_meta")?.as_object()?;
@@ -80,15 +81,20 @@ fn plain(message: &Value) -> Option<(RequestId, RequestMetaObject)> {
         && params.get("arguments").is_none_or(Value::is_object)
         && !LISTENS.iter().any(|key| meta.contains_key(*key));
     let id = RequestId::deserialize(message.get("id").filter(|_| is_plain)?).ok()?;
-    let meta = RequestMetaObject::deserialize(params.get("_meta")?).ok()?;
-    let current = ProtocolVersion::V_2026_07_28;
-    let is_whole =
-        meta.protocol_version().as_ref() == Some(&current) && meta.missing_required_keys(&current).is_empty();
-    is_whole.then_some((id, meta))
+    let is_current = meta.get(VERSION)? == ProtocolVersion::V_2026_07_28.as_str();
+    let is_whole = is_current && ClientCapabilities::deserialize(meta.get(CAPABILITIES)?).is_ok();
+    is_whole.then_some(id)
 }
 
 fn has_only(map: &Map<String, Value>, keys: &[&str]) -> bool {
     map.keys().all(|key| keys.contains(&key.as_str()))
+}
+
+fn members(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
 }
 
 fn text(value: Option<Value>) -> String {
@@ -151,6 +157,12 @@ mod tests {
         let rmcp::model::ClientRequest::CallToolRequest(request) = read.request else { panic!("a call") };
         assert_eq!((plain.id, plain.params), (read.id, request.params));
         assert_eq!(Some(&plain.meta), request.extensions.get::<RequestMetaObject>());
+    }
+
+    #[test]
+    fn what_the_library_wants_of_a_request_is_what_is_looked_at_here() {
+        let missing = RequestMetaObject::default().missing_required_keys(&ProtocolVersion::V_2026_07_28);
+        assert_eq!(missing, [VERSION, CAPABILITIES]);
     }
 
     #[test]

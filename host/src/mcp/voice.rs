@@ -63,8 +63,8 @@ impl Subscriber for Ear {
 /// The way from a call to its client. Dropped with the call, after which nothing is said.
 pub(super) struct Voice {
     events: Events,
-    ear: Option<Arc<dyn Subscriber>>,
-    heard: mpsc::Receiver<Said>,
+    /// None where the client wants to hear nothing.
+    listens: Option<(Arc<dyn Subscriber>, mpsc::Receiver<Said>)>,
     token: Option<ProgressToken>,
     logger: String,
     pace: Pace,
@@ -74,25 +74,27 @@ pub(super) struct Voice {
 impl Voice {
     /// Listens to a call from now on, if its client wants to hear anything.
     pub(super) fn of(events: &Events, call: &CallId, wanted: Wanted, logger: &str) -> Self {
-        let (send, heard) = mpsc::channel(WAITING);
         let token = wanted.progress.clone();
         let is_wanted = token.is_some() || wanted.log.is_some();
-        let ear: Option<Arc<dyn Subscriber>> =
-            is_wanted.then(|| Arc::new(Ear { call: call.clone(), wanted, heard: send }) as Arc<dyn Subscriber>);
-        if let Some(ear) = &ear {
+        let listens = is_wanted.then(|| {
+            let (send, heard) = mpsc::channel(WAITING);
+            let ear: Arc<dyn Subscriber> = Arc::new(Ear { call: call.clone(), wanted, heard: send });
             events.subscribe(ear.clone());
-        }
+            (ear, heard)
+        });
         let (now, logger) = (Instant::now(), logger.to_owned());
         let (pace, logs) = (Pace::new(now), Bucket::new(LOGS.0, LOGS.1, now));
-        Self { events: events.clone(), ear, heard, token, logger, pace, logs }
+        Self { events: events.clone(), listens, token, logger, pace, logs }
     }
 
     /// What the call says next; never comes back where nobody listens.
     pub(super) async fn next(&mut self) -> Said {
-        match self.heard.recv().await {
-            Some(said) => said,
-            None => std::future::pending().await,
+        if let Some((_, heard)) = &mut self.listens
+            && let Some(said) = heard.recv().await
+        {
+            return said;
         }
+        std::future::pending().await
     }
 
     /// Passes on what the call has said, if it is not too much.
@@ -111,7 +113,7 @@ impl Voice {
 
     /// Passes on what is left when the call has ended: its answer comes after all that it said.
     pub(super) async fn finish(mut self, peer: &Peer<RoleServer>) {
-        while let Ok(said) = self.heard.try_recv() {
+        while let Some(said) = self.listens.as_mut().and_then(|(_, heard)| heard.try_recv().ok()) {
             self.tell(peer, said).await;
         }
         if let Some(step) = self.pace.last() {
@@ -134,7 +136,7 @@ impl Voice {
 
 impl Drop for Voice {
     fn drop(&mut self) {
-        if let Some(ear) = &self.ear {
+        if let Some((ear, _)) = &self.listens {
             self.events.unsubscribe(ear);
         }
     }

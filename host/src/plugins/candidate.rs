@@ -4,7 +4,6 @@ use crate::sandbox::{Cache, Identity, Origin, PluginRefused, Prepared, Sandbox, 
 use crate::tool::Digest;
 use crate::tool::text::elided;
 use crate::workspace::{LastLink, open_regular};
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -168,10 +167,10 @@ impl Opened<'_> {
     }
 
     /// Its bytes, never more than a component may have.
-    fn bytes(&self) -> Result<Cow<'static, [u8]>, String> {
+    fn bytes(&self) -> Result<Vec<u8>, String> {
         match self {
-            Self::Shipped(plugin) => Ok(Cow::Borrowed(plugin.bytes)),
-            Self::File { file, .. } => read(file).map(Cow::Owned),
+            Self::Shipped(plugin) => Ok(plugin.bytes()),
+            Self::File { file, .. } => read(file),
         }
     }
 }

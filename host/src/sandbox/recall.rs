@@ -9,13 +9,12 @@ use super::state::State;
 use super::{Sandbox, border, imports};
 use crate::tool::Digest;
 use crate::tool::schema::Building;
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 
 /// Gives the bytes of a plugin once more, or says why it cannot.
-type Bytes = dyn Fn() -> Result<Cow<'static, [u8]>, String> + Send + Sync;
+type Bytes = dyn Fn() -> Result<Vec<u8>, String> + Send + Sync;
 
 /// Where the bytes of a plugin can be had again, should its compiled code be gone when it is called.
 pub(crate) struct Origin {

@@ -1,5 +1,6 @@
 //! The identity of a plugin: the SHA-256 of its bytes.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
@@ -44,6 +45,20 @@ impl Digest {
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sha256:{}", self.hex())
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digest = text.strip_prefix("sha256:").and_then(Self::from_hex);
+        digest.ok_or_else(|| de::Error::custom("want `sha256:` and 64 hexadecimal digits"))
     }
 }
 

@@ -99,8 +99,8 @@ fn a_plugin_with_bits_turned_is_refused_or_loads() {
 }
 
 /// The smallest plugin that comes with the host.
-fn palisade_plugins_smallest() -> &'static [u8] {
-    palisade_plugins::all().iter().map(|plugin| plugin.bytes).min_by_key(|bytes| bytes.len()).unwrap()
+fn palisade_plugins_smallest() -> Vec<u8> {
+    palisade_plugins::all().iter().min_by_key(|plugin| plugin.size).unwrap().bytes()
 }
 
 /// A component of random parts. Indices are small, so that many of them exist.

@@ -1,7 +1,8 @@
 //! The client for Rust: a crate outside of the workspace, so that it changes neither the lock file nor the features of what is shipped.
 
 use crate::place::Place;
-use anyhow::{Context as _, bail, ensure};
+use crate::reach::Reach;
+use anyhow::{Context as _, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -22,7 +23,7 @@ pub(super) enum Built {
 pub(super) fn build(place: &Place, directory: &Path) -> anyhow::Result<Built> {
     let fetched = cargo(place, "fetch").stdin(Stdio::null()).output().context("running cargo fetch")?;
     if !fetched.status.success() {
-        return out_of_reach(&String::from_utf8_lossy(&fetched.stderr)).map(Built::OutOfReach);
+        return REACH.told(&String::from_utf8_lossy(&fetched.stderr)).map(Built::OutOfReach);
     }
     let mut build = cargo(place, "build");
     // What is fetched is enough: nothing else is asked of the registry.
@@ -40,9 +41,9 @@ fn cargo(place: &Place, verb: &str) -> Command {
     cargo
 }
 
-/// Tells packages that cannot be reached from a lock file that is no good: only the last is the repository's fault.
-fn out_of_reach(said: &str) -> anyhow::Result<String> {
-    let is_away = [
+/// What cargo says of packages that it cannot reach.
+const REACH: Reach = Reach {
+    signs: &[
         "Could not resolve",
         "Couldn't resolve",
         "Could not connect",
@@ -52,12 +53,10 @@ fn out_of_reach(said: &str) -> anyhow::Result<String> {
         "Timeout was reached",
         "Connection reset",
         "--offline was specified",
-    ];
-    match said.lines().rfind(|line| is_away.iter().any(|sign| line.contains(sign))) {
-        Some(line) => Ok(format!("its packages cannot be had from cargo's registry: {}", line.trim())),
-        None => bail!("cargo cannot fetch what the client in Rust is made of:\n{said}"),
-    }
-}
+    ],
+    out_of_reach: "its packages cannot be had from cargo's registry",
+    no_good: "cargo cannot fetch what the client in Rust is made of",
+};
 
 #[cfg(test)]
 mod tests {
@@ -66,10 +65,8 @@ mod tests {
     #[test]
     fn a_registry_out_of_reach_is_told_from_a_lock_file_that_is_no_good() {
         let said = "error: download of config.json failed\n\nCaused by:\n  [7] Could not connect to server (Failed to connect)\n";
-        assert!(out_of_reach(said).is_ok_and(|why| why.ends_with("(Failed to connect)")));
-        assert!(
-            out_of_reach("error: cannot update the lock file because --locked was passed to prevent this").is_err()
-        );
-        assert!(out_of_reach("error: failed to verify the checksum of `rmcp v3.9.0`").is_err());
+        assert!(REACH.told(said).is_ok_and(|why| why.ends_with("(Failed to connect)")));
+        assert!(REACH.told("error: cannot update the lock file because --locked was passed to prevent this").is_err());
+        assert!(REACH.told("error: failed to verify the checksum of `rmcp v3.9.0`").is_err());
     }
 }

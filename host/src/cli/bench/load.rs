@@ -56,7 +56,7 @@ fn file(plugin: &Plugin, scratch: &Path) -> std::io::Result<PathBuf> {
     let shipped = palisade_plugins::all().iter().find(|shipped| shipped.name == plugin.name());
     let shipped = shipped.ok_or(std::io::ErrorKind::NotFound)?;
     let path = scratch.join(shipped.file);
-    std::fs::write(&path, shipped.bytes).map(|()| path)
+    std::fs::write(&path, shipped.bytes()).map(|()| path)
 }
 
 fn once(

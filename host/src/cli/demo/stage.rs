@@ -29,7 +29,7 @@ impl Stage {
         prepare(directory.path(), &workspace)?;
         let plugin = palisade_plugins::hostile();
         let file = directory.path().join(plugin.file);
-        fs::write(&file, plugin.bytes)?;
+        fs::write(&file, plugin.bytes())?;
         let host = Host::builder()
             .workspace(&workspace)
             .plugin_file(file)

@@ -102,3 +102,68 @@ fn is_now(fd: &impl AsFd, what: PollFlags) -> bool {
     let mut asked = [PollFd::new(fd, what)];
     poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+    use std::fs::File;
+    use std::io::{Read as _, Write as _, pipe};
+
+    fn whole(text: &str) -> Option<Line> {
+        Some(Line::Whole(text.as_bytes().to_vec()))
+    }
+
+    #[tokio::test]
+    async fn lines_are_read_as_they_come_and_what_has_no_end_is_none() {
+        let (input, mut output) = pipe().unwrap();
+        let mut ready = Ready::new(input.into()).unwrap();
+        output.write_all(b"a\nb\nc").unwrap();
+        assert_eq!((ready.next().await, ready.next().await), (whole("a"), whole("b")));
+        let later = async {
+            tokio::task::yield_now().await;
+            output.write_all(b"d\ne").unwrap();
+            drop(output);
+        };
+        assert_eq!(tokio::join!(ready.next(), later).0, whole("cd"));
+        assert_eq!((ready.next().await, ready.next().await), (None, None));
+    }
+
+    #[tokio::test]
+    async fn an_input_that_has_nothing_holds_up_nobody() {
+        let (input, mut output) = pipe().unwrap();
+        let mut ready = Ready::new(input.into()).unwrap();
+        for _ in 0..3 {
+            let nothing = tokio::time::timeout(std::time::Duration::from_millis(1), ready.next()).await;
+            assert!(nothing.is_err(), "nobody has written");
+            output.write_all(b"a\n").unwrap();
+            assert_eq!(ready.next().await, whole("a"));
+        }
+    }
+
+    #[test]
+    fn a_full_pipe_takes_nothing_and_a_long_line_is_not_tried() {
+        let (mut input, output) = pipe().unwrap();
+        let room = Room::new(output.into());
+        let line = [b'x'; AT_ONCE_WRITTEN];
+        assert_eq!(room.write(&[b'x'; AT_ONCE_WRITTEN + 1]).unwrap(), 0);
+        let mut written = 0;
+        while room.write(&line).unwrap() == line.len() {
+            written += line.len();
+        }
+        let mut read = vec![0; written];
+        input.read_exact(&mut read).unwrap();
+        assert_eq!(room.write(&line).unwrap(), line.len(), "there is room again");
+        drop(input);
+        assert!(room.write(&line).is_err(), "nobody reads any more");
+    }
+
+    #[test]
+    fn only_pipes_and_sockets_tell() {
+        let (input, output) = pipe().unwrap();
+        let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert!(tells(&input) && tells(&output) && tells(&one));
+        assert!(!tells(&File::open("/dev/null").unwrap()) && !tells(&tempfile::tempfile().unwrap()));
+    }
+}

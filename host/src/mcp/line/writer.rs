@@ -175,6 +175,28 @@ mod tests {
         assert_eq!(text.lines().map(id).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
     }
 
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn lines_that_find_room_and_lines_that_wait_for_it_keep_their_order() {
+        use std::io::Read as _;
+        let (mut input, output) = io::pipe().unwrap();
+        let room = Room::new(output.try_clone().unwrap().into());
+        let writer = Writer::start(output).unwrap().in_place(room);
+        // More than a pipe holds, so that some wait.
+        let written: Vec<_> = (0..2000).map(|id| writer.write(&message(id))).collect();
+        let reading = std::thread::spawn(move || {
+            let mut text = String::new();
+            input.read_to_string(&mut text).map(|_| text)
+        });
+        for one in written {
+            assert_eq!(one.await, Ok(()));
+        }
+        drop(writer);
+        let text = reading.join().unwrap().unwrap();
+        let id = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_i64().unwrap();
+        assert_eq!(text.lines().map(id).collect::<Vec<_>>(), (0..2000).collect::<Vec<_>>());
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_client_that_does_not_read_counts_as_gone_after_a_while() {
         let (_holds, stuck) = mpsc::channel();

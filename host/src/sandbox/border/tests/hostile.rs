@@ -71,7 +71,7 @@ fn a_module_inside_that_is_not_one_is_refused() {
 
 #[test]
 fn every_truncation_and_many_turned_bits_are_judged_without_a_panic() {
-    let whole = palisade_plugins::all().iter().min_by_key(|plugin| plugin.bytes.len()).unwrap().bytes;
+    let whole = palisade_plugins::all().iter().min_by_key(|plugin| plugin.size).unwrap().bytes();
     let start = Instant::now();
     let mut passed = 0;
     for length in (0..whole.len()).step_by(64) {
