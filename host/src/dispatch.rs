@@ -147,7 +147,8 @@ impl Dispatcher {
         let subject = subject(session, &call, registered.as_ref().ok().map(|tool| tool.definition()));
         let terminal = Terminal::new(Arc::new(CallSink::new(self.events.clone(), subject)));
         let id = call.id.clone();
-        let span = tracing::error_span!("call", id = %id, tool = %terminal.sink().subject().tool);
+        // Costs nothing unless somebody looks so closely; what is an error says itself which call it is of.
+        let span = tracing::info_span!("call", id = %id, tool = %terminal.sink().subject().tool);
         let flight = session.enter(&id);
         let (result, tool) = match registered.map_err(|missing| ErrorKind::from(&missing)) {
             Err(missing) => (Err(missing), None),

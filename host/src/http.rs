@@ -27,6 +27,9 @@ use hyper::Response;
 use std::convert::Infallible;
 use std::sync::Arc;
 
+/// What lines about requests are logged as, at the level *debug*.
+pub(crate) const REQUESTS: &str = "palisade::requests";
+
 /// The body of an answer.
 pub(crate) type Body = BoxBody<Bytes, Infallible>;
 

@@ -52,7 +52,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 /// What the log is to say of the protocol's library: nothing. It repeats what clients send, and takes a client that leaves for an error.
@@ -218,14 +218,17 @@ impl Server {
     ) -> Result<(), ServeError> {
         let client = Arc::new(Client::new(&self.0.host, Transport::Lines));
         let front = || Front::of_one(self.0.clone(), client.clone());
-        let lines = lines(line::Ends { short: Arc::new(front()), client: client.clone(), stop: stop.clone() })?;
+        let (underway, mut all_answered) = mpsc::channel(1);
+        let (short, client) = (Arc::new(front()), client.clone());
+        let lines = lines(line::Ends { short, client, stop: stop.clone(), underway })?;
         let front = front();
         let running = rmcp::service::serve_directly_with_ct(front, lines, None, stop);
         if let Ok(QuitReason::JoinError(error)) | Err(error) = running.waiting().await {
             tracing::error!("the connection ended in a panic: {error}");
         }
-        // Whoever listens to events learns how each call ended.
+        // Whoever listens to events learns how each call ended, and whoever still reads is answered.
         self.0.idle().await;
+        let _ = tokio::time::timeout(GRACE, all_answered.recv()).await;
         Ok(())
     }
 

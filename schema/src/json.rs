@@ -1,5 +1,7 @@
 //! Reads JSON text that nobody trusts: bounded before it is stored, and without duplicate keys.
 
+mod measure;
+
 use std::cell::Cell;
 use std::fmt;
 
@@ -70,6 +72,14 @@ pub enum JsonError {
         max: usize,
         /// Where the bound was crossed.
         at: Position,
+    },
+    /// A value that is no text has too much of something.
+    #[error("the JSON has more than {max} {what}")]
+    TooMuch {
+        /// Of what.
+        what: &'static str,
+        /// The bound.
+        max: usize,
     },
     /// An object names the same key twice. Readers disagree about which one counts, so none does.
     #[error("an object has the key {key:?} twice, at {at}; every key may occur once")]

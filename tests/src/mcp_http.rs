@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Child;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// What no answer takes, however slow the machine is.
@@ -14,6 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Endpoint {
     /// There until its end is waited for.
     child: Option<Child>,
+    /// All that it says after its address, at its end.
+    said: Option<JoinHandle<String>>,
     /// Where: an address with its port.
     pub address: String,
 }
@@ -42,10 +45,10 @@ impl Endpoint {
         let mut line = String::new();
         said.read_line(&mut line).expect("it says where it serves");
         // What else it says is read, so that it never waits for a reader.
-        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        let said = std::thread::spawn(move || std::io::read_to_string(&mut said).expect("it says UTF-8"));
         let address = line.trim().strip_prefix("serving MCP on http://").and_then(|rest| rest.strip_suffix("/mcp"));
         let address = address.unwrap_or_else(|| panic!("no address: {line}")).to_owned();
-        Self { child: Some(child), address }
+        Self { child: Some(child), said: Some(said), address }
     }
 
     /// Sends a request, and does not read what comes back.
@@ -94,14 +97,16 @@ impl Endpoint {
         self.child.as_ref().expect("it is there until its end")
     }
 
-    /// Waits for its end.
+    /// Waits for its end. What it said first is not in it.
     ///
     /// # Panics
     ///
     /// Where it does not end.
     #[must_use]
     pub fn end(mut self) -> Ran {
-        finish(self.child.take().expect("it is there until its end"))
+        let mut ran = finish(self.child.take().expect("it is there until its end"));
+        ran.stderr = self.said.take().and_then(|said| said.join().ok()).unwrap_or_default();
+        ran
     }
 }
 

@@ -15,7 +15,7 @@ use crate::documents::Tried;
 use crate::place::Place;
 use crate::served::Way;
 use anyhow::{Context as _, bail, ensure};
-use contestant::Contestant;
+use contestant::{Contestant, Server};
 use load::{Measured, Times};
 use std::fs;
 use std::time::Duration;
@@ -24,8 +24,10 @@ use wire::Tool;
 
 /// How many call at once.
 const CALLERS: [usize; 2] = [1, 8];
-/// How long each cell is warmed, and measured.
-const TIMES: Times = Times { warm: Duration::from_secs(1), measured: Duration::from_secs(5) };
+/// How often each server is asked in a cell, in turn with the others. The middle of what was measured counts: what the machine does besides hits one round, not all.
+const ROUNDS: usize = 5;
+/// How long a round warms, and measures.
+const TIMES: Times = Times { warm: Duration::from_millis(300), measured: Duration::from_millis(1500) };
 
 /// Measures all that can be had, and fails where another one is ahead of ours. An unoptimised build is measured and not judged.
 pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
@@ -62,13 +64,16 @@ fn conditions(tried: Tried) -> String {
     };
     let Times { warm, measured } = TIMES;
     format!(
-        "{build}; {cores} cores, shared with the client; {measured:?} a cell after {warm:?} of warming; texts of 1 KiB"
+        "{build}; {cores} cores, shared with the client; the medians of {ROUNDS} rounds in turn, {measured:?} each after {warm:?} of warming; texts of 1 KiB"
     )
 }
 
+/// Those that run.
+type Servers<'a> = Vec<(&'a Contestant, Server)>;
+
 /// All cells of one way: each server is asked in turn, so that they share what the machine does besides.
 fn measure(contestants: &[Contestant], way: Way) -> anyhow::Result<Vec<Row>> {
-    let mut servers = Vec::new();
+    let mut servers: Servers = Vec::new();
     for contestant in contestants {
         match contestant.start(way) {
             Ok(server) => servers.push((contestant, server)),
@@ -79,16 +84,25 @@ fn measure(contestants: &[Contestant], way: Way) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
     for tool in Tool::all() {
         for callers in CALLERS {
-            for (contestant, server) in &mut servers {
-                let Measured { latencies, time } = server.load(&tool, callers, TIMES)?;
-                let row = Row::of(contestant.name(), (way.name(), tool.name, callers), latencies, time);
-                println!("{row}");
-                rows.push(row);
-            }
+            let cell = cell(&mut servers, (way, &tool, callers))?;
+            cell.iter().for_each(|row| println!("{row}"));
+            rows.extend(cell);
         }
     }
     for (contestant, server) in servers {
         server.stop().with_context(|| format!("{} over {}", contestant.name(), way.name()))?;
     }
     Ok(rows)
+}
+
+/// One row for each server.
+fn cell(servers: &mut Servers, (way, tool, callers): (Way, &Tool, usize)) -> anyhow::Result<Vec<Row>> {
+    let mut rounds = vec![Vec::new(); servers.len()];
+    for _ in 0..ROUNDS {
+        for ((contestant, server), rows) in servers.iter_mut().zip(&mut rounds) {
+            let Measured { latencies, time } = server.load(tool, callers, TIMES)?;
+            rows.push(Row::of(contestant.name(), (way.name(), tool.name, callers), latencies, time));
+        }
+    }
+    Ok(rounds.iter().filter_map(|rounds| Row::middle(rounds)).collect())
 }

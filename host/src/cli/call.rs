@@ -17,6 +17,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     if !host.registry().has(&args.tool) || common.verbose {
         open::show_rejected(&host.rejected());
     }
+    let is_object = text.trim_start().starts_with('{');
     let mut call = Call::new(&args.tool, text);
     if let Some(timeout) = args.running.timeout {
         call = call.with_timeout(timeout);
@@ -28,7 +29,14 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let result = tools.run(signals, async |host, interrupted| {
         host.dispatch(host.session(), call.with_cancellation(interrupted)).await
     })?;
-    show(&result, args)
+    let exit = show(&result, args)?;
+    if exit == Exit::Invalid && !args.json && !is_object {
+        let tool = result.tool();
+        output::note(&format!(
+            "an input is a JSON object in quotes, '{{…}}'; `palisade inspect {tool}` shows what is in it"
+        ));
+    }
+    Ok(exit)
 }
 
 fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {

@@ -1,8 +1,9 @@
 //! What a person gives a verb to read: text, a file, or standard input.
 
 use super::exit::{Exit, Failure};
+use super::output;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal as _, Read};
 
 /// Reads an argument that is the text itself, `@FILE`, or `-` for standard input.
 pub(super) fn text_or_file(argument: &str, limit: u64) -> Result<String, Failure> {
@@ -19,6 +20,9 @@ pub(super) fn file_or_standard(argument: &str, limit: u64) -> Result<String, Fai
 }
 
 fn standard(limit: u64) -> Result<String, Failure> {
+    if io::stdin().is_terminal() {
+        output::note("reading the input from the terminal; end it with Ctrl-D on a line of its own");
+    }
     read(io::stdin().lock(), limit).map_err(|error| invalid("standard input", &error))
 }
 

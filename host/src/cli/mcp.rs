@@ -10,6 +10,7 @@ use crate::tool::SideEffects;
 use crate::tool::text::elided;
 use program::Program;
 use snippet::{NoSnippet, Snippet};
+use std::path::Path;
 
 /// How many characters the name of a server has at most.
 const MAX_NAME: usize = 64;
@@ -24,10 +25,12 @@ const NO_ADDRESS: &str = "--http takes an address such as http://127.0.0.1:8080/
 pub(super) fn run(common: &Common, args: &Mcp) -> Result<Exit, Failure> {
     let McpAction::Config(config) = &args.action;
     let name = Name::parse(&config.name)?;
-    let snippet = snippet::of(config.client, &name, &launch(common, config)?)?;
+    let launch = launch(common, config)?;
+    let snippet = snippet::of(config.client, &name, &launch)?;
     // Remarks on what nobody has read are of no use.
     if output::text(&snippet.text)? == Reader::There {
         explain(&snippet);
+        warn(&launch);
     }
     Ok(Exit::Ok)
 }
@@ -40,6 +43,15 @@ fn explain(snippet: &Snippet) {
         output::quote(command);
     }
     snippet.notes.iter().for_each(|note| output::note(note));
+}
+
+/// Says what would keep the server from starting: in a client nobody would see it.
+fn warn(launch: &Launch) {
+    let Launch::Program(program) = launch else { return };
+    let named = std::iter::once(&program.workspace).chain(&program.plugins);
+    for directory in named.filter(|directory| !Path::new(directory).is_dir()) {
+        output::note(&format!("there is no directory {directory}: make it before the client starts the server"));
+    }
 }
 
 fn launch(common: &Common, config: &McpConfig) -> Result<Launch, Failure> {

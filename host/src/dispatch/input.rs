@@ -16,7 +16,10 @@ pub(super) fn check(
     nulls: Nulls,
 ) -> Result<ValidInput, ErrorKind> {
     let mut value = match input {
-        CallInput::Value(value) => value,
+        CallInput::Value(value) => {
+            JsonBounds::CALL_INPUT.admit(&value).map_err(|error| invalid("", error.to_string()))?;
+            value
+        }
         CallInput::Text(text) => {
             parse_bounded(&text, JsonBounds::CALL_INPUT).map_err(|error| invalid("", error.to_string()))?
         }

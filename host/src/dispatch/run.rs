@@ -130,14 +130,21 @@ pub(super) async fn caught<T>(work: impl Future<Output = Result<T, ErrorKind>>) 
 
 /// The same for work that does not wait.
 pub(super) fn caught_here<T>(work: impl FnOnce() -> Result<T, ErrorKind>) -> Result<T, ErrorKind> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        // It is part of no call, of whose end somebody else tells.
+        tracing::error!("{}", words(&*panic));
+        Err(panicked(&*panic))
+    })
 }
 
 /// The text of a panic goes to the log only: it was written for developers, and may hold anything.
 fn panicked(panic: &(dyn std::any::Any + Send)) -> ErrorKind {
+    ErrorKind::internal(words(panic))
+}
+
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    tracing::error!("the call panicked: {}", text.unwrap_or("no message"));
-    ErrorKind::execution(ExecutionKind::Internal, "the tool failed inside; the log has the details")
+    format!("the call panicked: {}", text.unwrap_or("no message"))
 }
 
 /// The whole chain goes to the log; the caller gets the first link. What the caller is not told of is an error, all else is the tool's everyday.
@@ -148,6 +155,6 @@ pub(super) fn log(result: &ToolResult) {
     if error.is_user_visible() {
         tracing::debug!(class = %error.class(), "{error}{chain}");
     } else {
-        tracing::error!(class = %error.class(), "{error}{chain}");
+        tracing::error!(id = %result.call_id(), tool = result.tool(), class = %error.class(), "{error}{chain}");
     }
 }

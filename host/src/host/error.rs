@@ -19,7 +19,7 @@ pub enum BuildError {
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// The cache lies where tools could reach it.
-    #[error("the cache of compiled code `{}` lies inside the workspace, where tools could read its key; set PALISADE_CACHE to a directory elsewhere, or to off", cache.display())]
+    #[error("the cache of compiled code `{}` lies inside the workspace, where tools could read its key; choose a smaller workspace with --workspace, or set PALISADE_CACHE to a directory elsewhere, or to off", cache.display())]
     CacheInWorkspace {
         /// Where it lies.
         cache: PathBuf,

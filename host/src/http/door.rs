@@ -5,7 +5,8 @@ use super::gate::Gate;
 use super::places::{Place, Spot};
 use super::refusal::Refusal;
 use super::socket::Socket;
-use super::{Routes, Settings};
+use super::{REQUESTS, Routes, Settings};
+use crate::tool::text::elided;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -26,6 +27,9 @@ const HEAD: usize = 32 << 10;
 const HEADERS: usize = 64;
 /// What is read ahead of a connection, and written ahead to it, in bytes.
 const BUFFER: usize = 64 << 10;
+
+/// The part of the path of a request that is refused which the log shows, in characters.
+const MAX_SHOWN: usize = 64;
 
 /// What connections come to: the gate, and behind it what is served.
 pub(crate) struct Door {
@@ -75,6 +79,18 @@ impl Door {
     }
 
     async fn answer(&self, request: Request<Incoming>, place: &Place) -> Response<Answer> {
+        let asked = tracing::enabled!(target: REQUESTS, tracing::Level::DEBUG)
+            .then(|| format!("{} {}", request.method(), elided(request.uri().path(), MAX_SHOWN)));
+        let (response, why) = self.answered(request, place).await;
+        // What came as far as its handler tells of itself.
+        if let Some(asked) = asked.filter(|_| response.status().is_client_error()) {
+            let why = why.map(|refusal| format!(", {refusal}")).unwrap_or_default();
+            tracing::debug!(target: REQUESTS, "{asked}: refused with {}{why}", response.status());
+        }
+        response
+    }
+
+    async fn answered(&self, request: Request<Incoming>, place: &Place) -> (Response<Answer>, Option<Refusal>) {
         let spot = place.spot();
         spot.heard();
         let path = self.routes.iter().find(|(path, _)| *path == request.uri().path());
@@ -82,19 +98,17 @@ impl Door {
             (Ok(admitted), Some((_, service))) => {
                 // Not before: whoever sends slowly, or may not come in, is not being answered.
                 let answering = spot.answering();
-                service.answer(admitted).await.map(|body| Answer::new(body, answering))
+                (service.answer(admitted).await.map(|body| Answer::new(body, answering)), None)
             }
             (Ok(_), None) => refused(Refusal::Path, spot),
-            (Err(refusal), _) => {
-                tracing::debug!("a request was refused: {refusal}");
-                refused(refusal, spot)
-            }
+            (Err(refusal), _) => refused(refusal, spot),
         }
     }
 }
 
-fn refused(refusal: Refusal, spot: &Spot) -> Response<Answer> {
-    refusal.into_response().map(|body| Answer::new(body, spot.answering()))
+fn refused(refusal: Refusal, spot: &Spot) -> (Response<Answer>, Option<Refusal>) {
+    let response = refusal.clone().into_response().map(|body| Answer::new(body, spot.answering()));
+    (response, Some(refusal))
 }
 
 #[cfg(test)]

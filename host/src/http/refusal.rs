@@ -17,7 +17,7 @@ pub(super) enum Refusal {
     Host,
     #[error("web pages of this `Origin` may not ask: add it to those that may (`--origin`)")]
     Origin,
-    #[error("there is nothing at this path")]
+    #[error("there is nothing at this path: the URL of a client ends in `/mcp`")]
     Path,
     #[error("too many requests from this address: try again in {} ms", .0.as_millis())]
     Rate(Duration),

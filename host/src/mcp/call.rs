@@ -5,7 +5,7 @@
 use super::ask::{self, Question};
 use super::asked;
 use super::client::Client;
-use super::era::Era;
+use super::era::{CLIENT, Era};
 use super::outcome::answer;
 use super::rounds::{Purpose, Rounds, Subject};
 use super::voice::{Voice, Wanted};
@@ -14,7 +14,7 @@ use crate::dispatch::Party;
 use crate::registry::Registered;
 use crate::tool::nearest_names;
 use crate::tool::text::elided;
-use crate::tool::{AskKind, Call, CallInput, ErrorKind, ToolResult};
+use crate::tool::{AskKind, Call, CallId, CallInput, ErrorKind, ToolResult};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ErrorData, InputRequiredResult, InputResponses, LoggingLevel,
@@ -209,10 +209,9 @@ impl Request {
     }
 
     fn prepared(&self, tool: &Registered, input: Value) -> Call {
-        let call = Call::new(tool.definition().name().as_str(), CallInput::Value(input))
-            .with_id(&self.client.next_call())
-            .with_metadata(self.metadata())
-            .with_cancellation(self.context.ct.clone());
+        let (id, tool) = (CallId::new(&self.client.next_call()), tool.definition().name().as_str());
+        let call = Call::known_as(id, (tool, CallInput::Value(input)), self.context.ct.clone());
+        let call = call.with_metadata(self.metadata());
         match self.server.settings.timeout {
             Some(timeout) => call.with_timeout(timeout),
             None => call,
@@ -221,12 +220,11 @@ impl Request {
 
     /// What a client says of itself, for whoever reads the tool's metadata; nothing is decided by it.
     fn metadata(&self) -> Map<String, Value> {
-        // Of a modern request without it, the library would give its own name.
-        let info = match self.era {
-            Era::Legacy => self.context.client_info(),
-            Era::Modern => self.context.meta.client_info(),
+        let client = match self.era {
+            Era::Legacy => self.context.client_info().map(|info| json!({"name": info.name, "version": info.version})),
+            // Of a modern request without it, the library would give its own name.
+            Era::Modern => self.context.meta.get(CLIENT).and_then(named),
         };
-        let client = info.map(|info| json!({"name": info.name, "version": info.version}));
         client.map(|client| Map::from_iter([("mcp_client".to_owned(), client)])).unwrap_or_default()
     }
 
@@ -237,6 +235,12 @@ impl Request {
         };
         Wanted { progress: self.context.meta.get_progress_token(), log }
     }
+}
+
+/// The two that every client says of itself, of all that it may say.
+fn named(client: &Value) -> Option<Value> {
+    let text = |key| client.get(key).and_then(Value::as_str);
+    Some(json!({"name": text("name")?, "version": text("version")?}))
 }
 
 /// Whose words a tool's are.

@@ -222,17 +222,19 @@ async fn tell(server: Arc<Shared>, client: Arc<Client>, (way, documents): (Way, 
     let now = || Lists::now(&server, &client, way.era());
     // What comes at the start is no change: whoever asks for a list waits for it. Who was shown a part of it hears when the rest is there.
     server.host.loaded().await;
-    let mut told = client.shown().or(now());
+    let mut before = client.shown();
+    let mut told = before.or(now());
     loop {
         changes.mark_unchanged();
         let (now, shown) = (now(), client.shown());
         for list in List::ALL.into_iter().filter(|list| way.leads(*list)) {
-            // Whoever has asked since it changed knows.
-            if now.get(list) != told.get(list) && now.get(list) != shown.get(list) {
+            // Whoever has asked since it changed knows. What was shown before the last word of a change was is forgotten, for a client may have asked elsewhere.
+            let knows = now.get(list) == shown.get(list) && shown.get(list) != before.get(list);
+            if now.get(list) != told.get(list) && !knows {
                 way.tell(list).await;
             }
         }
-        told = now;
+        (told, before) = (now, shown);
         for uri in documents.changed(|uri| offers::code(&server, uri)) {
             way.tell_of(uri).await;
         }

@@ -178,7 +178,7 @@ fn refusal(refusal: Refusal, id: Option<RequestId>) -> Response<Body> {
         Refusal::Gone => StatusCode::NOT_FOUND,
         Refusal::Full => StatusCode::SERVICE_UNAVAILABLE,
         Refusal::NotTaken(NotTaken::Busy) => StatusCode::TOO_MANY_REQUESTS,
-        Refusal::NotTaken(NotTaken::Duplicate) => StatusCode::BAD_REQUEST,
+        Refusal::NotTaken(NotTaken::Duplicate | NotTaken::LongId) => StatusCode::BAD_REQUEST,
     };
     let mut response = error(status, Refused { id, error: ErrorData::invalid_request(refusal.to_string(), None) });
     if matches!(refusal, Refusal::Full | Refusal::NotTaken(NotTaken::Busy)) {

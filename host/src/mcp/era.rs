@@ -3,6 +3,12 @@
 use rmcp::RoleServer;
 use rmcp::model::{ClientCapabilities, ProtocolVersion};
 use rmcp::service::RequestContext;
+use serde_json::Value;
+
+/// What a request of the current revision says of itself, each under its key.
+pub(super) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(super) const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 
 /// How a request has to be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +32,13 @@ pub(super) fn negotiated(asked: &ProtocolVersion) -> ProtocolVersion {
 
 impl Era {
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
-        match context.protocol_version() {
-            // Versions are dates, so that their order is that of their texts.
-            Some(version) if version.as_str() >= ProtocolVersion::V_2026_07_28.as_str() => Self::Modern,
-            _ => Self::Legacy,
-        }
+        // Versions are dates, so that their order is that of their texts.
+        let is_modern = |version: &str| version >= ProtocolVersion::V_2026_07_28.as_str();
+        let is_modern = match context.meta.get(VERSION).and_then(Value::as_str) {
+            Some(version) => is_modern(version),
+            None => context.protocol_version().is_some_and(|version| is_modern(version.as_str())),
+        };
+        if is_modern { Self::Modern } else { Self::Legacy }
     }
 }
 

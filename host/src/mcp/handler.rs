@@ -85,10 +85,13 @@ impl Front {
     }
 
     fn client(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
-        match (&self.seat, Era::of(context)) {
-            (Seat::Own(client), _) => client.clone(),
-            (Seat::Http(own), Era::Legacy) => own.get_or_init(|| self.of_session(context)).clone(),
-            (Seat::Http(_), Era::Modern) => {
+        let own = match &self.seat {
+            Seat::Own(client) => return client.clone(),
+            Seat::Http(own) => own,
+        };
+        match Era::of(context) {
+            Era::Legacy => own.get_or_init(|| self.of_session(context)).clone(),
+            Era::Modern => {
                 let info = context.meta.client_info();
                 let principal = Principal::new(endpoint::caller(&context.extensions), info.as_ref());
                 self.server.principals.client(&self.server.host, principal)
@@ -134,7 +137,8 @@ impl Front {
     /// Waits for plugins that are still being loaded, for so long at most: how long a list of what there is then may be kept by a client, in milliseconds.
     async fn settled(&self, patience: Duration) -> u64 {
         let loading = self.server.settled(patience).await;
-        if loading == Loading::Ended && !self.watches() { KEPT.1 } else { KEPT.0 }
+        let changes = self.server.settings.changes;
+        if loading == Loading::Ended && changes == Changes::Never { KEPT.1 } else { KEPT.0 }
     }
 
     /// Notes that a client is shown a list, so that it hears when that differs.

@@ -72,8 +72,8 @@ mod tests {
 
     use super::*;
     use crate::host::{CacheMode, Host};
-    use crate::plugins::Shipped;
     use crate::mcp::{Server, Settings};
+    use crate::plugins::Shipped;
     use std::sync::Arc;
 
     /// Under a clock that moves on whenever nothing else does, compiling takes for ever.

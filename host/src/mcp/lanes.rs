@@ -7,7 +7,7 @@
 use crate::execution::{BoxFuture, Pace, pace};
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -20,45 +20,83 @@ pub(super) struct Lanes {
     /// Where those go that are not over at once. Nowhere, where the runtime on which requests are read has threads of its own.
     pool: Option<Handle>,
     /// Requests that were read as lines, one behind the other, and wait to be answered. Over HTTP each connection has one, and waits for nobody to read another.
-    waiting: Arc<AtomicUsize>,
+    counts: Arc<Counts>,
+}
+
+/// How many wait, and what for.
+#[derive(Debug, Default)]
+struct Counts {
+    waiting: AtomicUsize,
+    /// Those whose call computes, and is not waited for by any other.
+    slow: AtomicUsize,
+}
+
+impl Counts {
+    /// Whether one more goes to the pool: where others wait already, unless the pool has calls that keep its threads busy. Then a quick one is done sooner in place.
+    fn is_crowded(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 1 && self.slow.load(Ordering::Relaxed) == 0
+    }
+}
+
+tokio::task_local! {
+    /// The request that is being answered.
+    static WAITING: Waiting;
 }
 
 /// A request that waits for its answer. Dropped when it has it.
-struct Waiting(Arc<AtomicUsize>);
+struct Waiting {
+    counts: Arc<Counts>,
+    is_slow: AtomicBool,
+}
+
+impl Waiting {
+    /// The request of this task takes its time: it is none of those any more behind which others wait.
+    fn steps_aside() {
+        // What does not come as a line waits behind nobody.
+        let _ = WAITING.try_with(|waiting| {
+            if !waiting.is_slow.swap(true, Ordering::Relaxed) {
+                waiting.counts.slow.fetch_add(1, Ordering::Relaxed);
+                waiting.counts.waiting.fetch_sub(1, Ordering::Relaxed);
+            }
+        });
+    }
+}
 
 impl Lanes {
     /// With a pool beside the one thread.
     pub(super) fn with_pool(pool: Handle) -> Self {
-        Self { pool: Some(pool), waiting: Arc::default() }
+        Self { pool: Some(pool), counts: Arc::default() }
     }
 
     /// Begins to answer a request that was read as a line: on the pool, where others wait already, and in place otherwise. Called inside of a runtime.
     pub(super) fn begin(&self, answering: impl Future<Output = ()> + Send + 'static) {
-        let (waiting, comes) = (self.enter(), self.waiting.load(Ordering::Relaxed));
-        let answering = async move {
-            let _waiting = waiting;
-            answering.await;
-        };
+        let waiting = self.enter();
+        let is_behind = self.counts.is_crowded();
+        // In a box: a runtime moves about what it is given.
+        let answering = Box::pin(WAITING.scope(waiting, answering));
         match &self.pool {
-            Some(pool) if comes > 1 => pool.spawn(answering),
+            Some(pool) if is_behind => pool.spawn(answering),
             _ => tokio::spawn(answering),
         };
     }
 
     /// Takes note of a request: where others wait behind it, its call does not run in place.
     fn enter(&self) -> Waiting {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting(self.waiting.clone())
+        self.counts.waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting { counts: self.counts.clone(), is_slow: AtomicBool::new(false) }
     }
 
     /// Runs work to its end, wherever it has to. Dropping the future ends it.
     pub(super) async fn run<T: Send + 'static>(&self, pace: &Arc<Pace>, work: BoxFuture<'static, T>) -> T {
         let mut work = Watched { work, longest: Duration::ZERO };
         let Some(pool) = &self.pool else { return work.work.await };
-        if is_on_a_pool() {
-            return work.to_its_end(pace).await;
+        if !pace.is_quick() {
+            Waiting::steps_aside();
         }
-        if pace.is_quick() && self.waiting.load(Ordering::Relaxed) <= 1 {
+        if is_on_a_pool() {
+            return work.finish(pace).await;
+        }
+        if pace.is_quick() && !self.counts.is_crowded() {
             let here = poll_fn(|cx| match work.poll(cx) {
                 Poll::Ready(done) => Poll::Ready(Some(done)),
                 // What waits for something else costs nothing here. What computes goes elsewhere.
@@ -71,7 +109,7 @@ impl Lanes {
             }
         }
         let pace = pace.clone();
-        Task(pool.spawn(async move { work.to_its_end(&pace).await }.in_current_span())).ended().await
+        Task(pool.spawn(async move { work.finish(&pace).await }.in_current_span())).ended().await
     }
 }
 
@@ -87,7 +125,7 @@ struct Watched<T> {
 }
 
 impl<T> Watched<T> {
-    async fn to_its_end(&mut self, pace: &Pace) -> T {
+    async fn finish(&mut self, pace: &Pace) -> T {
         let done = poll_fn(|cx| self.poll(cx)).await;
         pace.took(self.longest);
         done
@@ -97,13 +135,17 @@ impl<T> Watched<T> {
         let begun = Instant::now();
         let polled = self.work.as_mut().poll(cx);
         self.longest = self.longest.max(begun.elapsed());
+        if polled.is_pending() && pace::is_slow(self.longest) {
+            Waiting::steps_aside();
+        }
         polled
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let counted = if self.is_slow.load(Ordering::Relaxed) { &self.counts.slow } else { &self.counts.waiting };
+        counted.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -190,6 +232,22 @@ mod tests {
         reads.block_on(async { lanes.begin(request()) });
         let (ran, wrote) = next();
         assert!(ran == wrote && ran != here, "the thread that runs the call writes its answer");
+    }
+
+    #[test]
+    fn nobody_waits_behind_what_computes() {
+        let (pool, here) = (pool(), thread::current().id());
+        let lanes = Lanes::with_pool(pool.handle().clone());
+        let _waiting = [lanes.enter(), lanes.enter()];
+        assert_ne!(run(&lanes, &quick(), at_once()), here, "they wait, too");
+        let reads = Builder::new_current_thread().build().expect("a runtime can be started");
+        reads.block_on(WAITING.scope(lanes.enter(), async {
+            // Of this one nothing is known.
+            let _ = lanes.run(&Arc::default(), at_once()).await;
+            assert_eq!(lanes.run(&quick(), at_once()).await, here, "the pool may be busy");
+        }));
+        assert_ne!(run(&lanes, &quick(), at_once()), here, "that has ended");
+        assert_eq!(lanes.counts.waiting.load(Ordering::Relaxed), 2);
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod writer;
 use super::client::Client;
 use super::frame::{self, Refused};
 use super::handler::Front;
-use super::requests::{Requests, cancelled};
+use super::requests::{NotTaken, Requests, cancelled};
 use super::short::Plain;
 use reader::Reader;
 use rmcp::RoleServer;
@@ -18,12 +18,14 @@ use rmcp::model::{
 };
 use rmcp::transport::Transport;
 use split::Line;
+use std::convert::Infallible;
 #[cfg(unix)]
 use std::fs::File;
 use std::io::{self, Read, Write};
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use writer::{Gone, Writer};
 
@@ -33,6 +35,8 @@ pub(super) struct Lines {
     writer: Arc<Writer>,
     ends: Ends,
     requests: Arc<Mutex<Requests>>,
+    /// Held by each call that goes the short way until it was answered.
+    underway: mpsc::Sender<Infallible>,
     handshake: Handshake,
 }
 
@@ -42,6 +46,8 @@ pub(super) struct Ends {
     pub(super) short: Arc<Front>,
     pub(super) client: Arc<Client>,
     pub(super) stop: CancellationToken,
+    /// Whose other end learns when all calls were answered that went the short way.
+    pub(super) underway: mpsc::Sender<Infallible>,
 }
 
 /// Whether a legacy client has said who it is.
@@ -67,10 +73,10 @@ impl Lines {
         let reader = if ready::tells(&input) {
             Reader::Here(ready::Ready::new(input)?)
         } else {
-            Reader::start(File::from(input))?
+            Reader::start(ready::Patient(File::from(input)))?
         };
         let room = ready::tells(&output).then(|| output.try_clone()).transpose()?.map(ready::Room::new);
-        let writer = Writer::start(File::from(output))?;
+        let writer = Writer::start(ready::Patient(File::from(output)))?;
         let writer = match room {
             Some(room) => writer.in_place(room),
             None => writer,
@@ -79,7 +85,8 @@ impl Lines {
     }
 
     fn over(reader: Reader, writer: Writer, ends: Ends) -> Self {
-        Self { reader, writer: Arc::new(writer), ends, requests: Arc::default(), handshake: Handshake::Awaited }
+        let (writer, underway) = (Arc::new(writer), ends.underway.clone());
+        Self { reader, writer, ends, requests: Arc::default(), underway, handshake: Handshake::Awaited }
     }
 
     /// The next message that may go on; one that may not is answered here. `None` at the end.
@@ -88,7 +95,8 @@ impl Lines {
             let line = tokio::select! {
                 biased;
                 () = self.writer.gone() => return None,
-                line = self.reader.next() => line?,
+                // Whoever does not read what was answered is not read any further.
+                line = async { self.writer.room().await; self.reader.next().await } => line?,
             };
             match self.take(line) {
                 Ok(Some(message)) => return Some(message),
@@ -122,20 +130,27 @@ impl Lines {
 
     fn book(&self, id: &RequestId) -> Result<CancellationToken, Refused> {
         let taken = books(&self.requests).begin(id);
-        taken.map_err(|why| Refused { id: Some(id.clone()), error: ErrorData::invalid_request(why.to_string(), None) })
+        // A long id is not repeated.
+        let known = |why| (why != NotTaken::LongId).then(|| id.clone());
+        taken.map_err(|why| Refused { id: known(why), error: ErrorData::invalid_request(why.to_string(), None) })
     }
 
     /// Begins with a call, which answers by itself.
     fn begin(&self, call: Plain, ends: CancellationToken) {
         let (id, writer, requests) = (call.id().clone(), self.writer.clone(), self.requests.clone());
-        let front = self.ends.short.clone();
+        let (front, underway) = (self.ends.short.clone(), self.underway.clone());
         self.ends.short.lanes().begin(async move {
-            let answer = call.answered(&*front, ends, Extensions::new()).await;
-            // What was cancelled is not answered.
-            if books(&requests).has(&id) {
-                let _ = writer.write(&answer).await;
-                books(&requests).end(&id);
+            let answer = call.answered(&*front, ends.clone(), Extensions::new()).await;
+            let line = writer::line(&answer);
+            let written = {
+                // What was cancelled is not answered: its answer has its place before the next cancellation is read, or gets none.
+                let mut books = books(&requests);
+                books.answer(&id, &ends).then(|| writer.put(line))
+            };
+            if let Some(written) = written {
+                let _ = written.await;
             }
+            drop(underway);
         });
     }
 
@@ -164,14 +179,11 @@ impl Transport<RoleServer> for Lines {
             JsonRpcMessage::Error(error) => error.id.clone(),
             _ => None,
         };
-        let (written, requests) = (self.writer.write(&message), self.requests.clone());
-        async move {
-            let written = written.await;
-            if let Some(id) = answered {
-                books(&requests).end(&id);
-            }
-            written
+        // Before it is written: whoever reads the answer may use its id again at once.
+        if let Some(id) = answered {
+            books(&self.requests).end(&id);
         }
+        self.writer.write(&message)
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {

@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::time::Instant;
 
 /// What these lines are logged as, at the level *debug*: [`super::REQUESTS`] turns on them alone.
-pub(super) const TARGET: &str = "palisade::requests";
+pub(super) const TARGET: &str = crate::http::REQUESTS;
 
 /// A request under way. However it ends, a line tells of it; nothing is noted where nobody reads it.
 pub(super) struct Noted(Option<Note>);

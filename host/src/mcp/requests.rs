@@ -3,19 +3,24 @@
 
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId};
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher as _, RandomState};
 use tokio_util::sync::CancellationToken;
 
 /// The most that are answered at once. What runs of them at once is the session's cap.
 const AT_ONCE: usize = 64;
 /// How many cancelled ones are remembered. Whoever comes around again after that has waited long enough for the old request to have ended.
 const REMEMBERED: usize = 4096;
+/// The longest id, in bytes.
+const ID: usize = 1024;
 
 /// The book of one client.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     /// Each with what ends it.
     under_way: HashMap<RequestId, CancellationToken>,
-    cancelled: VecDeque<RequestId>,
+    /// What stands for each: a client has long ids for nothing.
+    cancelled: VecDeque<u64>,
+    marks: RandomState,
 }
 
 /// Why a request is not taken.
@@ -23,14 +28,23 @@ pub(super) struct Requests {
 pub(super) enum NotTaken {
     #[error("a request of this id is still being answered, or was cancelled; no id may be used twice")]
     Duplicate,
+    #[error("an id may have {ID} bytes; this one has more")]
+    LongId,
     #[error("{AT_ONCE} requests are being answered; send more when some of them have been")]
     Busy,
 }
 
 impl Requests {
+    fn mark(&self, id: &RequestId) -> u64 {
+        self.marks.hash_one(id)
+    }
+
     /// Takes note of a request. What it gives is cancelled when the request is, for whoever has no other way to hear of it.
     pub(super) fn begin(&mut self, id: &RequestId) -> Result<CancellationToken, NotTaken> {
-        if self.under_way.contains_key(id) || self.cancelled.contains(id) {
+        if matches!(id, RequestId::String(text) if text.len() > ID) {
+            return Err(NotTaken::LongId);
+        }
+        if self.under_way.contains_key(id) || self.cancelled.contains(&self.mark(id)) {
             return Err(NotTaken::Duplicate);
         }
         if self.under_way.len() >= AT_ONCE {
@@ -41,9 +55,9 @@ impl Requests {
         Ok(ends)
     }
 
-    /// Whether it is still to be answered.
-    pub(super) fn has(&self, id: &RequestId) -> bool {
-        self.under_way.contains_key(id)
+    /// Whether the one that `begin` gave this for is still to be answered, which it is with this: whoever reads the answer may use its id again at once.
+    pub(super) fn answer(&mut self, id: &RequestId, ends: &CancellationToken) -> bool {
+        !ends.is_cancelled() && self.under_way.remove(id).is_some()
     }
 
     /// It was answered, or will not be.
@@ -58,7 +72,7 @@ impl Requests {
             if self.cancelled.len() >= REMEMBERED {
                 self.cancelled.pop_front();
             }
-            self.cancelled.push_back(id.clone());
+            self.cancelled.push_back(self.mark(id));
         }
     }
 
@@ -92,6 +106,28 @@ mod tests {
         assert_eq!(requests.begin(&id(0)).err(), Some(NotTaken::Duplicate));
         requests.end(&id(0));
         assert!(requests.begin(&id(0)).is_ok(), "what was answered is over");
+    }
+
+    #[test]
+    fn an_answer_frees_its_id_and_what_was_cancelled_gets_none() {
+        let mut requests = Requests::default();
+        let first = requests.begin(&id(1)).expect("it is new");
+        assert!(requests.answer(&id(1), &first) && !requests.answer(&id(1), &first));
+        let again = requests.begin(&id(1)).expect("it was answered");
+        requests.cancel(&id(1));
+        assert!(!requests.answer(&id(1), &again));
+        // When nobody remembers the cancellation, the answer to the old one is none to the new one.
+        requests.cancelled.clear();
+        let new = requests.begin(&id(1)).expect("it is new");
+        assert!(!requests.answer(&id(1), &again) && requests.answer(&id(1), &new));
+    }
+
+    #[test]
+    fn an_id_has_a_bound() {
+        let of = |bytes: usize| RequestId::String("x".repeat(bytes).into());
+        let mut requests = Requests::default();
+        assert!(requests.begin(&of(ID)).is_ok());
+        assert_eq!(requests.begin(&of(ID + 1)).err(), Some(NotTaken::LongId));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! reading of the message for each request, is left out, and the handler asked right away. Whatever is out of the ordinary, a mistake above all, goes the
 //! library's way, so that there is one place that says what is wrong with a message.
 
+use super::era::{CAPABILITIES, VERSION};
 use super::guarded::guarded;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientJsonRpcMessage, Extensions, JsonRpcMessage, ProtocolVersion,
@@ -24,10 +25,6 @@ const KEYS: (&[&str], &[&str]) = (&["jsonrpc", "id", "method", "params"], &["_me
 pub(super) const CALL: &str = "tools/call";
 /// By these a client says that it wants to hear of a call while it runs.
 const LISTENS: [&str; 2] = ["progressToken", "io.modelcontextprotocol/logLevel"];
-
-/// What a request of the current revision says of itself.
-const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// A request that is nothing but a call.
 #[derive(Debug, PartialEq)]

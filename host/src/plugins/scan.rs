@@ -12,7 +12,7 @@ const MAX_PLUGINS: usize = 10_000;
 
 /// A directory of plugins that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read the plugin directory `{}`: {source}; give an existing directory with --plugins", path.display())]
+#[error("cannot read the plugin directory `{}`: {source}; give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`; `palisade doctor` says which of them named it", path.display())]
 pub struct DirectoryError {
     path: PathBuf,
     source: io::Error,

@@ -92,8 +92,17 @@ impl Call {
     /// A call of `tool` with `input`, under an id made up for it.
     #[must_use]
     pub fn new(tool: impl Into<String>, input: impl Into<CallInput>) -> Self {
+        Self::known_as(fresh_id(), (tool, input), CancellationToken::new())
+    }
+
+    /// A call under the caller's own id, tied to this token.
+    pub(crate) fn known_as(
+        id: CallId,
+        (tool, input): (impl Into<String>, impl Into<CallInput>),
+        cancel: CancellationToken,
+    ) -> Self {
         Self {
-            id: fresh_id(),
+            id,
             tool: tool.into(),
             input: input.into(),
             nulls: Nulls::default(),
@@ -101,7 +110,7 @@ impl Call {
             context: Value::Object(Map::new()),
             metadata: Map::new(),
             timeout: None,
-            cancel: CancellationToken::new(),
+            cancel,
         }
     }
 

@@ -108,7 +108,7 @@ pub(crate) fn refusal(verb: &str, path: &Path, error: &io::Error) -> Error {
         io::ErrorKind::NotFound => missing(path),
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Error::permission_denied(format!(
             "not permitted to {verb} {path_shown} ({}): \
-             only what lies in the workspace and is not protected is in reach",
+             in reach is what lies in the workspace, is not protected, and is open to the user who runs this",
             error.kind()
         )),
         io::ErrorKind::NotADirectory => {

@@ -46,6 +46,15 @@ fn a_question_carries_what_one_needs_to_decide() {
 }
 
 #[test]
+fn nobody_is_asked_about_what_would_be_refused_whatever_the_answer() {
+    let stage = Stage::new(&[], |builder| builder.confirmer(Arc::new(AnswerBy::new(|_| Answer::Allow))));
+    let call = Call::new("write_file", json!({"path": ".git/hook", "content": "x"})).with_id("w");
+    let result = block_on(async { stage.begin(&stage.session(), call).await.unwrap() });
+    assert_eq!(result.to_json()["error"]["detail"], json!({"reason": "protected", "tree": ".git"}));
+    assert_eq!(settled(&stage, "w"), []);
+}
+
+#[test]
 fn the_first_answer_wins_and_the_second_is_told_what_it_was() {
     let stage = stage();
     block_on(async {

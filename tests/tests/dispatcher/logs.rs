@@ -34,11 +34,15 @@ impl<'a> MakeWriter<'a> for Log {
 
 /// Does something, and gives back what was logged meanwhile.
 pub(crate) fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
+    logged_from(tracing::Level::TRACE, work)
+}
+
+/// The same of what is at least so grave.
+fn logged_from<T>(least: tracing::Level, work: impl FnOnce() -> T) -> (T, String) {
     // Somebody always listens: a place in the code that is first reached while nobody does is taken for one that nobody listens to, for a moment, in all threads.
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
     let log = Log::default();
-    let subscriber =
-        tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).with_max_level(tracing::Level::TRACE);
+    let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).with_max_level(least);
     let done = tracing::subscriber::with_default(subscriber.finish(), work);
     let bytes = log.0.lock().unwrap().clone();
     (done, String::from_utf8(bytes).unwrap())
@@ -64,6 +68,20 @@ fn every_line_about_a_call_has_its_id() {
         let own: Vec<&str> = log.lines().filter(|line| line.contains("palisade")).collect();
         assert!(!own.is_empty(), "{id}: nothing was logged");
         assert!(own.iter().all(|line| line.contains(&format!("id={id}"))), "{id}: {log}");
+    }
+}
+
+#[test]
+fn an_error_says_which_call_it_is_of_however_little_is_logged() {
+    let stage = stage();
+    let registry = stage.host.registry();
+    registry.register(Native::new("fails", |_, _| Err(io::Error::other("below").into())).factory()).unwrap();
+    registry.register(Native::new("panics", |_, _| panic!("deep inside")).factory()).unwrap();
+    for (tool, said) in [("fails", "below"), ("panics", "the call panicked: deep inside")] {
+        let call = Call::new(tool, json!({})).with_id("c7");
+        let (_, log) = logged_from(tracing::Level::ERROR, || block_on(stage.host.dispatch(&stage.session(), call)));
+        let own: Vec<&str> = log.lines().filter(|line| line.contains("palisade")).collect();
+        assert!(matches!(own[..], [line] if ["id=c7", tool, said].iter().all(|part| line.contains(part))), "{log}");
     }
 }
 

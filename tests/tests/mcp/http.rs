@@ -92,6 +92,23 @@ fn with_a_token_nobody_gets_in_without_it() {
 }
 
 #[test]
+fn a_server_that_is_to_say_more_says_whom_it_did_not_let_in_and_why() {
+    let world = World::new();
+    let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &["--verbose"]);
+    assert_eq!(asked(&endpoint, "good", &[("Host", "evil.example")]).status, 403);
+    assert_eq!(endpoint.send("POST", &[], "[]").status, 400);
+    assert_eq!(asked(&endpoint, "good", &[]).status, 200);
+    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
+    let said = endpoint.end().stderr;
+    for line in
+        ["POST /mcp: refused with 403 Forbidden, this server does not", "POST /mcp: refused with 400 Bad Request"]
+    {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    assert_eq!(said.matches("refused").count(), 2, "{said}");
+}
+
+#[test]
 fn an_address_that_others_can_reach_is_refused_without_a_token() {
     let world = World::new();
     let ran = serving(&world, LOADER_GOOD).args(["serve", "--http", "0.0.0.0:0"]).run().left_with(2);

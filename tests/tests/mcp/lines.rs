@@ -3,7 +3,7 @@
 use super::{call, plain, serving, text};
 use palisade_tests::World;
 use palisade_tests::guest::{CANCEL_COMPUTE, LIMITS_OUTPUT, LOADER_GOOD};
-use palisade_tests::mcp::{Client, LEGACY, MODERN};
+use palisade_tests::mcp::{Client, LEGACY, MODERN, modern};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -188,4 +188,52 @@ fn the_id_of_a_request_that_was_cancelled_is_not_used_again() {
     assert!(refused["error"]["message"].as_str().unwrap().contains("no id may be used twice"), "{refused}");
     let (_, rest) = client.end();
     assert!(rest.iter().all(|message| message["id"] != id), "{rest:?}");
+}
+
+/// A request of the current revision that is nothing but a call.
+fn nothing_but_a_call(id: u64, (tool, arguments): (&str, Value)) -> Value {
+    let params = modern(call(tool, arguments), &json!({}));
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+}
+
+#[test]
+fn whoever_has_read_an_answer_may_use_its_id_again_at_once() {
+    let world = World::new();
+    let mut client = Client::start(serving(&world, LIMITS_OUTPUT));
+    // Those that a pipe takes at once, and those for which room has to be waited for.
+    for bytes in [10, 8192] {
+        for _ in 0..150 {
+            client.say(&nothing_but_a_call(7, ("text", json!({"bytes": bytes}))));
+            let answer = client.hear();
+            assert_eq!(text(&answer).len(), bytes, "{answer}");
+        }
+    }
+}
+
+#[test]
+fn whatever_was_asked_before_the_end_of_the_input_is_answered() {
+    let world = World::new();
+    for _ in 0..5 {
+        let mut client = Client::start(serving(&world, LOADER_GOOD));
+        client.ask_modern("tools/list", json!({}), &json!({}));
+        (100..140).for_each(|id| client.say(&nothing_but_a_call(id, ("good", json!({})))));
+        let (ran, answers) = client.end();
+        let mut answered: Vec<u64> = answers.iter().filter_map(|answer| answer["id"].as_u64()).collect();
+        answered.sort_unstable();
+        assert_eq!((ran.code, answered), (0, (100..140).collect()), "by its result, or as cancelled");
+    }
+}
+
+#[test]
+fn an_input_has_the_same_bounds_as_on_the_command_line() {
+    let world = World::new();
+    let mut client = Client::start(serving(&world, LOADER_GOOD));
+    let deep = (0..65).fold(json!(1), |inner, _| json!([inner]));
+    for (arguments, said) in
+        [(json!({"text": "x".repeat(1 << 20)}), "1048576 bytes"), (json!({"text": deep}), "64 levels")]
+    {
+        client.say(&nothing_but_a_call(1, ("good", arguments)));
+        let answer = client.hear();
+        assert!(text(&answer).contains(said), "{answer}");
+    }
 }

@@ -78,6 +78,21 @@ fn a_client_of_the_previous_revision_is_told_and_finds_what_has_come_changed_and
 }
 
 #[test]
+fn a_change_back_to_what_was_shown_is_a_change() {
+    let world = World::new();
+    put(&world, "a", &wat("a", "1").build());
+    let mut client = legacy(&world, &["--watch"]);
+    assert_eq!(listed(&client.ask("tools/list", &json!({}))), [("a", "1")]);
+    for _ in 0..2 {
+        put(&world, "b", &wat("b", "1").build());
+        client.hear_of(CHANGED);
+        fs::remove_file(world.plugins().join("b.wasm")).unwrap();
+        client.hear_of(CHANGED);
+    }
+    assert_eq!(told_in_all(client), 0, "once for each");
+}
+
+#[test]
 fn a_client_of_the_current_revision_is_told_under_each_request_by_which_it_listens_for_that() {
     let world = World::new();
     put(&world, "a", &wat("a", "1").build());

@@ -117,6 +117,14 @@ fn a_duration_has_no_more_digits_than_microseconds() {
 }
 
 #[test]
+fn an_input_that_is_no_object_is_told_what_one_looks_like() {
+    for input in ["README.md", "path=README.md", "[]"] {
+        let ran = program(&World::new(), &["call", "read_file", input]).run().left_with(6);
+        assert!(ran.stderr.ends_with("'{…}'; `palisade inspect read_file` shows what is in it\n"), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_refusal_at_a_protected_path_says_first_that_it_is_protected() {
     let world = World::new();
     world.folder(".git");

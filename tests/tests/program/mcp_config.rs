@@ -147,6 +147,14 @@ fn what_serve_takes_stands_in_the_snippet() {
 }
 
 #[test]
+fn a_directory_that_is_not_there_is_told_where_somebody_reads_it() {
+    let world = World::new();
+    let ran = config(&world, "cursor").args(["--plugins", "/surely/not/there"]).run().left_with(0);
+    assert!(ran.stderr.contains("there is no directory /surely/not/there: make it"), "{ran:?}");
+    assert!(!config(&world, "cursor").run().left_with(0).stderr.contains("there is no directory"));
+}
+
+#[test]
 fn a_time_or_a_variable_that_serve_would_refuse_is_refused_here() {
     let world = World::new();
     config(&world, "cursor").args(["--timeout", "2h"]).run().left_with(2).complains(&["--timeout", "600s"]);

@@ -28,6 +28,19 @@ impl Row {
         let rate = latencies.len() as f64 / time.as_secs_f64();
         Self { server, cell, rate, p50: percentile(&latencies, 50), p99: percentile(&latencies, 99) }
     }
+
+    /// Of the rounds of one server in one cell, each column for itself.
+    pub(super) fn middle(rounds: &[Self]) -> Option<Self> {
+        let middle = |column: fn(&Self) -> f64| median(rounds.iter().map(column).collect());
+        let (rate, p50, p99) = (middle(|row| row.rate)?, middle(|row| row.p50)?, middle(|row| row.p99)?);
+        rounds.first().map(|row| Self { rate, p50, p99, ..row.clone() })
+    }
+}
+
+/// The middle of some, which has an odd number. None of none.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 /// In milliseconds, of latencies in order: infinite where nothing was answered.
@@ -77,6 +90,13 @@ mod tests {
         let row = Row::of("ours", CELL, latencies, Duration::from_secs(2));
         assert_eq!(row, Row { server: "ours", cell: CELL, rate: 100.0, p50: 100.0, p99: 198.0 });
         assert_eq!(Row::of("ours", CELL, Vec::new(), Duration::from_secs(2)).p99, f64::INFINITY);
+    }
+
+    #[test]
+    fn the_middle_of_each_column_counts() {
+        let rounds = [(3.0, 9.0), (1.0, 1.0), (2.0, 8.0)].map(|(rate, p99)| row("ours", CELL, rate, p99));
+        assert_eq!(Row::middle(&rounds), Some(row("ours", CELL, 2.0, 8.0)));
+        assert_eq!(Row::middle(&[]), None);
     }
 
     #[test]

@@ -6,7 +6,8 @@ use super::split::{Line, Splitter};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::{Errno, read, write};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use tokio::io::Interest;
@@ -71,6 +72,11 @@ impl Ready {
             }
             match read(self.input.get_ref(), &mut self.buffer) {
                 Err(Errno::INTR | Errno::AGAIN) => {}
+                Ok(read) if (1..self.buffer.len()).contains(&read) => {
+                    // That was all: what comes next is told anew.
+                    ready.clear_ready();
+                    return Ok(read);
+                }
                 read => return Ok(read?),
             }
         }
@@ -97,6 +103,39 @@ impl Room {
     }
 }
 
+/// A file that is waited for where somebody has made it one that does not block: that is a matter of all who hold it, and so not to be changed.
+pub(super) struct Patient(pub(super) File);
+
+impl Patient {
+    fn patiently<T>(&mut self, what: PollFlags, mut tries: impl FnMut(&mut File) -> io::Result<T>) -> io::Result<T> {
+        loop {
+            match tries(&mut self.0) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    // Interrupted, it is tried again.
+                    let _ = poll(&mut [PollFd::new(&self.0, what)], None);
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+impl Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.patiently(PollFlags::IN, |file| file.read(buffer))
+    }
+}
+
+impl Write for Patient {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.patiently(PollFlags::OUT, |file| file.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// Whether this may be read, or written, without waiting. An end, or an error, is told by whoever reads or writes then.
 fn is_now(fd: &impl AsFd, what: PollFlags) -> bool {
     let mut asked = [PollFd::new(fd, what)];
@@ -108,8 +147,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
-    use std::fs::File;
-    use std::io::{Read as _, Write as _, pipe};
+    use std::io::pipe;
 
     fn whole(text: &str) -> Option<Line> {
         Some(Line::Whole(text.as_bytes().to_vec()))
@@ -157,6 +195,26 @@ mod tests {
         assert_eq!(room.write(&line).unwrap(), line.len(), "there is room again");
         drop(input);
         assert!(room.write(&line).is_err(), "nobody reads any more");
+    }
+
+    #[test]
+    fn an_end_that_does_not_block_is_waited_for() {
+        use rustix::fs::{OFlags, fcntl_setfl};
+        let (mut input, output) = pipe().unwrap();
+        fcntl_setfl(&output, OFlags::NONBLOCK).unwrap();
+        let written = std::thread::spawn(move || {
+            Patient(File::from(OwnedFd::from(output))).write_all(&vec![b'x'; 1 << 20]).unwrap();
+        });
+        let mut read = Vec::new();
+        input.read_to_end(&mut read).unwrap();
+        written.join().unwrap();
+        assert_eq!(read.len(), 1 << 20);
+        let (input, mut output) = pipe().unwrap();
+        fcntl_setfl(&input, OFlags::NONBLOCK).unwrap();
+        let read = std::thread::spawn(move || io::read_to_string(Patient(File::from(OwnedFd::from(input)))).unwrap());
+        output.write_all(b"late").unwrap();
+        drop(output);
+        assert_eq!(read.join().unwrap(), "late");
     }
 
     #[test]

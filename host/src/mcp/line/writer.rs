@@ -7,11 +7,14 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 /// How long a line may wait until the client has read enough for it to be written. Then the client counts as gone.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How many lines may wait to be written before nothing more is read.
+const WAITING: usize = 64;
 
 /// Nobody reads any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +27,8 @@ pub(super) struct Writer {
     lines: Mutex<mpsc::Sender<Waiting>>,
     /// How many of them the thread has not written yet.
     waiting: Arc<AtomicUsize>,
+    /// Told of each that the thread has written.
+    written: Arc<Notify>,
     #[cfg(unix)]
     room: Option<Room>,
     gone: CancellationToken,
@@ -39,20 +44,23 @@ impl Writer {
     pub(super) fn start(mut output: impl Write + Send + 'static) -> io::Result<Self> {
         let (send, lines) = mpsc::channel::<Waiting>();
         let (gone, waiting) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
-        let (fails, left) = (gone.clone(), waiting.clone());
+        let (written, fails, left) = (Arc::new(Notify::new()), gone.clone(), waiting.clone());
+        let tells = written.clone();
         std::thread::Builder::new().name("palisade-output".to_owned()).spawn(move || {
-            for Waiting { line, written } in lines {
+            for Waiting { line, written: done } in lines {
                 if output.write_all(&line).and_then(|()| output.flush()).is_err() {
                     fails.cancel();
                     return;
                 }
                 left.fetch_sub(1, Ordering::Release);
-                let _ = written.send(());
+                tells.notify_one();
+                let _ = done.send(());
             }
         })?;
         Ok(Self {
             lines: Mutex::new(send),
             waiting,
+            written,
             #[cfg(unix)]
             room: None,
             gone,
@@ -65,14 +73,23 @@ impl Writer {
         Self { room: Some(room), ..self }
     }
 
-    /// Gives a line its place, at once; the future ends when it is written.
+    /// Completes once no more lines wait to be written than may.
+    pub(super) async fn room(&self) {
+        while self.waiting.load(Ordering::Acquire) >= WAITING {
+            self.written.notified().await;
+        }
+    }
+
+    /// Gives a message its place, at once; the future ends when it is written.
     pub(super) fn write(
         &self,
         message: &ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Gone>> + Send + 'static + use<> {
-        // A message of the library's own is JSON.
-        let mut line = serde_json::to_vec(message).unwrap_or_default();
-        line.push(b'\n');
+        self.put(line(message))
+    }
+
+    /// The same with a line.
+    pub(super) fn put(&self, mut line: Vec<u8>) -> impl Future<Output = Result<(), Gone>> + Send + 'static + use<> {
         let waits = {
             let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
             let left = self.write_now(&line).map(|written| line.split_off(written));
@@ -121,6 +138,14 @@ impl Writer {
     pub(super) async fn gone(&self) {
         self.gone.cancelled().await;
     }
+}
+
+/// The line of a message.
+pub(super) fn line(message: &ServerJsonRpcMessage) -> Vec<u8> {
+    // A message of the library's own is JSON.
+    let mut line = serde_json::to_vec(message).unwrap_or_default();
+    line.push(b'\n');
+    line
 }
 
 #[cfg(test)]

@@ -1,0 +1,140 @@
+//! The bounds of a text, for a value that nobody has as one: whoever hands over values is not spared what whoever hands over text is held to.
+
+use super::{JsonBounds, JsonError};
+use serde_json::Value;
+
+impl JsonBounds {
+    /// Checks a value against the bounds. Its bytes are those of its text without spaces and without escapes.
+    ///
+    /// # Errors
+    ///
+    /// [`JsonError::TooMuch`].
+    pub fn admit(self, value: &Value) -> Result<(), JsonError> {
+        let mut left = Left { bytes: self.bytes, members: self.members };
+        left.take(value, self.depth).map_err(|what| JsonError::TooMuch { what: what.words(), max: what.of(self) })
+    }
+}
+
+/// What there is too much of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Much {
+    Bytes,
+    Levels,
+    Members,
+}
+
+impl Much {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Levels => "levels of arrays and objects",
+            Self::Members => "elements and members",
+        }
+    }
+
+    fn of(self, bounds: JsonBounds) -> usize {
+        match self {
+            Self::Bytes => bounds.bytes,
+            Self::Levels => bounds.depth,
+            Self::Members => bounds.members,
+        }
+    }
+}
+
+/// What a value may still have.
+struct Left {
+    bytes: usize,
+    members: usize,
+}
+
+impl Left {
+    /// Takes away what a value has, which may have so many levels.
+    fn take(&mut self, value: &Value, levels: usize) -> Result<(), Much> {
+        match value {
+            Value::Null | Value::Bool(true) => self.bytes(4),
+            Value::Bool(false) => self.bytes(5),
+            Value::Number(number) if number.is_f64() => self.bytes(number.to_string().len()),
+            Value::Number(number) => self.bytes(digits(number)),
+            Value::String(text) => self.bytes(text.len() + 2),
+            Value::Array(elements) => {
+                let inner = self.open(levels)?;
+                elements.iter().try_for_each(|element| self.member(0).and_then(|()| self.take(element, inner)))
+            }
+            Value::Object(members) => {
+                let inner = self.open(levels)?;
+                members
+                    .iter()
+                    .try_for_each(|(name, value)| self.member(name.len() + 3).and_then(|()| self.take(value, inner)))
+            }
+        }
+    }
+
+    fn open(&mut self, levels: usize) -> Result<usize, Much> {
+        self.bytes(2)?;
+        levels.checked_sub(1).ok_or(Much::Levels)
+    }
+
+    /// One more, with its name and the comma behind it.
+    fn member(&mut self, name: usize) -> Result<(), Much> {
+        self.members = self.members.checked_sub(1).ok_or(Much::Members)?;
+        self.bytes(name + 1)
+    }
+
+    fn bytes(&mut self, bytes: usize) -> Result<(), Much> {
+        self.bytes = self.bytes.checked_sub(bytes).ok_or(Much::Bytes)?;
+        Ok(())
+    }
+}
+
+fn digits(number: &serde_json::Number) -> usize {
+    let of = |magnitude: u64| magnitude.checked_ilog10().map_or(1, |more| more as usize + 1);
+    match (number.as_u64(), number.as_i64()) {
+        (Some(whole), _) => of(whole),
+        (None, Some(negative)) => 1 + of(negative.unsigned_abs()),
+        (None, None) => number.to_string().len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::parse_bounded;
+    use serde_json::json;
+
+    const BOUNDS: JsonBounds = JsonBounds { bytes: 60, depth: 3, members: 6 };
+
+    #[test]
+    fn a_value_is_held_to_the_bounds_of_its_text() {
+        for value in [
+            json!(null),
+            json!([[[]]]),
+            json!([[[1]]]),
+            json!([[[[]]]]),
+            json!({"a": {"b": {"c": {}}}}),
+            json!([1, 2, 3, 4, 5, 6]),
+            json!([1, 2, 3, 4, 5, 6, 7]),
+            json!({"a": [1, 2], "b": 3, "c": 4, "d": 5}),
+            json!("x".repeat(58)),
+            json!("x".repeat(59)),
+        ] {
+            assert_eq!(BOUNDS.admit(&value).is_ok(), parse_bounded(&value.to_string(), BOUNDS).is_ok(), "{value}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_text_but_for_a_comma() {
+        for value in [
+            json!(0),
+            json!(-10),
+            json!(u64::MAX),
+            json!(1.5),
+            json!(false),
+            json!({"a": ["b", true, null]}),
+            json!([9, 10]),
+        ] {
+            let bytes = value.to_string().len();
+            let of = |bytes| JsonBounds { bytes, ..BOUNDS }.admit(&value).is_ok();
+            assert!(!of(bytes - 1) && of(bytes + 2), "{value}");
+        }
+    }
+}
