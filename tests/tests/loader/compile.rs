@@ -32,8 +32,11 @@ fn cache(world: &World) -> PathBuf {
     world.outer().join("cache")
 }
 
+/// Puts a plugin there as whole as a rename does: whoever watches may look at any moment.
 pub(super) fn put(world: &World, name: &str, bytes: &[u8]) {
-    fs::write(world.plugins().join(format!("{name}.wasm")), bytes).unwrap();
+    let (made, file) = (world.outer().join(format!("{name}.made")), format!("{name}.wasm"));
+    fs::write(&made, bytes).unwrap();
+    fs::rename(made, world.plugins().join(file)).unwrap();
 }
 
 /// How many plugins the cache holds.
