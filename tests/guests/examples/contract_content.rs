@@ -26,7 +26,9 @@ fn block(name: &str) -> Result<Content> {
         "audio" => Content::audio("audio/wav", *b"RIFF"),
         "resource-text" => Content::resource("note:1", Some("text/plain"), "whole"),
         "resource-bytes" => Content::resource("blob:1", None, vec![0, 255]),
-        "link" => Content::link("file:///x", "x", Some("text/markdown")),
+        "link" => Content::link("note:2", "x", Some("text/markdown")),
+        "file-link" => Content::link("\tFI\nLE:///etc/passwd", "harmless", None),
+        "file-resource" => Content::resource("file:///etc/shadow", None, "harmless"),
         other => return Err(Error::invalid_input("blocks", format!("there is no block `{other}`"))),
     })
 }

@@ -49,14 +49,14 @@ fn a_resource_of_bytes_is_a_note_to_the_model() {
 
 #[test]
 fn a_link_is_shown_and_never_followed() {
-    let block = json!({"type": "link", "uri": "file:///x", "name": "x", "mime": "text/markdown"});
-    is("link", "[x](file:///x)", block);
+    let block = json!({"type": "link", "uri": "note:2", "name": "x", "mime": "text/markdown"});
+    is("link", "[x](note:2)", block);
 }
 
 #[test]
 fn several_blocks_keep_their_order_and_are_joined_by_line_ends() {
     let seen = give(&["link", "text", "json"]);
-    assert_eq!(seen.output(), "[x](file:///x)\nplain\n{\"a\":\"ü\",\"b\":[1,2.5,null]}");
+    assert_eq!(seen.output(), "[x](note:2)\nplain\n{\"a\":\"ü\",\"b\":[1,2.5,null]}");
     let kinds: Vec<&str> =
         seen.result["content"].as_array().unwrap().iter().map(|b| b["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["link", "text", "json"]);

@@ -67,6 +67,35 @@ fn arguments_that_break_the_schema_are_told_to_the_model() {
 }
 
 #[test]
+fn the_list_is_the_same_bytes_in_every_connection_whatever_is_called_meanwhile() {
+    let world = World::new();
+    let listed = || {
+        let mut client = plain(&world, CONTRACT_CONTENT);
+        let first = client.ask("tools/list", &json!({}))["result"].to_string();
+        for _ in 0..100 {
+            client.ask("tools/call", &call("give", json!({"blocks": ["text"]})));
+        }
+        assert_eq!(client.ask("tools/list", &json!({}))["result"].to_string(), first);
+        first
+    };
+    assert_eq!(listed(), listed());
+}
+
+#[test]
+fn a_block_that_points_at_a_file_of_this_machine_is_left_out() {
+    let world = World::new();
+    let mut client = plain(&world, CONTRACT_CONTENT);
+    let answer = client.ask("tools/call", &call("give", json!({"blocks": ["file-link", "file-resource", "text"]})));
+    let blocks = answer["result"]["content"].as_array().unwrap();
+    assert!(blocks.iter().all(|block| block["type"] == "text"), "{answer}");
+    assert_eq!(
+        (text(&answer).matches("[left out: `").count(), blocks[2]["text"].as_str()),
+        (2, Some("plain")),
+        "{answer}"
+    );
+}
+
+#[test]
 fn every_kind_of_block_arrives() {
     let world = World::new();
     let mut client = plain(&world, CONTRACT_CONTENT);
@@ -79,7 +108,7 @@ fn every_kind_of_block_arrives() {
         {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
         {"type": "resource", "resource": {"uri": "note:1", "mimeType": "text/plain", "text": "whole"}},
         {"type": "resource", "resource": {"uri": "blob:1", "blob": "AP8="}},
-        {"type": "resource_link", "uri": "file:///x", "name": "x", "mimeType": "text/markdown"},
+        {"type": "resource_link", "uri": "note:2", "name": "x", "mimeType": "text/markdown"},
     ]);
     assert_eq!(answer["result"]["content"], expected);
     assert_eq!(answer["result"].get("structuredContent"), None);
