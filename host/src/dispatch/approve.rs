@@ -60,8 +60,6 @@ async fn confirmed(road: &Road<'_>, decision: Decision, input: &ValidInput) -> R
     if is_remembered && road.session.allows(&allowance) {
         return Ok(None);
     }
-    // Nobody is asked about what would be refused whatever the answer.
-    question::foreseen(road.tool.definition(), input, road.session.workspace())?;
     let after = road.dispatcher.confirmation_timeout;
     let at = Instant::now() + after;
     match question::ask(road, input, &allowance, (decision.rule, after)).await? {

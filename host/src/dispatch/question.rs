@@ -24,9 +24,11 @@ pub(super) async fn ask(
     allowance: &Allowance,
     (rule, stands): (Rule, Duration),
 ) -> Result<Answer, ErrorKind> {
+    // Nobody is asked about what would be refused whatever the answer.
+    let changes = foreseen(road.tool.definition(), input, road.session.workspace())?;
     // Questions are as bounded in number as the calls that wait for a place: each holds its input for as long as it stands.
     let _waiting = crate::execution::wait(road.tool.share())?;
-    let request = request(road, input, stands)?;
+    let request = request(road, input, changes, stands)?;
     // The client of this call before whoever the host asks in general.
     let mut answer = match &road.party.asker {
         Some(asker) => asker.put(&request),
@@ -107,7 +109,12 @@ impl Drop for Asked<'_> {
     }
 }
 
-fn request(road: &Road<'_>, input: &ValidInput, stands: Duration) -> Result<ConfirmationRequest, ErrorKind> {
+fn request(
+    road: &Road<'_>,
+    input: &ValidInput,
+    changes: Vec<String>,
+    stands: Duration,
+) -> Result<ConfirmationRequest, ErrorKind> {
     let (definition, subject) = (road.tool.definition(), road.sink.subject());
     let no_randomness = || ErrorKind::execution(ExecutionKind::Internal, "the system gives no random numbers");
     Ok(ConfirmationRequest {
@@ -118,7 +125,7 @@ fn request(road: &Road<'_>, input: &ValidInput, stands: Duration) -> Result<Conf
         tool: definition.name().to_string(),
         side_effects: definition.side_effects(),
         input_summary: summary(definition, input),
-        projected_modifications: projected(definition, input),
+        projected_modifications: changes,
         plugin: road.tool.origin().plugin().map(str::to_owned),
         digest: road.tool.origin().digest(),
         valid_for: stands,

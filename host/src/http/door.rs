@@ -100,7 +100,7 @@ impl Door {
                 let answering = spot.answering();
                 (service.answer(admitted).await.map(|body| Answer::new(body, answering)), None)
             }
-            (Ok(_), None) => refused(Refusal::Path, spot),
+            (Ok(_), None) => refused(self.gate.nowhere(), spot),
             (Err(refusal), _) => refused(refusal, spot),
         }
     }

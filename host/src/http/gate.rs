@@ -77,11 +77,16 @@ impl Gate {
         Ok(Admitted { caller, request: Request::from_parts(head, body) })
     }
 
+    /// What is told of a path where nothing is.
+    pub(super) fn nowhere(&self) -> Refusal {
+        Refusal::Path(self.paths.clone())
+    }
+
     fn check(&self, head: &Parts, source: Source) -> Result<Caller, Refusal> {
         self.check_host(head)?;
         self.check_origin(&head.headers)?;
         if !self.paths.contains(&head.uri.path()) {
-            return Err(Refusal::Path);
+            return Err(self.nowhere());
         }
         let caller = self.identify(&head.headers, source)?;
         match head.method {

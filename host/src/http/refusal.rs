@@ -17,8 +17,8 @@ pub(super) enum Refusal {
     Host,
     #[error("web pages of this `Origin` may not ask: add it to those that may (`--origin`)")]
     Origin,
-    #[error("there is nothing at this path: the URL of a client ends in `/mcp`")]
-    Path,
+    #[error("there is nothing at this path: the URL of a client ends in `{}`", .0.join("` or `"))]
+    Path(Vec<&'static str>),
     #[error("too many requests from this address: try again in {} ms", .0.as_millis())]
     Rate(Duration),
     #[error("a token is needed: send `Authorization: Bearer TOKEN`")]
@@ -41,7 +41,7 @@ impl Refusal {
         match self {
             Self::Host => "host_refused",
             Self::Origin => "origin_refused",
-            Self::Path => "not_found",
+            Self::Path(_) => "not_found",
             Self::Rate(_) => "rate_limited",
             Self::NoToken => "token_needed",
             Self::WrongToken => "token_refused",
@@ -55,7 +55,7 @@ impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
-            Self::Path => StatusCode::NOT_FOUND,
+            Self::Path(_) => StatusCode::NOT_FOUND,
             Self::Rate(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::NoToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,

@@ -3,6 +3,7 @@
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
 use super::era::can_show_forms;
+use super::short::Known;
 use crate::execution::AskFailure;
 use crate::tool::schema::{Schema, Violations, hidden_in};
 use crate::tool::text::{cut, elided, visible};
@@ -23,9 +24,15 @@ const SECRETS: [&str; 9] =
 
 /// What a client can be asked for, as it says.
 pub(super) fn kinds(context: &RequestContext<RoleServer>) -> AskKinds {
-    let capabilities = context.client_capabilities().unwrap_or_default();
+    match context.extensions.get::<Known>() {
+        Some(Known(capabilities)) => kinds_of(capabilities),
+        None => kinds_of(&context.client_capabilities().unwrap_or_default()),
+    }
+}
+
+fn kinds_of(capabilities: &ClientCapabilities) -> AskKinds {
     let can = [
-        (AskKind::Elicitation, can_show_forms(&capabilities)),
+        (AskKind::Elicitation, can_show_forms(capabilities)),
         (AskKind::Sampling, capabilities.sampling.is_some()),
         (AskKind::Roots, capabilities.roots.is_some()),
     ];

@@ -128,6 +128,10 @@ impl Asked {
             return Ok(Self(None));
         }
         let value = frame::check(request.body())?;
+        if let Some(name) = headers::twice(request.headers()) {
+            let text = format!("the header `{name}` says two things: send it once");
+            return Err(Refused { id: frame::id(&value), error: ErrorData::header_mismatch(text, None) });
+        }
         if value.get("id").is_some() && is_adrift(request.headers(), &value) {
             let error =
                 ErrorData::invalid_request("a request of this revision belongs to a session: initialize first", None);

@@ -89,7 +89,7 @@ impl Request {
         match result.error() {
             Some(error) if is_missing(error) => Err(no_document(&uri)),
             Some(error) => Err(failed(error)),
-            None => Ok(ReadResourceResponse::Complete(contents(&uri, &result, self.era))),
+            None => Ok(ReadResourceResponse::Complete(contents(&result, self.era))),
         }
     }
 
@@ -183,10 +183,9 @@ fn failed(error: &ToolError) -> ErrorData {
     }
 }
 
-/// What was read bears the name that was asked for, whatever the plugin calls it.
-fn contents(uri: &str, result: &ToolResult, era: Era) -> ReadResourceResult {
+fn contents(result: &ToolResult, era: Era) -> ReadResourceResult {
     let content = |content: &Content| match content {
-        Content::Resource { mime, body, .. } => Some(resource(uri, mime.as_deref(), body)),
+        Content::Resource { uri, mime, body } => Some(resource(uri, mime.as_deref(), body)),
         _ => None,
     };
     let read = ReadResourceResult::new(result.blocks().iter().filter_map(|it| content(it.as_ref())).collect());

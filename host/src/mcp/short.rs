@@ -32,17 +32,18 @@ pub(super) struct Plain {
     id: RequestId,
     params: CallToolRequestParams,
     meta: RequestMetaObject,
+    capabilities: ClientCapabilities,
 }
 
 impl Plain {
     /// Takes a message for what it may be; gives it back where it is something else.
     pub(super) fn of(message: Value) -> Result<Self, Value> {
-        let Some(id) = plain(&message) else { return Err(message) };
+        let Some((id, capabilities)) = plain(&message) else { return Err(message) };
         let Value::Object(mut message) = message else { return Err(message) };
         let Some(Value::Object(mut given)) = message.remove("params") else { return Err(Value::Object(message)) };
         let mut params = CallToolRequestParams::new(text(given.remove("name")));
         params.arguments = given.remove("arguments").map(members);
-        Ok(Self { id, params, meta: members(given.remove("_meta").unwrap_or_default()).into() })
+        Ok(Self { id, params, meta: members(given.remove("_meta").unwrap_or_default()).into(), capabilities })
     }
 
     pub(super) fn id(&self) -> &RequestId {
@@ -58,6 +59,7 @@ impl Plain {
     ) -> ServerJsonRpcMessage {
         let mut context = RequestContext::new(self.id.clone(), nobody());
         (context.ct, context.meta, context.extensions) = (ct, self.meta, extensions);
+        context.extensions.insert(Known(self.capabilities));
         match guarded(handler.call_tool(self.params, context)).await {
             Ok(response) => JsonRpcMessage::response(ServerResult::from(response), self.id),
             Err(error) => JsonRpcMessage::error(error, Some(self.id)),
@@ -65,8 +67,12 @@ impl Plain {
     }
 }
 
-/// The id of a plain call.
-fn plain(message: &Value) -> Option<RequestId> {
+/// What the client of a request can do, where it was read already.
+#[derive(Debug, Clone)]
+pub(super) struct Known(pub(super) ClientCapabilities);
+
+/// The id of a plain call, and what its client can do.
+fn plain(message: &Value) -> Option<(RequestId, ClientCapabilities)> {
     let message = message.as_object()?;
     let params = message.get("params")?.as_object()?;
     let meta = params.get("_meta")?.as_object()?;
@@ -79,8 +85,8 @@ fn plain(message: &Value) -> Option<RequestId> {
         && !LISTENS.iter().any(|key| meta.contains_key(*key));
     let id = RequestId::deserialize(message.get("id").filter(|_| is_plain)?).ok()?;
     let is_current = meta.get(VERSION)? == ProtocolVersion::V_2026_07_28.as_str();
-    let is_whole = is_current && ClientCapabilities::deserialize(meta.get(CAPABILITIES)?).is_ok();
-    is_whole.then_some(id)
+    let capabilities = ClientCapabilities::deserialize(meta.get(CAPABILITIES).filter(|_| is_current)?).ok()?;
+    Some((id, capabilities))
 }
 
 fn has_only(map: &Map<String, Value>, keys: &[&str]) -> bool {

@@ -6,6 +6,7 @@ use super::guard::Refusal;
 use super::limits;
 use super::prepare::PluginRefused;
 use super::state::State;
+use super::talk::Talk;
 use crate::execution::{Outcome, ToolOutput};
 use crate::tool::json::{JsonBounds, parse_bounded, parse_object};
 use crate::tool::schema::{Building, hidden_in};
@@ -24,6 +25,8 @@ const MESSAGE: usize = 16 << 10;
 const METADATA: JsonBounds = JsonBounds { bytes: 64 << 10, depth: 64, members: 10_000 };
 /// The bounds of a json block.
 const OUTPUT: JsonBounds = JsonBounds { bytes: limits::RESULT as usize, depth: 64, members: 1_000_000 };
+/// Why a block is left out.
+const NO_FILE: &str = "for a plugin points at no file of this machine";
 /// How many modified files a guest may list.
 const FILES: usize = 10_000;
 
@@ -74,7 +77,7 @@ pub(super) fn returned(
         return Err(ErrorKind::Cancelled);
     }
     match returned {
-        Ok(raw) => output(raw, definition),
+        Ok(raw) => output(raw, definition, &state.talk),
         Err(error) => Err(tool_error(error, state)),
     }
 }
@@ -120,9 +123,12 @@ fn message(text: &str) -> String {
     if text.is_empty() { "the tool failed without saying why".to_owned() } else { text }
 }
 
-fn output(raw: exported::Output, definition: &Definition) -> Result<ToolOutput, ErrorKind> {
+fn output(raw: exported::Output, definition: &Definition, talk: &Talk) -> Result<ToolOutput, ErrorKind> {
     if size(&raw) > limits::RESULT {
         return Err(ErrorKind::ResourceExhausted { limit: Limit::Result, value: limits::RESULT });
+    }
+    if let Some(said) = left_out(&raw.content) {
+        talk.warn(&said);
     }
     let content = raw.content.into_iter().map(block).collect::<Result<Vec<_>, _>>()?;
     let metadata =
@@ -172,6 +178,9 @@ fn block_size(block: &wit::Content) -> usize {
 }
 
 fn block(block: wit::Content) -> Result<Content, ErrorKind> {
+    if let Some(uri) = file(&block) {
+        return Ok(Content::Text(format!("[left out: `{}`, {NO_FILE}]", elided(uri, 128))));
+    }
     Ok(match block {
         wit::Content::Text(text) => Content::Text(text),
         wit::Content::Json(text) => Content::Json(
@@ -180,15 +189,6 @@ fn block(block: wit::Content) -> Result<Content, ErrorKind> {
         ),
         wit::Content::Image(media) => Content::Image { mime: media.mime, data: media.data },
         wit::Content::Audio(media) => Content::Audio { mime: media.mime, data: media.data },
-        wit::Content::Resource(wit::EmbeddedResource { uri, .. })
-        | wit::Content::Link(wit::ResourceLink { uri, .. })
-            if points_at_a_file(&uri) =>
-        {
-            Content::Text(format!(
-                "[left out: `{}`, for a plugin points at no file of this machine]",
-                elided(&uri, 128)
-            ))
-        }
         wit::Content::Resource(resource) => Content::Resource {
             uri: resource.uri,
             mime: resource.mime,
@@ -199,6 +199,27 @@ fn block(block: wit::Content) -> Result<Content, ErrorKind> {
         },
         wit::Content::Link(link) => Content::Link { uri: link.uri, name: link.name, mime: link.mime },
     })
+}
+
+/// What the host says of the blocks that it leaves out: once for all of them.
+fn left_out(content: &[wit::Content]) -> Option<String> {
+    let mut files = content.iter().filter_map(file);
+    let (first, more) = (files.next()?, files.count());
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    Some(format!("left out of the output: `{}`{more}, {NO_FILE}", elided(first, 128)))
+}
+
+/// The file that a block points at.
+fn file(block: &wit::Content) -> Option<&str> {
+    match block {
+        wit::Content::Resource(wit::EmbeddedResource { uri, .. })
+        | wit::Content::Link(wit::ResourceLink { uri, .. })
+            if points_at_a_file(uri) =>
+        {
+            Some(uri)
+        }
+        _ => None,
+    }
 }
 
 /// Whether whoever follows this would open a file with the rights of the user. As browsers read it: in any spelling, without what they leave out.

@@ -5,7 +5,7 @@ use super::bindings::exports::palisade::tool::tool as wit;
 use super::bindings::offering::prompting::exports::palisade::tool::prompts;
 use super::bindings::offering::resourceful::exports::palisade::tool::resources;
 use super::bindings::offering::{prompting, resourceful};
-use super::bindings::palisade::tool::types::Content;
+use super::bindings::palisade::tool::types::{Content, EmbeddedResource};
 use super::describe::OtherTypes;
 use super::state::State;
 use super::wasm_tool::{Entry, WasmTool};
@@ -121,8 +121,9 @@ pub(super) async fn called(
     let instance = pre.instantiate_async(&mut *store).await?;
     if offered == Offered::Read {
         let guest = resourceful::ResourcefulIndices::new(pre)?.load(&mut *store, &instance)?;
-        let read = guest.palisade_tool_resources().call_read(&mut *store, text("uri")).await?;
-        return Ok(read.map(|contents| output(contents.into_iter().map(Content::Resource).collect(), "")));
+        let uri = text("uri");
+        let read = guest.palisade_tool_resources().call_read(&mut *store, uri).await?;
+        return Ok(read.map(|contents| output(contents.into_iter().map(|part| document(uri, part)).collect(), "")));
     }
     let guest = prompting::PromptingIndices::new(pre)?.load(&mut *store, &instance)?;
     let guest = guest.palisade_tool_prompts();
@@ -135,6 +136,11 @@ pub(super) async fn called(
         arguments.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned())).collect();
     let got = guest.call_get(&mut *store, text("name"), &arguments).await?;
     Ok(got.map(messages))
+}
+
+/// What was read bears the name that was asked for, whatever the plugin calls it.
+fn document(uri: &str, part: EmbeddedResource) -> Content {
+    Content::Resource(EmbeddedResource { uri: uri.to_owned(), ..part })
 }
 
 fn messages(messages: Vec<prompts::Message>) -> wit::Output {

@@ -53,6 +53,11 @@ impl Talk {
         self.dropped
     }
 
+    /// What the host itself has to say of a call, in the tool's log.
+    pub(super) fn warn(&self, message: &str) {
+        self.sink.log(Severity::Warn, message);
+    }
+
     fn charge(left: &mut usize, dropped: &mut u64, text: &str, max: usize) -> String {
         let kept = cut(text, max.min(*left));
         *left -= kept.len();

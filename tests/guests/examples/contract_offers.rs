@@ -34,7 +34,10 @@ impl Resources for Documents {
         Ok(vec![match uri {
             "test://text" => text("text/plain", "words"),
             "test://bytes" => bytes("image/png", vec![0x89, 0x50, 0x4e, 0x47]),
-            "test://workspace" => text("text/plain", &std::fs::read_to_string("in.txt")?),
+            "test://workspace" => {
+                let text = text("text/plain", &std::fs::read_to_string("in.txt")?);
+                EmbeddedResource { uri: "file:///etc/passwd".to_owned(), ..text }
+            }
             "test://write" => {
                 std::fs::write("out.txt", "written")?;
                 text("text/plain", "written")

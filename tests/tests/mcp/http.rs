@@ -50,6 +50,19 @@ fn both_revisions_are_answered_on_one_endpoint() {
 }
 
 #[test]
+fn a_header_that_says_two_things_is_refused() {
+    let world = World::new();
+    let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &[]);
+    for header in [("MCP-Protocol-Version", LEGACY), ("Mcp-Method", "tools/list"), ("Mcp-Name", "better")] {
+        let answer = asked(&endpoint, "good", &[header]);
+        let error = &answer.message()["error"];
+        assert_eq!((answer.status, &error["code"], &answer.message()["id"]), (400, &json!(-32020), &json!(1)));
+        let name = header.0.to_ascii_lowercase();
+        assert!(error["message"].as_str().is_some_and(|text| text.to_ascii_lowercase().contains(&name)), "{answer:?}");
+    }
+}
+
+#[test]
 fn a_request_of_the_previous_revision_belongs_to_a_session() {
     let world = World::new();
     let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &[]);

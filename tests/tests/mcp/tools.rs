@@ -93,6 +93,9 @@ fn a_block_that_points_at_a_file_of_this_machine_is_left_out() {
         (2, Some("plain")),
         "{answer}"
     );
+    let [told] = &client.told("notifications/message")[..] else { panic!("{answer}") };
+    let data = told["params"]["data"].to_string();
+    assert!(data.contains("left out of the output: `") && data.contains("and 1 more"), "{data}");
 }
 
 #[test]

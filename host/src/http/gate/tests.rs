@@ -58,10 +58,10 @@ async fn each_line_of_the_gate_is_held() {
             &[OWN, ("origin", "https://app.example"), ("origin", "https://evil.example")],
             Err(Refusal::Origin),
         ),
-        ("POST", "/", &[OWN], Err(Refusal::Path)),
-        ("POST", "/mcp/", &[OWN], Err(Refusal::Path)),
-        ("POST", "//mcp", &[OWN], Err(Refusal::Path)),
-        ("POST", "/MCP", &[OWN], Err(Refusal::Path)),
+        ("POST", "/", &[OWN], Err(Refusal::Path(vec!["/mcp"]))),
+        ("POST", "/mcp/", &[OWN], Err(Refusal::Path(vec!["/mcp"]))),
+        ("POST", "//mcp", &[OWN], Err(Refusal::Path(vec!["/mcp"]))),
+        ("POST", "/MCP", &[OWN], Err(Refusal::Path(vec!["/mcp"]))),
         ("PUT", "/mcp", &[OWN], Err(Refusal::Method)),
         ("OPTIONS", "/mcp", &[OWN, ("origin", "https://app.example")], Err(Refusal::Method)),
         ("HEAD", "/mcp", &[OWN], Err(Refusal::Method)),
@@ -155,7 +155,7 @@ fn a_refusal_says_what_to_do() {
     );
     let method = Refusal::Method.into_response();
     assert_eq!((method.status().as_u16(), &method.headers()["allow"]), (405, &"POST, GET, DELETE".parse().unwrap()));
-    let all = [Refusal::Host, Refusal::Origin, Refusal::Path, Refusal::TooLong, Refusal::Slow];
+    let all = [Refusal::Host, Refusal::Origin, Refusal::Path(vec!["/mcp"]), Refusal::TooLong, Refusal::Slow];
     let statuses = all.map(|refusal| refusal.into_response().status().as_u16());
     assert_eq!(statuses, [403, 403, 404, 413, 408]);
 }

@@ -27,6 +27,13 @@ pub(super) fn plain(headers: &HeaderMap, tool: &str) -> bool {
         && !headers.keys().any(|name| name.as_str().starts_with(PARAMETERS))
 }
 
+/// A header of the protocol that is there more than once: which one counts would be another question to each reader.
+pub(super) fn twice(headers: &HeaderMap) -> Option<&'static str> {
+    [HEADER_MCP_PROTOCOL_VERSION, HEADER_MCP_METHOD, HEADER_MCP_NAME, HEADER_SESSION_ID]
+        .into_iter()
+        .find(|name| headers.get_all(*name).iter().nth(1).is_some())
+}
+
 fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;
