@@ -23,7 +23,7 @@ pub use transcript::Transcript;
 
 use crate::confirm::Confirmer;
 use crate::events::{CallSink, Events, Subject};
-use crate::execution::{Caller, Times, ToolContext, ValidInput};
+use crate::execution::{BoxFuture, Caller, Times, ToolContext, ValidInput};
 use crate::policy::Decision;
 use crate::registry::{Registered, Registry, ToolNotFound};
 use crate::sandbox::{Limits, limits};
@@ -156,7 +156,9 @@ impl Dispatcher {
             Ok(tool) => {
                 let (sink, cancel) = (terminal.sink(), flight.cancellation());
                 let road = Road { dispatcher: self, session, message, party, sink, tool: tool.clone(), cancel };
-                (road.travel(call).instrument(span.clone()).await, Some(tool))
+                // In a box: whoever calls may move this future about, at every layer that awaits it, and a call's whole state is some kilobytes.
+                let travel: BoxFuture<'_, _> = Box::pin(road.travel(call));
+                (travel.instrument(span.clone()).await, Some(tool))
             }
         };
         let result = result.unwrap_or_else(|kind| ToolResult::failure(id, &terminal.sink().subject().tool, kind));
@@ -185,7 +187,9 @@ impl Road<'_> {
         if asked.is_cancelled() {
             self.cancel.cancel();
         }
-        let mut steps = pin!(run::caught(self.steps(call)));
+        // Pinned here, not handed on by value: each hand that it goes through would have room for it of its own.
+        let steps = pin!(self.steps(call));
+        let mut steps = pin!(run::caught(steps));
         loop {
             tokio::select! {
                 biased;

@@ -23,6 +23,7 @@ mod recall;
 mod run;
 mod state;
 mod stdio;
+mod surroundings;
 mod talk;
 #[cfg(test)]
 mod tests;

@@ -49,7 +49,7 @@ pub(super) async fn approve(road: &Road<'_>, input: ValidInput) -> Result<Approv
     let expiry = match decision.mode {
         Mode::Auto => None,
         Mode::Deny => return Err(denied(tool.definition(), decision.rule)),
-        Mode::Prompt | Mode::PromptOnce => confirmed(road, decision, &input).await?,
+        Mode::Prompt | Mode::PromptOnce => Box::pin(confirmed(road, decision, &input)).await?,
     };
     Ok(Approval { tool, input, expiry })
 }

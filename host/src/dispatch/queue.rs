@@ -23,11 +23,8 @@ pub(super) async fn admit<'a>(road: &Road<'a>) -> Result<Place<'a>, ErrorKind> {
     }
     match try_admit(road) {
         Some(place) => Ok(place),
-        None => tokio::select! {
-            biased;
-            () = road.cancel.cancelled() => Err(ErrorKind::Cancelled),
-            place = wait(road) => place,
-        },
+        // In a box, as is all that most calls do without: their state is moved about.
+        None => Box::pin(wait(road)).await,
     }
 }
 
@@ -38,8 +35,16 @@ fn try_admit<'a>(road: &Road<'a>) -> Option<Place<'a>> {
     Some(Place { _session: session, _message: message, patience: QUEUE_TIMEOUT })
 }
 
-/// The message's place comes last, so that a call which waits for its tool's own cap holds up no other call of the message.
 async fn wait<'a>(road: &Road<'a>) -> Result<Place<'a>, ErrorKind> {
+    tokio::select! {
+        biased;
+        () = road.cancel.cancelled() => Err(ErrorKind::Cancelled),
+        place = turn(road) => place,
+    }
+}
+
+/// The message's place comes last, so that a call which waits for its tool's own cap holds up no other call of the message.
+async fn turn<'a>(road: &Road<'a>) -> Result<Place<'a>, ErrorKind> {
     let _waiting = crate::execution::wait(road.tool.share())?;
     let begun = Instant::now();
     let places = async {

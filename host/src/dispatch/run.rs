@@ -48,7 +48,7 @@ pub(super) async fn run(
         (Origin::Plugin { .. }, Some(threads)) => {
             Box::pin(away(threads, &tool, instance, input, context.clone())).await.map_err(Stopped::from)
         }
-        (Origin::Native, threads) => native::run(&tool, instance, input, context.clone(), threads).await,
+        (Origin::Native, threads) => Box::pin(native::run(&tool, instance, input, context.clone(), threads)).await,
     };
     let mut report = context.take_report();
     let ended = match (ended, report.stopped.take()) {

@@ -1,5 +1,6 @@
 //! Asking a plugin for its tools: twice, in a sandbox that holds nothing and where time stands still.
 
+use super::ask::Asking;
 use super::bindings::exports::palisade::tool::tool as wit;
 use super::bindings::{PluginIndices, PluginPre};
 use super::ended::Ended;
@@ -8,6 +9,7 @@ use super::limiter::Limiter;
 use super::prepare::{PluginRefused, brief};
 use super::run::{Stop, bounded, slot, store};
 use super::state::State;
+use super::surroundings::Surroundings;
 use super::talk::Talk;
 use super::{Sandbox, convert, limits, offer};
 use crate::tool::Definition;
@@ -47,13 +49,13 @@ impl Sandbox {
             .map_err(|ended| PluginRefused::Describe(reason(ended)))?;
         let deadline = Instant::now() + limits::DESCRIBE_TIMEOUT;
         let state = State::new(
-            frozen(),
             Guard::closed(&PluginFiles::default()),
             Limiter::new(limits::MEMORY),
             Talk::silent(),
+            Asking::nobody(),
             deadline,
         );
-        let mut store = store(&self.runtime, state);
+        let mut store = store(&self.runtime, state.within(Surroundings::by(frozen)));
         let _running = self.runtime.running();
         let work = async {
             let instance = pre.instance_pre().instantiate_async(&mut store).await?;

@@ -121,7 +121,7 @@ fn trap_text(error: &wasmtime::Error, state: &State) -> String {
             None => format!("the plugin could not be run: {}", cut(&visible(&error.root_cause().to_string()), 512)),
         },
     };
-    let (stderr, _) = state.stderr.take();
+    let (stderr, _) = state.surroundings.take_errors();
     let words = String::from_utf8_lossy(&stderr);
     let words = words.trim();
     let last = &words[words.ceil_char_boundary(words.len().saturating_sub(LAST_WORDS))..];

@@ -23,6 +23,8 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     linker.allow_shadowing(true);
+    // Streams need the table of handles and nothing else: whoever reads a file has not looked around.
+    wasmtime_wasi_io::add_to_linker_async(&mut linker)?;
     guard::add_to_linker(&mut linker)?;
     linker.allow_shadowing(false);
     host::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;

@@ -4,49 +4,47 @@ use super::ask::Asking;
 use super::guard::{Guard, GuardView, HasGuard};
 use super::limiter::Limiter;
 use super::limits;
-use super::stdio::Captured;
+use super::surroundings::Surroundings;
 use super::talk::Talk;
 use std::time::Instant;
 use wasmtime::component::ResourceTable;
-use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi::{WasiCtxView, WasiView};
+use wasmtime_wasi_io::IoView;
 
 /// What the store of one call holds.
 pub(super) struct State {
-    wasi: WasiCtx,
+    pub(super) surroundings: Surroundings,
     table: ResourceTable,
     pub(super) guard: Guard,
     pub(super) limiter: Limiter,
     pub(super) talk: Talk,
     pub(super) asking: Asking,
-    pub(super) stdout: Captured,
-    pub(super) stderr: Captured,
     pub(super) deadline: Instant,
 }
 
 impl State {
-    /// Deny is the default: no environment, no arguments, closed input, captured output, no network, and of files only what `guard` holds.
-    pub(super) fn new(mut wasi: WasiCtxBuilder, guard: Guard, limiter: Limiter, talk: Talk, deadline: Instant) -> Self {
-        let (stdout, stderr) = (Captured::default(), Captured::default());
-        wasi.stdout(stdout.clone())
-            .stderr(stderr.clone())
-            .max_random_size(limits::RANDOM)
-            // File operations run where the guest runs. The guard is what makes that safe: nothing that it opens can block.
-            .allow_blocking_current_thread(true);
+    /// Deny is the default: of files only what `guard` holds, and of everything else what [`Surroundings`] say.
+    pub(super) fn new(guard: Guard, limiter: Limiter, talk: Talk, asking: Asking, deadline: Instant) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits::HANDLES);
-        let asking = Asking::nobody();
-        Self { wasi: wasi.build(), table, guard, limiter, talk, asking, stdout, stderr, deadline }
+        Self { surroundings: Surroundings::default(), table, guard, limiter, talk, asking, deadline }
     }
 
-    /// With a client that the guest may ask.
-    pub(super) fn asking(self, asking: Asking) -> Self {
-        Self { asking, ..self }
+    /// In other surroundings than those of a call.
+    pub(super) fn within(self, surroundings: Surroundings) -> Self {
+        Self { surroundings, ..self }
+    }
+}
+
+impl IoView for State {
+    fn table(&mut self) -> &mut ResourceTable {
+        &mut self.table
     }
 }
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        WasiCtxView { ctx: self.surroundings.wasi(), table: &mut self.table }
     }
 }
 

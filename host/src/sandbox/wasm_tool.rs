@@ -15,10 +15,10 @@ use super::{Limits, Prepared, Sandbox, convert};
 use crate::execution::{BoxFuture, Factory, Report, Tool, ToolContext, ToolOutput, ValidInput, wait};
 use crate::tool::text::elided;
 use crate::tool::{Definition, ErrorKind, ExecutionKind, SideEffects, Usage};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 use wasmtime::Store;
-use wasmtime_wasi::WasiCtx;
 
 impl Sandbox {
     /// The factories of a plugin's tools.
@@ -83,7 +83,7 @@ impl WasmTool {
             Some(plugin) => plugin,
             None => {
                 let begun = Instant::now();
-                let loaded = self.loaded(context).await?;
+                let loaded = Box::pin(self.loaded(context)).await?;
                 patience = patience.saturating_sub(begun.elapsed());
                 match loaded {
                     Ok(plugin) => plugin,
@@ -95,7 +95,7 @@ impl WasmTool {
         let _slot = match runtime.slots.try_acquire() {
             Ok(free) => free,
             Err(_) => match wait(self.plugin.digest()) {
-                Ok(_waiting) => slot(&runtime.slots, context.cancel(), patience).await?,
+                Ok(_waiting) => Box::pin(slot(&runtime.slots, context.cancel(), patience)).await?,
                 Err(flooded) => return Ok(Err(flooded)),
             },
         };
@@ -107,13 +107,13 @@ impl WasmTool {
         };
         let talk = Talk::new(context.sink().clone(), context.cancel().clone());
         let polled = talk.polled();
-        let state =
-            State::new(WasiCtx::builder(), guard, Limiter::of_call(&self.limits, runtime.allocation), talk, deadline);
-        let mut store = store(runtime, state.asking(Asking::of(context)));
+        let limiter = Limiter::of_call(&self.limits, runtime.allocation);
+        let mut store = store(runtime, State::new(guard, limiter, talk, Asking::of(context), deadline));
         let _running = runtime.running();
         let ended = {
-            let work = self.call(plugin, &mut store, input, context);
-            bounded(work, context.clock().run_out(), context.cancel(), &polled).await
+            let (work, time_is_up) =
+                (pin!(self.call(plugin, &mut store, input, context)), pin!(context.clock().run_out()));
+            bounded(work, time_is_up, context.cancel(), &polled).await
         };
         let result = match ended {
             Ok(returned) => Ok(convert::returned(returned, &self.definition, store.data())),
@@ -221,8 +221,8 @@ fn not_loaded(lost: CodeLost) -> ErrorKind {
 /// What the host saw of the call.
 fn report(store: &mut Store<State>) -> Report {
     let state = store.data_mut();
-    let (stdout, stdout_dropped) = state.stdout.take();
-    let (stderr, stderr_dropped) = state.stderr.take();
+    let (stdout, stdout_dropped) = state.surroundings.take_output();
+    let (stderr, stderr_dropped) = state.surroundings.take_errors();
     for (name, bytes) in [("stdout", stdout), ("stderr", stderr)] {
         if !bytes.is_empty() {
             tracing::debug!(stream = name, "{}", crate::tool::text::visible(&String::from_utf8_lossy(&bytes)));

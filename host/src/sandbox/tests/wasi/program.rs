@@ -3,6 +3,7 @@
 mod reactor;
 
 use super::lists::Run;
+use crate::sandbox::ask::Asking;
 use crate::sandbox::compile;
 use crate::sandbox::ended::Ended;
 use crate::sandbox::engine::Runtime;
@@ -11,6 +12,7 @@ use crate::sandbox::limiter::Limiter;
 use crate::sandbox::prepare::{PluginRefused, brief};
 use crate::sandbox::run::{Stop, bounded, store};
 use crate::sandbox::state::State;
+use crate::sandbox::surroundings::Surroundings;
 use crate::sandbox::talk::Talk;
 use crate::sandbox::{Limits, border, imports, limits};
 use crate::workspace::Workspace;
@@ -81,8 +83,9 @@ impl Program {
         let runtime = Runtime::shared().unwrap();
         let deadline = Instant::now() + run.seconds.map_or(limits::TIMEOUT, Duration::from_secs);
         let limiter = Limiter::of_call(&Limits::default(), runtime.allocation);
-        let state = State::new(self.surroundings(run), guard, limiter, Talk::silent(), deadline);
-        let mut store = store(&runtime, state);
+        let (state, wasi) =
+            (State::new(guard, limiter, Talk::silent(), Asking::nobody(), deadline), self.surroundings(run));
+        let mut store = store(&runtime, state.within(Surroundings::by(move || wasi)));
         run.fuel.into_iter().for_each(|fuel| store.set_hostcall_fuel(fuel));
         let _running = runtime.running();
         let (nobody_cancels, polled) = (CancellationToken::new(), false.into());
@@ -99,7 +102,7 @@ impl Program {
             &nobody_cancels,
             &polled,
         ));
-        let (stdout, _) = store.data().stdout.take();
+        let (stdout, _) = store.data().surroundings.take_output();
         (judged(ended, &store), stdout)
     }
 
@@ -181,7 +184,7 @@ fn judged(ended: Result<Result<(), ()>, Stop>, store: &Store<State>) -> Result<(
 }
 
 fn last_words(store: &Store<State>) -> String {
-    let (stderr, _) = store.data().stderr.take();
+    let (stderr, _) = store.data().surroundings.take_errors();
     String::from_utf8_lossy(&stderr).trim().replace('\n', " ")
 }
 

@@ -14,7 +14,7 @@ pub(super) async fn call(program: Instance, store: &mut Store<State>) -> wasmtim
     let said = ["hello".to_owned(), "$GOOD_DOG".to_owned()].to_vec();
     let count: u32 = one(program, store, "add-strings", said).await?;
     let strings: Vec<String> = all(program, store, "get-strings", ()).await?;
-    let out: DynOutputStream = store.data().stdout.p2_stream();
+    let out: DynOutputStream = store.data_mut().surroundings.stdout().p2_stream();
     let out: Resource<DynOutputStream> = store.data_mut().ctx().table.push(out)?;
     let written: Result<(), ()> = one(program, store, "write-strings-to", out).await?;
     let stat = stat();
