@@ -328,5 +328,6 @@ fn as_time(text: &str) -> Result<String, String> {
 fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let named = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
     let address = named.as_deref().unwrap_or(text);
-    address.parse().map_err(|_| "want an address and a port, such as 127.0.0.1:8080 or localhost:8080".to_owned())
+    let wanted = "want an address and a port up to 65535, such as 127.0.0.1:8080 or localhost:8080";
+    address.parse().map_err(|_| wanted.to_owned())
 }

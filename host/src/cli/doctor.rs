@@ -138,12 +138,12 @@ fn page_scan() -> Check {
 #[cfg(unix)]
 fn landlock(workspace: Option<Arc<Workspace>>, patience: &Patience) -> Check {
     let probe = |workspace: Arc<Workspace>| crate::native::shell::landlock(&workspace).map_err(|error| reason(&error));
-    let probed = match workspace {
-        None => Err("not looked at: the workspace cannot be opened".to_owned()),
-        Some(workspace) => {
-            patience.within(move || probe(workspace)).unwrap_or_else(|error| Err(format!("not looked at: {error}")))
-        }
+    let Some(workspace) = workspace else {
+        let found = "not looked at: the workspace cannot be opened".to_owned();
+        return Check { name: "landlock", state: State::Fair, found, advice: "give a workspace that can be opened" };
     };
+    let probed =
+        patience.within(move || probe(workspace)).unwrap_or_else(|error| Err(format!("not looked at: {error}")));
     let (state, found) = match probed {
         Ok(abi) => (State::Good, format!("version {abi}")),
         Err(reason) => (State::Fair, reason),

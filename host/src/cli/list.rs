@@ -9,8 +9,10 @@ use crate::registry::Registered;
 use serde_json::{Value, json};
 
 pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
-    let host = open::builder(common, &open::settings(common)?).build()?;
+    let settings = open::settings(common)?;
+    let host = open::builder(common, &settings).build()?;
     open::show_rejected(&host.rejected());
+    open::show_empty(&settings);
     if args.json {
         output::json(&as_json(&host))?;
     } else {

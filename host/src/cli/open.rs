@@ -11,6 +11,7 @@ use crate::native::Confinement;
 use crate::plugins::{Rejected, Shipped};
 use crate::policy::Policy;
 use crate::sandbox::{ChildCompiler, Compiler, limits};
+use crate::tool::text::visible;
 use crate::tool::{Places, SideEffects};
 use crate::workspace::within;
 use std::io;
@@ -167,6 +168,18 @@ pub(super) fn cache_mode() -> CacheMode {
         Some(value) if value == "off" => CacheMode::Off,
         Some(value) if !value.is_empty() => CacheMode::Directory(value.into()),
         _ => CacheMode::Default,
+    }
+}
+
+/// Says which plugin directories have no plugin in them: one level too high or too low, most likely. Called when they were read for the host, and so answer.
+pub(super) fn show_empty(settings: &Settings) {
+    let is_plugin = |path: &Path| path.extension().is_some_and(|extension| extension == "wasm");
+    for directory in &settings.directories.value {
+        let mut entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        if !entries.any(|entry| is_plugin(&entry.path())) {
+            let directory = visible(&directory.display().to_string());
+            output::note(&format!("there is no `.wasm` file in {directory}; directories below it are not looked into"));
+        }
     }
 }
 

@@ -154,7 +154,7 @@ pub(super) fn foreseen(
     if definition.side_effects() == SideEffects::Write {
         let rules = workspace.rules();
         for path in &paths {
-            rules.check_names(path).map_err(|why| FileError::forbidden(path, why))?;
+            rules.check_places(path, workspace.root()).map_err(|why| FileError::forbidden(path, why))?;
         }
     }
     Ok(paths)

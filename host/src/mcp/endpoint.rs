@@ -124,14 +124,16 @@ struct Asked(Option<Value>);
 impl Asked {
     /// Checks what comes with a request, before it is made into a message.
     fn by(request: &Request<Bytes>) -> Result<Self, Refused> {
-        if request.method() != Method::POST {
-            return Ok(Self(None));
-        }
-        let value = frame::check(request.body())?;
+        let value = match *request.method() {
+            Method::POST => Some(frame::check(request.body())?),
+            _ => None,
+        };
+        let asked = Self(value);
         if let Some(name) = headers::twice(request.headers()) {
-            let text = format!("the header `{name}` says two things: send it once");
-            return Err(Refused { id: frame::id(&value), error: ErrorData::header_mismatch(text, None) });
+            let text = format!("the header `{name}` is there more than once: send it once");
+            return Err(Refused { id: asked.id(), error: ErrorData::header_mismatch(text, None) });
         }
+        let Some(value) = asked.0 else { return Ok(Self(None)) };
         if value.get("id").is_some() && is_adrift(request.headers(), &value) {
             let error =
                 ErrorData::invalid_request("a request of this revision belongs to a session: initialize first", None);

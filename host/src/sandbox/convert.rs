@@ -10,7 +10,7 @@ use super::talk::Talk;
 use crate::execution::{Outcome, ToolOutput};
 use crate::tool::json::{JsonBounds, parse_bounded, parse_object};
 use crate::tool::schema::{Building, hidden_in};
-use crate::tool::text::{cut, elided, visible};
+use crate::tool::text::{cut, elided, is_ignorable, visible};
 use crate::tool::{
     Body, Content, Definition, DefinitionError, ErrorKind, ExecutionKind, Limit, PermissionReason, Schema, SideEffects,
     definition::Idempotence,
@@ -25,6 +25,10 @@ const MESSAGE: usize = 16 << 10;
 const METADATA: JsonBounds = JsonBounds { bytes: 64 << 10, depth: 64, members: 10_000 };
 /// The bounds of a json block.
 const OUTPUT: JsonBounds = JsonBounds { bytes: limits::RESULT as usize, depth: 64, members: 1_000_000 };
+/// What a block that is left out counts for besides what is in it, in bytes: the words that stand for it.
+const LEFT_OUT: usize = 64;
+/// How much of a name is looked at for where it points, in characters.
+const LOOKED_AT: usize = 256;
 /// Why a block is left out.
 const NO_FILE: &str = "for a plugin points at no file of this machine";
 /// How many modified files a guest may list.
@@ -127,14 +131,15 @@ fn output(raw: exported::Output, definition: &Definition, talk: &Talk) -> Result
     if size(&raw) > limits::RESULT {
         return Err(ErrorKind::ResourceExhausted { limit: Limit::Result, value: limits::RESULT });
     }
-    if let Some(said) = left_out(&raw.content) {
-        talk.warn(&said);
-    }
+    let left_out = left_out(&raw.content);
     let content = raw.content.into_iter().map(block).collect::<Result<Vec<_>, _>>()?;
     let metadata =
         object(&raw.metadata).map_err(|reason| contract(&format!("its metadata is not a JSON object: {reason}")))?;
     if raw.success {
         conforms(&content, definition)?;
+    }
+    if let Some(left_out) = left_out {
+        talk.warn(&left_out);
     }
     Ok(ToolOutput {
         content,
@@ -163,18 +168,20 @@ fn size(raw: &exported::Output) -> u64 {
 
 fn block_size(block: &wit::Content) -> usize {
     let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-    match block {
-        wit::Content::Text(text) | wit::Content::Json(text) => text.len(),
-        wit::Content::Image(media) | wit::Content::Audio(media) => media.mime.len() + media.data.len(),
-        wit::Content::Resource(resource) => {
-            let body = match &resource.body {
-                wit::ResourceBody::Text(text) => text.len(),
-                wit::ResourceBody::Bytes(bytes) => bytes.len(),
-            };
-            resource.uri.len() + optional(&resource.mime) + body
+    let words = file(block).map_or(0, |_| LEFT_OUT);
+    words
+        + match block {
+            wit::Content::Text(text) | wit::Content::Json(text) => text.len(),
+            wit::Content::Image(media) | wit::Content::Audio(media) => media.mime.len() + media.data.len(),
+            wit::Content::Resource(resource) => {
+                let body = match &resource.body {
+                    wit::ResourceBody::Text(text) => text.len(),
+                    wit::ResourceBody::Bytes(bytes) => bytes.len(),
+                };
+                resource.uri.len() + optional(&resource.mime) + body
+            }
+            wit::Content::Link(link) => link.uri.len() + link.name.len() + optional(&link.mime),
         }
-        wit::Content::Link(link) => link.uri.len() + link.name.len() + optional(&link.mime),
-    }
 }
 
 fn block(block: wit::Content) -> Result<Content, ErrorKind> {
@@ -222,10 +229,24 @@ fn file(block: &wit::Content) -> Option<&str> {
     }
 }
 
-/// Whether whoever follows this would open a file with the rights of the user. As browsers read it: in any spelling, without what they leave out.
+/// Whether whoever follows this would open a file with the rights of the user: a `file:` as browsers read it, in any spelling, without what they leave out and
+/// behind a `view-source:`; or a path that needs no scheme, of this machine or of another in its network.
 fn points_at_a_file(uri: &str) -> bool {
-    let mut read = uri.chars().filter(|character| *character > ' ').flat_map(char::to_lowercase);
-    "file:".chars().all(|character| read.next() == Some(character))
+    let is_read = |character: &char| !character.is_whitespace() && !character.is_control() && !is_ignorable(*character);
+    let read: String = uri.chars().filter(is_read).flat_map(char::to_lowercase).take(LOOKED_AT).collect();
+    let mut read = read.as_str();
+    while let Some(inner) = read.strip_prefix("view-source:") {
+        read = inner;
+    }
+    read.starts_with("file:") || read.starts_with(['/', '\\', '~']) || is_on_a_drive(read)
+}
+
+/// `c:\x` and `c:/x`, as Windows writes paths. Behind a scheme of one letter there would be two slashes.
+fn is_on_a_drive(read: &str) -> bool {
+    let mut characters = read.chars();
+    let letter = characters.next().is_some_and(|it| it.is_ascii_alphabetic());
+    let rest = characters.as_str();
+    letter && (rest.starts_with(":\\") || rest.starts_with(":/") && !rest.starts_with("://"))
 }
 
 fn contract(what: &str) -> ErrorKind {
@@ -250,4 +271,43 @@ pub(super) fn compact(value: &Value) -> Cow<'static, str> {
 /// As [`compact`], for an object.
 pub(super) fn compact_object(map: &Map<String, Value>) -> Cow<'static, str> {
     if map.is_empty() { Cow::Borrowed("{}") } else { Cow::Owned(serde_json::to_string(map).unwrap_or_default()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_opens_a_file_is_told_from_one_that_does_not() {
+        for file in [
+            "file:///etc/passwd",
+            "FILE:/x",
+            " f\ti\nle:x",
+            "\u{feff}file:x",
+            "\u{a0}fi\u{200b}le:x",
+            "view-source:file:///x",
+            "view-source:view-source:FILE:x",
+            "/etc/passwd",
+            "//host/share",
+            "\\\\host\\share",
+            "~/.ssh/id_rsa",
+            "C:\\x",
+            "c:/x",
+        ] {
+            assert!(points_at_a_file(file), "{file:?}");
+        }
+        for other in
+            ["note:1", "https://example.org/file:", "a://x", "a:1", "profile:x", "", "view-source:https://x", "notes/1"]
+        {
+            assert!(!points_at_a_file(other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn what_stands_for_a_block_that_is_left_out_is_no_longer_than_it_counted_for() {
+        let link = wit::ResourceLink { uri: "file:".to_owned(), name: String::new(), mime: None };
+        let counted = block_size(&wit::Content::Link(link.clone()));
+        let Ok(Content::Text(text)) = block(wit::Content::Link(link)) else { panic!("it is left out") };
+        assert!(text.len() <= counted, "{text:?} has {} bytes, and counts for {counted}", text.len());
+    }
 }

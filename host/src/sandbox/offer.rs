@@ -9,7 +9,7 @@ use super::bindings::palisade::tool::types::{Content, EmbeddedResource};
 use super::describe::OtherTypes;
 use super::state::State;
 use super::wasm_tool::{Entry, WasmTool};
-use super::{Limits, Prepared};
+use super::{Limits, Prepared, limits};
 use crate::execution::{Factory, Tool};
 use crate::tool::offer::{Argument, Documents, Item, Offer, Prompt, Template};
 use crate::tool::schema::Schema;
@@ -123,7 +123,7 @@ pub(super) async fn called(
         let guest = resourceful::ResourcefulIndices::new(pre)?.load(&mut *store, &instance)?;
         let uri = text("uri");
         let read = guest.palisade_tool_resources().call_read(&mut *store, uri).await?;
-        return Ok(read.map(|contents| output(contents.into_iter().map(|part| document(uri, part)).collect(), "")));
+        return Ok(read.map(|parts| output(document(uri, parts), "")));
     }
     let guest = prompting::PromptingIndices::new(pre)?.load(&mut *store, &instance)?;
     let guest = guest.palisade_tool_prompts();
@@ -138,9 +138,12 @@ pub(super) async fn called(
     Ok(got.map(messages))
 }
 
-/// What was read bears the name that was asked for, whatever the plugin calls it.
-fn document(uri: &str, part: EmbeddedResource) -> Content {
-    Content::Resource(EmbeddedResource { uri: uri.to_owned(), ..part })
+/// What was read bears the name that was asked for, whatever the plugin calls it. Where the names alone are more than a result may have, no more of them is made
+/// than it takes to see that.
+fn document(uri: &str, parts: Vec<EmbeddedResource>) -> Vec<Content> {
+    let most = limits::RESULT as usize / uri.len().max(1) + 1;
+    let named = |part| Content::Resource(EmbeddedResource { uri: uri.to_owned(), ..part });
+    parts.into_iter().take(most).map(named).collect()
 }
 
 fn messages(messages: Vec<prompts::Message>) -> wit::Output {

@@ -4,10 +4,10 @@ use super::limits;
 use super::stdio::Captured;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
-/// Says what there is beyond what every guest finds.
+/// Says what there is in place of what every guest finds.
 type Maker = Box<dyn FnOnce() -> WasiCtxBuilder + Send>;
 
-/// Made when the guest first looks around, which most never do: four generators of random numbers and what belongs to them are a twentieth of a short call.
+/// Made when the guest first looks around, which most never do: two generators of random numbers and what belongs to them, made twice by the builder, took 7,400 of 113,600 instructions of an echo.
 #[derive(Default)]
 pub(super) struct Surroundings {
     maker: Option<Maker>,
@@ -61,7 +61,7 @@ impl Made {
         wasi.stdout(stdout.clone())
             .stderr(stderr.clone())
             .max_random_size(limits::RANDOM)
-            // File operations run where the guest runs. The guard is what makes that safe: nothing that it opens can block.
+            // For what the guard answers in place of this: file operations run where the guest runs, and nothing that it opens can block.
             .allow_blocking_current_thread(true);
         Self { wasi: wasi.build(), stdout, stderr }
     }

@@ -25,7 +25,7 @@ use cap_std::fs::Dir;
 use names::git_tree;
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -153,6 +153,20 @@ impl Rules {
     pub(crate) fn check_names(&self, path: &str) -> Result<(), Forbidden> {
         match git_tree(path) {
             Some(tree) => Err(Forbidden::Protected(tree.into())),
+            None => Ok(()),
+        }
+    }
+
+    /// The same, and what is named as the host's own things in the workspace are. For what is said before anything is done: what leads there by another name is
+    /// known when it is opened.
+    pub(crate) fn check_places(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
+        self.check_names(path)?;
+        let is_plain = |part: &Component<'_>| *part != Component::CurDir;
+        let path: PathBuf = Path::new(path).components().filter(is_plain).collect();
+        let is_there = |tree: &Tree| tree.below(root).is_some_and(|place| path.starts_with(place));
+        match self.trees.iter().find(|(_, tree)| is_there(tree)) {
+            Some((label, tree)) if tree.reading() == Reading::Refused => Err(Forbidden::Hidden(label.clone())),
+            Some((label, _)) => Err(Forbidden::Protected(label.clone())),
             None => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::unread::{Unread, refusal};
+use crate::unread::{Unread, plain, refusal};
 use ignore::{DirEntry, Walk, WalkBuilder};
 use palisade_guest::Result;
 use std::error::Error;
@@ -108,7 +108,8 @@ impl Tree {
     fn note(&self, unread: &mut Unread, error: &ignore::Error) {
         let path = path_of(error).unwrap_or(&self.base);
         let path = path.strip_prefix(&self.root).unwrap_or(path);
-        unread.add(path, root_cause(error.io_error().map_or(error as &dyn Error, |error| error)));
+        let cause = root_cause(error.io_error().map_or(error as &dyn Error, |error| error));
+        unread.add(path, cause.downcast_ref().map_or_else(|| cause.to_string(), plain));
     }
 }
 

@@ -35,6 +35,14 @@ pub(crate) fn shown(path: &Path) -> String {
     if path.as_os_str().is_empty() { "`.`".to_owned() } else { format!("`{}`", path.display()) }
 }
 
+/// What the system says, without its number: in the sandbox that is one of WASI's, and means something else to whoever reads it.
+pub(crate) fn plain(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(code) => Error::from(io::Error::from_raw_os_error(code)).to_string(),
+        None => error.to_string(),
+    }
+}
+
 /// The path that the caller named could not be read.
 pub(crate) fn refusal(path: &Path, error: &io::Error) -> Error {
     let path = shown(path);
@@ -45,7 +53,7 @@ pub(crate) fn refusal(path: &Path, error: &io::Error) -> Error {
         io::ErrorKind::PermissionDenied => {
             Error::permission_denied(format!("not permitted to read {path} ({})", error.kind()))
         }
-        _ => Error::failed(format!("cannot read {path}: {error}")),
+        _ => Error::failed(format!("cannot read {path}: {}", plain(error))),
     }
 }
 
@@ -61,6 +69,14 @@ mod tests {
         assert_eq!(unread.note(), "[1 entry could not be read: `a`: locked]\n");
         unread.add(Path::new("b"), "locked");
         assert_eq!(unread.note(), "[2 entries could not be read, among them `a`: locked]\n");
+    }
+
+    #[test]
+    fn the_number_of_the_system_is_left_out() {
+        let numbered = io::Error::from_raw_os_error(2);
+        assert!(numbered.to_string().contains("(os error 2)"));
+        assert!(!plain(&numbered).contains("os error") && !plain(&numbered).is_empty());
+        assert_eq!(plain(&io::Error::other("locked (os error 2)")), "locked (os error 2)");
     }
 
     #[test]

@@ -141,7 +141,12 @@ fn a_cache_that_others_can_reach_is_refused_with_what_to_do() {
     assert!(matches!(error, Some(BuildError::Cache(_))), "{error:?}");
     let ran =
         Program::new(&world).env("PALISADE_CACHE", &cache).args(["call", "calculate", r#"{"expression":"1"}"#]).run();
-    ran.left_with(2).complains(&["chmod 700"]);
+    ran.left_with(2).complains(&["mode 755", "chmod 700"]);
+    // Others put things into such a one, and rely on it.
+    fs::set_permissions(&cache, fs::Permissions::from_mode(0o1777)).unwrap();
+    let ran =
+        Program::new(&world).env("PALISADE_CACHE", &cache).args(["call", "calculate", r#"{"expression":"1"}"#]).run();
+    ran.left_with(2).complains(&["mode 1777", "name a directory of its own"]);
 }
 
 #[test]

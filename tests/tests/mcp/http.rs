@@ -60,6 +60,13 @@ fn a_header_that_says_two_things_is_refused() {
         let name = header.0.to_ascii_lowercase();
         assert!(error["message"].as_str().is_some_and(|text| text.to_ascii_lowercase().contains(&name)), "{answer:?}");
     }
+    let id = session(&endpoint);
+    let (own, other) = (("Mcp-Session-Id", id.as_str()), ("Mcp-Session-Id", "another"));
+    assert_eq!(endpoint.send("DELETE", &[own, other], "").status, 400);
+    let response = json!({"jsonrpc": "2.0", "id": 3, "result": {}});
+    let answer = endpoint.post(&[own, other], &response);
+    assert_eq!((answer.status, answer.message().get("id")), (400, None), "what is no request has no answer");
+    assert_eq!(endpoint.send("DELETE", &[own], "").status, 204);
 }
 
 #[test]

@@ -139,6 +139,15 @@ fn a_place_that_is_protected_by_its_name_is_told_before_anything_runs() {
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(said.contains("`.git`") && said.contains("protected"), "{said}");
     }
+    for path in ["palisade.toml", "./palisade.toml"] {
+        let input = format!(r#"{{"path": "{path}", "content": "x"}}"#);
+        for verb in [&["policy", "explain"][..], &["call"]] {
+            let words = [verb, &["write_file", &input, "--allow", "write"]].concat();
+            let ran = program(&world, &words).run().left_with(4);
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(said.contains("`palisade.toml`") && said.contains("protected"), "{said}");
+        }
+    }
     let input = r#"{"path": "notes.txt", "content": "x"}"#;
     let explained = program(&world, &["policy", "explain", "write_file", input, "--allow", "write"]).run().left_with(0);
     assert!(explained.stdout.contains("notes.txt"), "{explained:?}");

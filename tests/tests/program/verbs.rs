@@ -74,6 +74,19 @@ fn the_table_has_a_line_for_each_tool() {
 }
 
 #[test]
+fn a_directory_that_has_plugins_only_below_it_is_told_of() {
+    let world = World::new();
+    let below = world.outer().join("plugins-below/release");
+    fs::create_dir_all(&below).expect("a directory can be made");
+    fs::copy(guest::LOADER_GOOD.file(), below.join("good.wasm")).expect("a file can be copied");
+    let list =
+        |directory: &std::path::Path| program(&world, &["list", "--plugins"]).args([directory]).run().left_with(0);
+    let above = list(below.parent().expect("it has one"));
+    above.complains(&["there is no `.wasm` file in ", "plugins-below; directories below it are not looked into"]);
+    assert_eq!(list(&below).stderr.matches("there is no").count(), 0);
+}
+
+#[test]
 fn a_rejected_plugin_is_no_failure_but_is_told_and_the_others_work() {
     let world = World::new();
     fs::write(world.plugins().join("bad.wasm"), "nothing").expect("a file can be written");

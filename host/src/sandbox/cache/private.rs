@@ -32,7 +32,10 @@ pub(super) fn check(dir: &Path) -> Result<(), String> {
     } else if meta.uid() != me {
         Err("it belongs to another user".to_owned())
     } else if meta.mode() & 0o077 != 0 {
-        Err(format!("others can reach it (mode {:03o}); `chmod 700` makes it private", meta.mode() & 0o777))
+        let mode = meta.mode() & 0o7777;
+        // Where anybody may put something, others rely on that.
+        let advice = if mode & 0o1002 == 0 { "`chmod 700` makes it private" } else { "name a directory of its own" };
+        Err(format!("others can reach it (mode {mode:03o}); {advice}"))
     } else {
         Ok(())
     }

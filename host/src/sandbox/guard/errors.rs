@@ -34,7 +34,9 @@ pub(crate) enum Refusal {
     #[error("symbolic links cannot be created from the sandbox; a copy of the file is accepted")]
     Symlink,
     /// It lies in a tree where nothing is changed.
-    #[error("`{0}` is protected, and nothing is changed there; leave that to the program that it belongs to")]
+    #[error(
+        "`{0}` is protected, and nothing is changed there; that is for you to do, or for the program that it belongs to"
+    )]
     Protected(Arc<str>),
     /// It lies in a tree of the host, which is not even read.
     #[error("`{0}` is the host's own and not for tools; leave it alone")]

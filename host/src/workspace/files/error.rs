@@ -26,7 +26,7 @@ pub enum FileError {
     },
     /// It lies in a tree where nothing is changed: a repository, a directory of plugins, or what is the host's own.
     #[error(
-        "the path `{path}` lies in `{tree}`, which is protected: nothing is changed there; leave that to the program that it belongs to"
+        "the path `{path}` lies in `{tree}`, which is protected: nothing is changed there; that is for you to do, or for the program that it belongs to"
     )]
     Protected {
         /// The path.

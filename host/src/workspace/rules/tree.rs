@@ -55,10 +55,17 @@ impl Tree {
 
     /// What it is called in a workspace, for whoever is refused.
     pub(super) fn label(&self, root: &Path) -> Arc<str> {
-        let below = |path| Path::strip_prefix(path, root).ok().filter(|path| !path.as_os_str().is_empty());
-        let inside = self.paths().find_map(below);
-        let name = inside.or_else(|| self.paths().find_map(Path::file_name).map(Path::new)).unwrap_or(Path::new("."));
+        let name = self
+            .below(root)
+            .or_else(|| self.paths().find_map(Path::file_name).map(Path::new))
+            .unwrap_or(Path::new("."));
         elided(&name.to_string_lossy(), 256).into()
+    }
+
+    /// Where it lies below a directory, as far as its own names say.
+    pub(super) fn below(&self, root: &Path) -> Option<&Path> {
+        let below = |path| Path::strip_prefix(path, root).ok().filter(|path| !path.as_os_str().is_empty());
+        self.paths().find_map(below)
     }
 
     #[cfg(unix)]
