@@ -12,9 +12,11 @@ pub(crate) const INSIDE: &str = "counted";
 pub(crate) fn inside(order: &[&str]) {
     let [host, tool, count] = order else { panic!("which host, which tool and how many calls is not said") };
     let count = count.parse().expect("a number");
-    let input = match *tool {
-        "echo" => json!({"text": "hello"}),
-        "read" | "read_file" => json!({"path": "small.txt"}),
+    // With `large`, a read of 1 MiB: for a profiler, since all of its time is in the copies and in the pages that they touch.
+    let (tool, input) = match *tool {
+        "echo" => ("echo", json!({"text": "hello"})),
+        "large" => ("read", json!({"path": "large.txt"})),
+        "read" | "read_file" => (*tool, json!({"path": "small.txt"})),
         other => panic!("there is no input for `{other}`"),
     };
     let (world, input) = (World::new(), input.to_string());
