@@ -18,6 +18,7 @@ use crate::tool::formats::{Format, Strictness, Weakening, export_all};
 use crate::tool::{Call, CallInput, Definition, ErrorKind, ToolResult};
 use crate::workspace::Workspace;
 use serde_json::Value;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -219,6 +220,12 @@ impl Host {
     #[must_use]
     pub fn rejected(&self) -> Vec<Rejected> {
         self.loading.loaded().rejected
+    }
+
+    /// The plugin directories that had no `.wasm` file in them when this host was made: a level too high or too low, most likely.
+    #[must_use]
+    pub fn empty_directories(&self) -> &[PathBuf] {
+        self.loading.empty_directories()
     }
 
     /// Looks again for plugin files, and returns when what has come, changed or gone is compiled and registered, in one step. Blocks for that long; also until

@@ -4,6 +4,7 @@
 
 mod ask;
 mod bindings;
+mod blocks;
 mod border;
 mod cache;
 mod compile;

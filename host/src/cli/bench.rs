@@ -25,7 +25,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let host = Arc::new(open::builder(common, &settings).policy(policy).build_for(&args.tool)?);
     idle::show(&settings, &host, idle::Told::of_one(&args.tool, &host));
     if !host.registry().has(&args.tool) || common.verbose {
-        open::show_rejected(&host.rejected());
+        open::show_missing(&host);
     }
     let callers = args.callers.map_or_else(usual_callers, usize::from);
     let work = Work { tool: args.tool.clone(), input: text, timeout: args.timeout, amount: Amount::asked(args.calls) };

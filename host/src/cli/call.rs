@@ -15,7 +15,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let tools = Tools::open(common, &args.running, Wanted::Tool(&args.tool))?;
     let host = &tools.host;
     if !host.registry().has(&args.tool) || common.verbose {
-        open::show_rejected(&host.rejected());
+        open::show_missing(host);
     }
     let is_object = text.trim_start().starts_with('{');
     let mut call = Call::new(&args.tool, text);

@@ -18,7 +18,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let uses = read_calls(args.from, &text).map_err(|error| Failure::new(Exit::Invalid, error))?;
     let tools = Tools::open(common, &args.running, Wanted::All)?;
     if common.verbose || uses.iter().any(|used| !tools.host.registry().has(used.name())) {
-        open::show_rejected(&tools.host.rejected());
+        open::show_missing(&tools.host);
     }
     uses.iter().for_each(|used| ignored::tell(&tools.host, &used.to_call()));
     let (results, is_interrupted) = tools.run(signals, async |host, interrupted| {

@@ -8,7 +8,7 @@ use crate::tool::formats::Strictness;
 
 pub(super) fn run(common: &Common, args: &Export) -> Result<Exit, Failure> {
     let host = open::builder(common, &open::settings(common)?).build()?;
-    open::show_rejected(&host.rejected());
+    open::show_missing(&host);
     let strictness = if args.strict { Strictness::Transform } else { Strictness::AsIs };
     let (exported, weakened) = host.export(host.session(), args.format, strictness);
     // Remarks on what nobody has read are of no use.

@@ -9,10 +9,8 @@ use crate::registry::Registered;
 use serde_json::{Value, json};
 
 pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
-    let settings = open::settings(common)?;
-    let host = open::builder(common, &settings).build()?;
-    open::show_rejected(&host.rejected());
-    open::show_empty(&settings);
+    let host = open::builder(common, &open::settings(common)?).build()?;
+    open::show_missing(&host);
     if args.json {
         output::json(&as_json(&host))?;
     } else {

@@ -171,15 +171,12 @@ pub(super) fn cache_mode() -> CacheMode {
     }
 }
 
-/// Says which plugin directories have no plugin in them: one level too high or too low, most likely. Called when they were read for the host, and so answer.
-pub(super) fn show_empty(settings: &Settings) {
-    let is_plugin = |path: &Path| path.extension().is_some_and(|extension| extension == "wasm");
-    for directory in &settings.directories.value {
-        let mut entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-        if !entries.any(|entry| is_plugin(&entry.path())) {
-            let directory = visible(&directory.display().to_string());
-            output::note(&format!("there is no `.wasm` file in {directory}; directories below it are not looked into"));
-        }
+/// Says what plugins there could have been: the files that were refused, and directories without any.
+pub(super) fn show_missing(host: &Host) {
+    show_rejected(&host.rejected());
+    for directory in host.empty_directories() {
+        let directory = visible(&directory.display().to_string());
+        output::note(&format!("there is no `.wasm` file in {directory}; directories below it are not looked into"));
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let foreseen = match host.foresee(host.session(), call) {
         Ok(foreseen) => foreseen,
         Err(kind) => {
-            open::show_rejected(&host.rejected());
+            open::show_missing(&host);
             return unknown(&error(id, kind), args);
         }
     };

@@ -106,14 +106,14 @@ fn from_file(file: &Path) -> Result<String, Failure> {
 async fn serve(server: &Server, way: Way, (host, stop): (Arc<Host>, CancellationToken)) -> Result<(), ServeError> {
     match way {
         Way::Lines => {
-            tokio::spawn(tell_rejected(host));
+            tokio::spawn(tell_missing(host));
             lines(server, stop).await
         }
         Way::Http(listener, settings, missing) => {
             let http = server.over_http(listener, settings)?;
             output::note(&format!("serving MCP on {}", http.url()));
             missing.into_iter().for_each(output::note);
-            tokio::spawn(tell_rejected(host));
+            tokio::spawn(tell_missing(host));
             http.run(stop).await;
             Ok(())
         }
@@ -158,7 +158,7 @@ async fn serve_standard(server: &Server, stop: CancellationToken) -> Result<(), 
 }
 
 /// Clients are answered while plugins are still compiled; what was refused is told once that is known.
-async fn tell_rejected(host: Arc<Host>) {
+async fn tell_missing(host: Arc<Host>) {
     host.loaded().await;
-    open::show_rejected(&host.rejected());
+    open::show_missing(&host);
 }

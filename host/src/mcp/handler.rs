@@ -8,7 +8,6 @@ use super::client::{Client, Transport};
 use super::era::{Era, VERSIONS, negotiated};
 use super::guarded::guarded;
 use super::hello::{self, Loading};
-use super::lanes::Lanes;
 use super::noted::Noted;
 use super::principals::Principal;
 use super::{Changes, Shared, endpoint, listing, offers, sessions};
@@ -79,9 +78,10 @@ impl Front {
         Self { server, seat: Seat::Http(OnceLock::new()), telling: OnceLock::new() }
     }
 
-    /// Where its requests are answered.
-    pub(super) fn lanes(&self) -> &Lanes {
-        &self.server.lanes
+    /// Begins to answer a call of this tool that was read as a line.
+    pub(super) fn begin(&self, tool: &str, answering: impl Future<Output = ()> + Send + 'static) {
+        let Shared { host, lanes, .. } = &*self.server;
+        lanes.begin(|| host.registry().get(tool).ok().map(|tool| tool.pace().clone()), answering);
     }
 
     fn client(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {

@@ -139,7 +139,8 @@ impl Lines {
     fn begin(&self, call: Plain, ends: CancellationToken) {
         let (id, writer, requests) = (call.id().clone(), self.writer.clone(), self.requests.clone());
         let (front, underway) = (self.ends.short.clone(), self.underway.clone());
-        self.ends.short.lanes().begin(async move {
+        let tool = call.tool().to_owned();
+        self.ends.short.begin(&tool, async move {
             let answer = call.answered(&*front, ends.clone(), Extensions::new()).await;
             let line = writer::line(&answer);
             let written = {

@@ -6,6 +6,7 @@ mod slot;
 
 use super::candidate::{Candidate, Refused};
 use super::homes::Homes;
+use super::scan::Found;
 use super::{
     LoadError, LoadObserver, LoadStep, Loaded, News, Plugin, Rejected, Rescan, Shipped, Sources, reserved, scan,
 };
@@ -16,7 +17,7 @@ use crate::workspace::HardLinks;
 use slot::{Latest, Slot};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use tokio::sync::watch;
@@ -80,12 +81,12 @@ impl Loading {
     pub(crate) fn begin(task: Task, native: &[Factory]) -> Result<Self, LoadError> {
         // Held before they are looked into: what lies there later is told from what lay there then.
         let homes = Homes::hold(&task.sources, task.hard_links);
-        let candidates = scan::candidates(&task.sources)?;
+        let found = scan::look(&task.sources)?;
         for factory in native {
             reserved::check_native(task.sources.shipped, factory, &task.registry)?;
             task.registry.register_at(Place::Native, factory.clone())?;
         }
-        let work = Arc::new(Work::new(task, candidates, homes));
+        let work = Arc::new(Work::new(task, found, homes));
         work.recall();
         Ok(Self(work))
     }
@@ -148,6 +149,11 @@ impl Loading {
         }
     }
 
+    /// The directories that had no plugin in them at the start.
+    pub(crate) fn empty_directories(&self) -> &[PathBuf] {
+        &self.0.empty
+    }
+
     /// Where plugins are looked for.
     pub(super) fn sources(&self) -> &Sources {
         &self.0.task.sources
@@ -171,6 +177,8 @@ type Outcome = Result<Arc<Prepared>, Refused>;
 struct Work {
     task: Task,
     candidates: Vec<Candidate>,
+    /// The directories that had no plugin in them.
+    empty: Vec<PathBuf>,
     /// Those that the cache does not know.
     unknown: Mutex<Vec<usize>>,
     queue: Mutex<Queue>,
@@ -191,13 +199,15 @@ struct Queue {
 }
 
 impl Work {
-    fn new(task: Task, candidates: Vec<Candidate>, homes: Homes) -> Self {
+    fn new(task: Task, found: Found, homes: Homes) -> Self {
+        let Found { candidates, empty } = found;
         let next = candidates.iter().take_while(|candidate| candidate.is_shipped()).count();
         let (progress, _) = watch::channel(Progress { decided: 0, of: candidates.len(), goes_on: false });
         let queue = Queue { waiting: BTreeMap::new(), next };
         Self {
             task,
             candidates,
+            empty,
             unknown: Mutex::default(),
             queue: Mutex::new(queue),
             decided: Mutex::default(),

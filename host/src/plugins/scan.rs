@@ -18,17 +18,28 @@ pub struct DirectoryError {
     source: io::Error,
 }
 
-pub(super) fn candidates(sources: &Sources) -> Result<Vec<Candidate>, DirectoryError> {
-    let mut found: Vec<Candidate> = match sources.shipped {
+/// What there is to load.
+pub(super) struct Found {
+    pub(super) candidates: Vec<Candidate>,
+    /// The directories that have no plugin in them.
+    pub(super) empty: Vec<PathBuf>,
+}
+
+pub(super) fn look(sources: &Sources) -> Result<Found, DirectoryError> {
+    let mut candidates: Vec<Candidate> = match sources.shipped {
         Shipped::Included => palisade_plugins::all().iter().map(Candidate::Shipped).collect(),
         Shipped::LeftOut | Shipped::Reserved => Vec::new(),
     };
+    let mut empty = Vec::new();
     for directory in directories(sources) {
         let files = files(directory).map_err(|source| DirectoryError { path: directory.to_owned(), source })?;
-        found.extend(files.into_iter().map(Candidate::File));
+        if files.is_empty() {
+            empty.push(directory.to_owned());
+        }
+        candidates.extend(files.into_iter().map(Candidate::File));
     }
-    found.extend(sources.files.iter().cloned().map(Candidate::File));
-    Ok(found)
+    candidates.extend(sources.files.iter().cloned().map(Candidate::File));
+    Ok(Found { candidates, empty })
 }
 
 /// The directories, each once.

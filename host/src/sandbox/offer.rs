@@ -186,3 +186,30 @@ fn prompt(prompt: prompts::Prompt) -> Prompt {
     let arguments = prompt.arguments.into_iter().map(argument).collect();
     Prompt { name: prompt.name, title: prompt.title, description: prompt.description, arguments }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::bindings::palisade::tool::types::ResourceBody;
+    use super::*;
+
+    fn parts(count: usize) -> Vec<EmbeddedResource> {
+        let part = EmbeddedResource { uri: "of:guest".to_owned(), mime: None, body: ResourceBody::Text(String::new()) };
+        vec![part; count]
+    }
+
+    #[test]
+    fn every_part_of_a_document_bears_the_name_that_was_asked_for() {
+        let named = document("of:caller", parts(3));
+        assert_eq!(named.len(), 3);
+        let is_asked_for = |part: &Content| matches!(part, Content::Resource(part) if part.uri == "of:caller");
+        assert!(named.iter().all(is_asked_for), "{named:?}");
+    }
+
+    #[test]
+    fn no_more_names_are_made_than_show_that_they_are_too_many() {
+        let uri = "a".repeat(1 << 20);
+        let bytes = document(&uri, parts(1_000)).len() * uri.len();
+        let most = limits::RESULT as usize;
+        assert!(most < bytes && bytes <= most + 2 * uri.len(), "{bytes} bytes of names for a result of {most}");
+    }
+}

@@ -3,6 +3,7 @@
 use super::ask::Asking;
 use super::bindings::PluginPre;
 use super::bindings::exports::palisade::tool::tool as wit;
+use super::blocks::Names;
 use super::ended::Ended;
 use super::guard::{Access, Guard, Mount, Quotas};
 use super::limiter::Limiter;
@@ -40,6 +41,15 @@ pub(super) enum Entry {
     Tool,
     /// One of those for what it offers besides tools.
     Offered(Offered),
+}
+
+impl Entry {
+    fn names(self) -> Names {
+        match self {
+            Self::Offered(Offered::Read) => Names::Caller,
+            Self::Tool | Self::Offered(_) => Names::Guest,
+        }
+    }
 }
 
 pub(super) struct WasmTool {
@@ -116,7 +126,7 @@ impl WasmTool {
             bounded(work, time_is_up, context.cancel(), &polled).await
         };
         let result = match ended {
-            Ok(returned) => Ok(convert::returned(returned, &self.definition, store.data())),
+            Ok(returned) => Ok(convert::returned(returned, (&self.definition, self.entry.names()), store.data())),
             Err(stop) => {
                 store.data().guard.tidy();
                 Err(stop.into_ended(&store))

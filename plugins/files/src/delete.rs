@@ -35,7 +35,7 @@ fn delete(workspace: &Workspace, path: &Path) -> Result<String> {
         Entry::Link => "(a symbolic link; its target is untouched)".to_owned(),
         Entry::Special => "(a pipe, a device or a socket)".to_owned(),
     };
-    fs::remove_file(&target).map_err(|error| refusal("delete", path, &error))?;
+    fs::remove_file(&target).map_err(|error| refusal("delete", path, error))?;
     Ok(format!("Deleted {} {what}.", shown(path)))
 }
 

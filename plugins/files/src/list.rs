@@ -34,7 +34,7 @@ pub(crate) fn list_dir(args: Args) -> Result<String> {
 
 fn list(workspace: &Workspace, path: &Path) -> Result<String> {
     let target = workspace.at(path);
-    let (entries, count) = first_entries(&target).map_err(|error| refuse(&target, path, &error))?;
+    let (entries, count) = first_entries(&target).map_err(|error| refuse(&target, path, error))?;
     if count == 0 {
         return Ok(format!("[{} is empty]", shown(path)));
     }
@@ -49,7 +49,7 @@ fn list(workspace: &Workspace, path: &Path) -> Result<String> {
     Ok(text)
 }
 
-fn refuse(target: &Path, path: &Path, error: &io::Error) -> Error {
+fn refuse(target: &Path, path: &Path, error: io::Error) -> Error {
     // Not every system says of a file that it is no directory; asking is certain.
     if fs::metadata(target).is_ok_and(|metadata| !metadata.is_dir()) {
         return Error::failed(format!("{} is not a directory; use read_file to read a file", shown(path)));

@@ -50,7 +50,7 @@ fn patch(workspace: &Workspace, path: &Path, old: &str, new: &str) -> Result<Str
         return Err(Error::failed(format!("cannot take {} apart at byte {at}", shown(path))));
     };
     let after = [head, new, tail].concat();
-    atomic::replace(&target, after.as_bytes()).map_err(|error| refusal("write", path, &error))?;
+    atomic::replace(&target, after.as_bytes()).map_err(|error| refusal("write", path, error))?;
     Ok(diff::unified(path, &before, &after, at..end))
 }
 
@@ -75,7 +75,7 @@ fn load(target: &Path, path: &Path) -> Result<String> {
             shown(path)
         ))),
         Some(_) => {
-            let bytes = fs::read(target).map_err(|error| refusal("read", path, &error))?;
+            let bytes = fs::read(target).map_err(|error| refusal("read", path, error))?;
             text::from_bytes(bytes, 0, path)
         }
     }

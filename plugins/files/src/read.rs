@@ -95,12 +95,12 @@ fn read(workspace: &Workspace, request: &Request<'_>) -> Result<String> {
 }
 
 fn open(workspace: &Workspace, path: &Path) -> Result<(File, u64)> {
-    let refuse = |error: &io::Error| match error.kind() {
+    let refuse = |error: io::Error| match error.kind() {
         io::ErrorKind::IsADirectory => directory(path),
         _ => refusal("read", path, error),
     };
-    let file = File::open(workspace.at(path)).map_err(|error| refuse(&error))?;
-    let metadata = file.metadata().map_err(|error| refuse(&error))?;
+    let file = File::open(workspace.at(path)).map_err(refuse)?;
+    let metadata = file.metadata().map_err(refuse)?;
     match metadata {
         metadata if metadata.is_file() => Ok((file, metadata.len())),
         metadata if metadata.is_dir() => Err(directory(path)),
@@ -119,7 +119,7 @@ fn directory(path: &Path) -> Error {
 /// and no end has to be looked for.
 fn head(mut file: File, len: u64, request: &Request<'_>) -> Result<Part> {
     let mut bytes = vec![0; usize::try_from(len.min(request.limit)).unwrap_or(usize::MAX)];
-    let filled = fill(&mut file, &mut bytes).map_err(|error| refusal("read", request.path, &error))?;
+    let filled = fill(&mut file, &mut bytes).map_err(|error| refusal("read", request.path, error))?;
     bytes.truncate(filled);
     Ok(Part { bytes, offset: 0, cut: len > request.limit })
 }
@@ -141,7 +141,7 @@ fn fill(file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
 
 /// Reads a range of lines with memory for no more than the limit, however long the file and its lines are.
 fn range(file: File, request: &Request<'_>) -> Result<Part> {
-    let refuse = |error: io::Error| refusal("read", request.path, &error);
+    let refuse = |error: io::Error| refusal("read", request.path, error);
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
     match skip(&mut reader, request.lines.first).map_err(refuse)? {
         Skipped::To(offset) => {

@@ -50,7 +50,7 @@ impl Entry {
         match fs::symlink_metadata(target) {
             Ok(metadata) => Ok(Self::of(metadata.file_type(), metadata.len())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::Missing),
-            Err(error) => Err(refusal("reach", path, &error)),
+            Err(error) => Err(refusal("reach", path, error)),
         }
     }
 
@@ -102,7 +102,7 @@ pub(crate) fn missing(path: &Path) -> Error {
 }
 
 /// The system refused to do what the verb says to a path.
-pub(crate) fn refusal(verb: &str, path: &Path, error: &io::Error) -> Error {
+pub(crate) fn refusal(verb: &str, path: &Path, error: io::Error) -> Error {
     let path_shown = shown(path);
     match error.kind() {
         io::ErrorKind::NotFound => missing(path),
@@ -117,7 +117,7 @@ pub(crate) fn refusal(verb: &str, path: &Path, error: &io::Error) -> Error {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             Error::failed(format!("cannot {verb} {path_shown}: there is no space left; no file was changed"))
         }
-        _ => Error::failed(format!("cannot {verb} {path_shown}: {error}")),
+        _ => Error::from(error).context(format!("cannot {verb} {path_shown}")),
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     fn said(kind: io::ErrorKind) -> String {
-        refusal("write", Path::new("a/b"), &io::Error::from(kind)).to_string()
+        refusal("write", Path::new("a/b"), io::Error::from(kind)).to_string()
     }
 
     #[test]

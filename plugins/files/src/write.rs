@@ -40,7 +40,7 @@ fn write(workspace: &Workspace, path: &Path, content: &str) -> Result<String> {
     if before.is_none() {
         create_parents(&target, path)?;
     }
-    atomic::replace(&target, content.as_bytes()).map_err(|error| refusal("write", path, &error))?;
+    atomic::replace(&target, content.as_bytes()).map_err(|error| refusal("write", path, error))?;
     let (path, bytes) = (shown(path), size(content.len() as u64));
     Ok(match before {
         None => format!("Created {path} ({bytes})."),
@@ -67,5 +67,5 @@ pub(crate) fn replaceable(target: &Path, path: &Path) -> Result<Option<u64>> {
 
 fn create_parents(target: &Path, path: &Path) -> Result<()> {
     let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) else { return Ok(()) };
-    fs::create_dir_all(parent).map_err(|error| refusal("create the directory of", path, &error))
+    fs::create_dir_all(parent).map_err(|error| refusal("create the directory of", path, error))
 }

@@ -6,7 +6,7 @@ mod line;
 mod tests;
 
 use crate::tree::{Found, Next, Tree};
-use crate::unread::{Unread, plain, shown};
+use crate::unread::{Unread, shown};
 use collector::{Collector, Results};
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -125,7 +125,7 @@ impl Search<'_> {
         let mut collector = Collector::new(&found.path, &self.matcher, &mut self.results);
         match self.searcher.search_path(&self.matcher, self.tree.at(&found.path), &mut collector) {
             Ok(()) => collector.commit(),
-            Err(error) => self.unread.add(&found.path, plain(&error)),
+            Err(error) => self.unread.add(&found.path, Error::from(error)),
         }
         let searched = self.results.searched();
         if searched.is_multiple_of(REPORT) && searched > 0 {

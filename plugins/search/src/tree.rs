@@ -3,11 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use crate::unread::{Unread, plain, refusal};
+use crate::unread::{Unread, refusal};
 use ignore::{DirEntry, Walk, WalkBuilder};
-use palisade_guest::Result;
+use palisade_guest::{Error as Refusal, Result};
 use std::error::Error;
 use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 /// A file, or a directory with everything below it, of a workspace.
@@ -50,7 +51,7 @@ impl Tree {
 
     /// Whether the base is a directory; an error if it cannot be looked at.
     pub(crate) fn is_directory(&self) -> Result<bool> {
-        let metadata = fs::metadata(self.at(&self.base)).map_err(|error| refusal(&self.base, &error))?;
+        let metadata = fs::metadata(self.at(&self.base)).map_err(|error| refusal(&self.base, error))?;
         Ok(metadata.is_dir())
     }
 
@@ -109,7 +110,7 @@ impl Tree {
         let path = path_of(error).unwrap_or(&self.base);
         let path = path.strip_prefix(&self.root).unwrap_or(path);
         let cause = root_cause(error.io_error().map_or(error as &dyn Error, |error| error));
-        unread.add(path, cause.downcast_ref().map_or_else(|| cause.to_string(), plain));
+        unread.add(path, plain(cause));
     }
 }
 
@@ -132,6 +133,12 @@ fn builder(start: &Path) -> WalkBuilder {
 
 fn is_git(entry: &DirEntry) -> bool {
     entry.file_name() == ".git"
+}
+
+/// What an error says, without the number of the system: in the sandbox that is one of WASI's, and means something else to whoever reads it.
+fn plain(error: &(dyn Error + 'static)) -> String {
+    let number = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+    number.map_or_else(|| error.to_string(), |number| Refusal::from(io::Error::from_raw_os_error(number)).to_string())
 }
 
 /// What is at the bottom of an error: the layers above it repeat the path, and as the system knows it.
