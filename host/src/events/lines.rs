@@ -9,7 +9,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 /// How long the writer gathers events after it has written some: to wake it for each costs more than most calls do.
-const GATHERING: Duration = Duration::from_millis(5);
+const GATHERING: Duration = Duration::from_millis(1);
 /// Events that wait for a slow writer, before the newest are dropped and counted.
 pub const WAITING_LINES: usize = 4096;
 
@@ -98,17 +98,17 @@ impl Subscriber for JsonLines {
 
 /// After the first failure the rest is taken and dropped: a full disk shall not fill the queue as well.
 fn write(lines: &Receiver<Envelope>, waiting: &AtomicUsize, mut destination: impl Write) -> io::Result<()> {
-    let (mut outcome, mut text) = (Ok(()), String::new());
+    let (mut outcome, mut text) = (Ok(()), Vec::new());
     while let Ok(first) = lines.recv() {
         let mut events = std::iter::once(first).chain(lines.try_iter()).peekable();
         while let Some(event) = events.next() {
             waiting.fetch_sub(1, Ordering::Relaxed);
-            text.push_str(&event.to_line());
+            event.append_to(&mut text);
             if text.len() < AT_ONCE && events.peek().is_some() {
                 continue;
             }
             if outcome.is_ok() {
-                outcome = destination.write_all(text.as_bytes());
+                outcome = destination.write_all(&text);
             }
             text.clear();
         }

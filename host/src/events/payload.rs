@@ -30,9 +30,22 @@ impl Envelope {
     /// The event on one line, with the line's end. What could break the line or draw on a terminal stands there as an escape.
     #[must_use]
     pub fn to_line(&self) -> String {
+        let mut line = Vec::new();
+        self.append_to(&mut line);
+        String::from_utf8(line).unwrap_or_default()
+    }
+
+    /// Adds that line to others.
+    pub(super) fn append_to(&self, lines: &mut Vec<u8>) {
+        let begin = lines.len();
         // Only maps with keys that are no strings fail to serialise, and there are none.
-        let json = serde_json::to_string(self).unwrap_or_default();
-        if first_deceptive(&json).is_some() { visible_json(&json) + "\n" } else { json + "\n" }
+        let _ = serde_json::to_writer(&mut *lines, self);
+        let json = lines.get(begin..).and_then(|json| str::from_utf8(json).ok());
+        if let Some(visible) = json.filter(|json| first_deceptive(json).is_some()).map(visible_json) {
+            lines.truncate(begin);
+            lines.extend_from_slice(visible.as_bytes());
+        }
+        lines.push(b'\n');
     }
 }
 
