@@ -13,6 +13,7 @@ pub mod offer;
 pub mod result;
 pub mod schema;
 pub mod side_effects;
+pub(crate) mod uri;
 
 pub use ask::{AskKind, AskKinds, AskRequest};
 pub use call::{Call, CallId, CallInput};

@@ -64,7 +64,7 @@ pub const RUNS: [Run; 16] = [
     run("deadlines", "calls that end at their very deadline", 10_000, 400, deadline::deadlines),
     run("loads", "plugins loaded, called and dropped, 20 different ones", 10_000, 1_000, loads),
     run("refusals", "calls that want more than they may have, of each thing in turn", 10_000, 200, refusals),
-    run("sleepers", "rounds of 256 guests that sleep at once", 100, 2, sleepers),
+    run("sleepers", "rounds of 256 guests that sleep at once", 1_000, 2, sleepers),
     run("descriptors", "rounds of 128 guests that hold all the files that they may", 20, 1, descriptors),
     run("floods", "rounds of a gibibyte of output and a million words of each kind", 20, 2, floods),
     run("pairs", "hostile schemas, each with a hostile input", 1_000_000, 2_000, pairs),
@@ -116,13 +116,15 @@ impl Report {
 
     /// The same, and with the bound that it has as many mappings.
     fn held(self, before: Books, memory: usize) -> Self {
-        self.held_but_for(before, memory, 0)
+        let report = self.kept(before, memory);
+        report.bound("as many mappings", Books::now().maps.abs_diff(before.maps) <= MAPS)
     }
 
-    /// The same, where so many places of the pool may have been used for the first time.
-    fn held_but_for(self, before: Books, memory: usize, places: usize) -> Self {
-        let report = self.kept(before, memory);
-        report.bound("as many mappings", Books::now().maps.abs_diff(before.maps) <= MAPS + MAPS_OF_A_PLACE * places)
+    /// With the bound that there are no more mappings than so many places of the pool come to, before any of which was used there were these.
+    fn mapped(self, unused: Books, places: usize) -> Self {
+        let (now, most) = (Books::now().maps, unused.maps + MAPS + MAPS_OF_A_PLACE * places);
+        self.figure(&format!("{now} mappings, {} before any place of the pool was used", unused.maps))
+            .bound(&format!("at most {most} mappings, a full pool's"), now <= most)
     }
 
     /// The bounds that do not hold.

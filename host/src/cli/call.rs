@@ -30,11 +30,9 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
         host.dispatch(host.session(), call.with_cancellation(interrupted)).await
     })?;
     let exit = show(&result, args)?;
-    if exit == Exit::Invalid && !args.json && !is_object {
-        let tool = result.tool();
-        output::note(&format!(
-            "an input is a JSON object in quotes, '{{…}}'; `palisade inspect {tool}` shows what is in it"
-        ));
+    if exit == Exit::Invalid && !args.json {
+        let is_no_object = if is_object { "" } else { "an input is a JSON object in quotes, '{…}'; " };
+        output::note(&format!("{is_no_object}`palisade inspect {}` shows what it takes", result.tool()));
     }
     Ok(exit)
 }
@@ -42,7 +40,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
 fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
     if args.json {
         output::json(&result.to_json())?;
-    } else if let Some(text) = result.output() {
+    } else if let Some(text) = result.output().or_else(|| result.partial_output()) {
         output::verbatim(&text)?;
     }
     let Some(error) = result.error() else { return Ok(Exit::Ok) };

@@ -47,7 +47,8 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let _watch = args.watch.then(|| tools.host.watch(show_changes)).transpose()?;
     let host = tools.host.clone();
     let served = drive(signals, runtime(&mut Builder::new_current_thread())?, async |told| {
-        serve(&server, way, (host, told.clone())).await.map(|()| told.is_cancelled())
+        tokio::spawn(tell_missing(host, changes));
+        serve(&server, way, told.clone()).await.map(|()| told.is_cancelled())
     })?;
     pool.shutdown_background();
     tools.finish_events();
@@ -103,17 +104,13 @@ fn from_file(file: &Path) -> Result<String, Failure> {
 }
 
 /// Where it serves is told before all else: whoever starts this waits for it.
-async fn serve(server: &Server, way: Way, (host, stop): (Arc<Host>, CancellationToken)) -> Result<(), ServeError> {
+async fn serve(server: &Server, way: Way, stop: CancellationToken) -> Result<(), ServeError> {
     match way {
-        Way::Lines => {
-            tokio::spawn(tell_missing(host));
-            lines(server, stop).await
-        }
+        Way::Lines => lines(server, stop).await,
         Way::Http(listener, settings, missing) => {
             let http = server.over_http(listener, settings)?;
             output::note(&format!("serving MCP on {}", http.url()));
             missing.into_iter().for_each(output::note);
-            tokio::spawn(tell_missing(host));
             http.run(stop).await;
             Ok(())
         }
@@ -157,8 +154,11 @@ async fn serve_standard(server: &Server, stop: CancellationToken) -> Result<(), 
     server.serve_lines(io::stdin(), io::stdout(), stop).await
 }
 
-/// Clients are answered while plugins are still compiled; what was refused is told once that is known.
-async fn tell_missing(host: Arc<Host>) {
+/// Clients are answered while plugins are still compiled; what was refused is told once that is known. A directory that is watched may well be empty at first.
+async fn tell_missing(host: Arc<Host>, changes: Changes) {
     host.loaded().await;
-    open::show_missing(&host);
+    match changes {
+        Changes::Watched => open::show_rejected(&host.rejected()),
+        Changes::Never => open::show_missing(&host),
+    }
 }

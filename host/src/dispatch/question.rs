@@ -144,20 +144,31 @@ pub(super) fn projected(definition: &Definition, input: &ValidInput) -> Vec<Stri
     }
 }
 
-/// The same, where none of them is in a place that is protected whatever lies there. Commands are held back by other means.
+/// The same, where none of them is in a place that is protected whatever lies there, and none that is read in a hidden one. Commands are held back by other means.
 pub(super) fn foreseen(
     definition: &Definition,
     input: &ValidInput,
     workspace: &Workspace,
 ) -> Result<Vec<String>, ErrorKind> {
-    let paths = projected(definition, input);
-    if definition.side_effects() == SideEffects::Write {
-        let rules = workspace.rules();
-        for path in &paths {
-            rules.check_places(path, workspace.root()).map_err(|why| FileError::forbidden(path, why))?;
+    let rules = workspace.rules();
+    let refuse = |path: &String, why| ErrorKind::from(FileError::forbidden(path, why));
+    match definition.side_effects() {
+        SideEffects::Write => {
+            let paths = projected(definition, input);
+            paths
+                .iter()
+                .try_for_each(|path| rules.check_places(path, workspace.root()).map_err(|why| refuse(path, why)))?;
+            Ok(paths)
         }
+        SideEffects::Read if rules.hide_anything() => {
+            let paths = definition.input_schema().workspace_paths(input.value());
+            let hidden = paths.iter().try_for_each(|path| {
+                rules.check_hidden(&path.value, workspace.root()).map_err(|why| refuse(&path.value, why))
+            });
+            hidden.map(|()| Vec::new())
+        }
+        _ => Ok(projected(definition, input)),
     }
-    Ok(paths)
 }
 
 fn nobody(tool: &Registered, rule: Rule) -> ErrorKind {

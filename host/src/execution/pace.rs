@@ -14,7 +14,7 @@ pub(crate) fn is_slow(time: Duration) -> bool {
     time > QUICK
 }
 
-/// How the last runs of one tool went: the time of the last two. One of them may be the machine's fault, so the shorter one counts.
+/// How the last two runs of one tool went. One of them may be the machine's fault.
 #[derive(Debug)]
 pub(crate) struct Pace {
     /// In nanoseconds, 2³² and more as one less than that: the last in the lower half, the one before it in the upper.
@@ -24,12 +24,14 @@ pub(crate) struct Pace {
 impl Pace {
     /// Whether it can be expected to be done soon. Of a tool that never ran that is not known.
     pub(crate) fn is_quick(&self) -> bool {
-        !is_slow(self.usual())
+        let [shorter, _] = self.last_two();
+        !is_slow(shorter)
     }
 
-    /// Whether it can be expected to be done before another thread could have begun with it.
+    /// Whether it can be expected to be done before another thread could have begun with it. Not of one that is slow now and then.
     pub(crate) fn is_brief(&self) -> bool {
-        self.usual() <= BRIEF
+        let [shorter, longer] = self.last_two();
+        shorter <= BRIEF && !is_slow(longer)
     }
 
     /// It has held its thread for this long at once.
@@ -40,9 +42,11 @@ impl Pace {
         self.last.store(last << 32 | u64::from(time), Ordering::Relaxed);
     }
 
-    fn usual(&self) -> Duration {
+    /// The shorter one first.
+    fn last_two(&self) -> [Duration; 2] {
         let last = self.last.load(Ordering::Relaxed);
-        Duration::from_nanos((last >> 32).min(last & u64::from(u32::MAX)))
+        let (one, other) = (last >> 32, last & u64::from(u32::MAX));
+        [one.min(other), one.max(other)].map(Duration::from_nanos)
     }
 }
 
@@ -74,14 +78,21 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_brief_by_the_shorter_one_of_its_last_two_runs() {
+    fn a_tool_is_brief_by_the_shorter_one_of_its_last_two_runs_unless_the_other_was_slow() {
         let pace = Pace::default();
         assert!(!pace.is_brief(), "nothing is known of it");
+        pace.took(BRIEF);
+        assert!(!pace.is_brief(), "and too little of one that ran once");
         pace.took(BRIEF);
         assert!(pace.is_brief() && pace.is_quick());
         pace.took(QUICK);
         assert!(pace.is_brief(), "that may have been the machine");
         pace.took(QUICK);
         assert!(!pace.is_brief() && pace.is_quick());
+        for _ in 0..3 {
+            pace.took(BRIEF);
+            pace.took(QUICK * 2);
+            assert!(!pace.is_brief() && pace.is_quick(), "it is slow every second time");
+        }
     }
 }

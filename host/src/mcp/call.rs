@@ -14,7 +14,7 @@ use crate::dispatch::Party;
 use crate::registry::Registered;
 use crate::tool::nearest_names;
 use crate::tool::text::elided;
-use crate::tool::{AskKind, Call, CallId, CallInput, ErrorKind, ToolResult};
+use crate::tool::{AskKind, Call, CallId, CallInput, ErrorClass, ErrorKind, ToolResult};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ErrorData, InputRequiredResult, InputResponses, LoggingLevel,
@@ -205,7 +205,7 @@ impl Request {
                 Target::Apart(tool) => host.dispatch_to(session, (call, tool), &party).await,
             }
         });
-        async move { self.server.lanes.run(&pace, work).await }
+        async move { self.server.lanes.run((&pace, has_run), work).await }
     }
 
     fn prepared(&self, tool: &Registered, input: Value) -> Call {
@@ -235,6 +235,11 @@ impl Request {
         };
         Wanted { progress: self.context.meta.get_progress_token(), log }
     }
+}
+
+/// Whether a call has run to an end of the tool's own.
+fn has_run(result: &ToolResult) -> bool {
+    result.error().is_none_or(|error| error.class() == ErrorClass::ExecutionError)
 }
 
 /// The two that every client says of itself, of all that it may say.

@@ -77,14 +77,19 @@ impl Lanes {
         };
     }
 
-    /// Takes note of a request: where others wait behind it, its call does not run in place.
+    /// Takes note of a request: where others wait behind it, its call does not run in place, unless it is left there.
     fn enter(&self) -> Waiting {
         Waiting::begin(&self.counts)
     }
 
-    /// Runs work to its end, wherever it has to. Dropping the future ends it.
-    pub(super) async fn run<T: Send + 'static>(&self, pace: &Arc<Pace>, work: BoxFuture<'static, T>) -> T {
-        let mut work = Watched { work, longest: Duration::ZERO };
+    /// Runs work to its end, wherever it has to. Dropping the future ends it. Of what has ended, only what counts tells how quick the tool is: what is cancelled or
+    /// refused says nothing of those that run.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        (pace, counts): (&Arc<Pace>, fn(&T) -> bool),
+        work: BoxFuture<'static, T>,
+    ) -> T {
+        let mut work = Watched { work, counts, longest: Duration::ZERO, told: false };
         let Some(pool) = &self.pool else { return work.work.await };
         if !pace.is_quick() {
             Waiting::steps_aside();
@@ -100,12 +105,16 @@ impl Lanes {
                 Poll::Pending => Poll::Pending,
             });
             if let Some(done) = here.await {
-                pace.took(work.longest);
+                work.tell_of(&done, pace);
                 if pool.cores > 1 {
                     self.linger.begin(&self.counts);
                 }
                 return done;
             }
+        }
+        if pace::is_slow(work.longest) {
+            // It may be long until it ends.
+            work.tell(pace);
         }
         let pace = pace.clone();
         Task(pool.handle.spawn(async move { work.finish(&pace).await }.in_current_span())).ended().await
@@ -120,14 +129,29 @@ fn is_on_a_pool() -> bool {
 /// Work, and the longest time for which it has held its thread.
 struct Watched<T> {
     work: BoxFuture<'static, T>,
+    counts: fn(&T) -> bool,
     longest: Duration,
+    told: bool,
 }
 
 impl<T> Watched<T> {
     async fn finish(&mut self, pace: &Pace) -> T {
         let done = poll_fn(|cx| self.poll(cx)).await;
-        pace.took(self.longest);
+        self.tell_of(&done, pace);
         done
+    }
+
+    fn tell_of(&mut self, done: &T, pace: &Pace) {
+        if (self.counts)(done) {
+            self.tell(pace);
+        }
+    }
+
+    /// How quick it was, once for each run.
+    fn tell(&mut self, pace: &Pace) {
+        if !std::mem::replace(&mut self.told, true) {
+            pace.took(self.longest);
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<T> {

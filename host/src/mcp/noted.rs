@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::time::Instant;
+use tracing::Span;
 
 /// What these lines are logged as, at the level *debug*: [`super::REQUESTS`] turns on them alone.
 pub(super) const TARGET: &str = crate::http::REQUESTS;
@@ -17,14 +18,24 @@ struct Note {
     what: String,
     outcome: Cow<'static, str>,
     begun: Instant,
+    span: Span,
 }
 
 impl Noted {
     /// Begins with a request of this method.
     pub(super) fn begin(method: impl Display) -> Self {
         // Until it ends otherwise, its future has been dropped.
-        let note = || Note { what: method.to_string(), outcome: "left".into(), begun: Instant::now() };
+        let note =
+            || Note { what: method.to_string(), outcome: "left".into(), begun: Instant::now(), span: Span::none() };
         Self(tracing::enabled!(target: TARGET, tracing::Level::DEBUG).then(note))
+    }
+
+    /// With a line that shows which span it belongs to.
+    pub(super) fn within(mut self, span: &Span) -> Self {
+        if let Some(note) = &mut self.0 {
+            note.span = span.clone();
+        }
+        self
     }
 
     /// The same answer, and a line about it.
@@ -47,8 +58,8 @@ impl Noted {
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        if let Some(Note { what, outcome, begun }) = &self.0 {
-            tracing::debug!(target: TARGET, "{what}: {outcome}, {:.1?}", begun.elapsed());
+        if let Some(Note { what, outcome, begun, span }) = &self.0 {
+            span.in_scope(|| tracing::debug!(target: TARGET, "{what}: {outcome}, {:.1?}", begun.elapsed()));
         }
     }
 }

@@ -59,8 +59,8 @@ impl Operation {
         let span = span(context, client, (tool, version.as_ref()));
         adopt(&span, context);
         Self {
+            noted: Noted::begin(format_args!("tools/call {tool}")).within(&span),
             span,
-            noted: Noted::begin(format_args!("tools/call {tool}")),
             #[cfg(feature = "otel")]
             measure: (remote::Measure::begin(client, version.as_ref()), tool.to_owned()),
         }

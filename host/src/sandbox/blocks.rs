@@ -1,34 +1,28 @@
-//! The blocks of a guest's output: bounded as a whole, taken one by one, and none of them a way to a file of this machine.
+//! The blocks of a guest's output: measured as a whole, taken one by one, and none of them a way to a file of this machine.
 
 use super::bindings::palisade::tool::types as wit;
 use super::convert::contract;
 use super::limits;
 use crate::tool::json::{JsonBounds, parse_bounded};
-use crate::tool::text::{elided, is_ignorable};
-use crate::tool::{Body, Content, ErrorKind, Limit};
+use crate::tool::text::elided;
+use crate::tool::uri::leads_to_a_file;
+use crate::tool::{Body, Content, ErrorKind};
 
 /// The bounds of a json block.
 const JSON: JsonBounds = JsonBounds { bytes: limits::RESULT as usize, depth: 64, members: 1_000_000 };
-/// What a block that is left out counts for besides what is in it, in bytes: the words that stand for it.
+/// What a block with a name counts for besides what is in it, in bytes: it may be left out, and words stand for it.
 const LEFT_OUT: usize = 64;
-/// How much of a name is looked at for where it points, in characters.
-const LOOKED_AT: usize = 256;
 /// Why a block is left out.
 const NO_FILE: &str = "for a plugin points at no file of this machine";
 
-/// Who gave the documents in an output their names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Names {
-    /// The guest: whoever follows one must not open a file with it.
-    Guest,
-    /// Whoever asked for the document: one of those that the plugin offers, which are no files.
-    Caller,
+/// What the blocks of an output count for, in bytes.
+pub(super) fn size(blocks: &[wit::Content]) -> usize {
+    blocks.iter().map(size_of).sum()
 }
 
-/// Takes over the blocks of one output.
+/// Takes over the blocks of one output, whose size was checked.
+#[derive(Default)]
 pub(super) struct Blocks {
-    names: Names,
-    bytes: usize,
     left_out: Option<LeftOut>,
 }
 
@@ -39,27 +33,13 @@ struct LeftOut {
 }
 
 impl Blocks {
-    /// For an output that has so many bytes besides its blocks.
-    pub(super) fn beside(bytes: usize, names: Names) -> Self {
-        Self { names, bytes, left_out: None }
-    }
-
     /// Takes the next one.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ResourceExhausted`] where the output is longer than a result may be, and a breach of the contract where the block says that it is JSON, and is
-    /// not.
+    /// A breach of the contract where the block says that it is JSON, and is not.
     pub(super) fn take(&mut self, block: wit::Content) -> Result<Content, ErrorKind> {
-        self.bytes = self.bytes.saturating_add(size(&block));
-        let file = file(&block).filter(|_| self.names == Names::Guest).map(|uri| elided(uri, 128));
-        if file.is_some() {
-            self.bytes = self.bytes.saturating_add(LEFT_OUT);
-        }
-        if self.bytes as u64 > limits::RESULT {
-            return Err(ErrorKind::ResourceExhausted { limit: Limit::Result, value: limits::RESULT });
-        }
-        match file {
+        match file(&block).map(|uri| elided(uri, 128)) {
             Some(uri) => Ok(self.leave_out(uri)),
             None => content(block),
         }
@@ -103,7 +83,7 @@ fn content(block: wit::Content) -> Result<Content, ErrorKind> {
     })
 }
 
-fn size(block: &wit::Content) -> usize {
+fn size_of(block: &wit::Content) -> usize {
     let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     match block {
         wit::Content::Text(text) | wit::Content::Json(text) => text.len(),
@@ -113,9 +93,9 @@ fn size(block: &wit::Content) -> usize {
                 wit::ResourceBody::Text(text) => text.len(),
                 wit::ResourceBody::Bytes(bytes) => bytes.len(),
             };
-            resource.uri.len() + optional(&resource.mime) + body
+            LEFT_OUT + resource.uri.len() + optional(&resource.mime) + body
         }
-        wit::Content::Link(link) => link.uri.len() + link.name.len() + optional(&link.mime),
+        wit::Content::Link(link) => LEFT_OUT + link.uri.len() + link.name.len() + optional(&link.mime),
     }
 }
 
@@ -124,32 +104,12 @@ fn file(block: &wit::Content) -> Option<&str> {
     match block {
         wit::Content::Resource(wit::EmbeddedResource { uri, .. })
         | wit::Content::Link(wit::ResourceLink { uri, .. })
-            if points_at_a_file(uri) =>
+            if leads_to_a_file(uri) =>
         {
             Some(uri)
         }
         _ => None,
     }
-}
-
-/// Whether whoever follows this would open a file with the rights of the user: a `file:` as browsers read it, in any spelling, without what they leave out and
-/// behind a `view-source:`; or a path that needs no scheme, of this machine or of another in its network.
-fn points_at_a_file(uri: &str) -> bool {
-    let is_read = |character: &char| !character.is_whitespace() && !character.is_control() && !is_ignorable(*character);
-    let read: String = uri.chars().filter(is_read).flat_map(char::to_lowercase).take(LOOKED_AT).collect();
-    let mut read = read.as_str();
-    while let Some(inner) = read.strip_prefix("view-source:") {
-        read = inner;
-    }
-    read.starts_with("file:") || read.starts_with(['/', '\\', '~']) || is_on_a_drive(read)
-}
-
-/// `c:\x` and `c:/x`, as Windows writes paths. Behind a scheme of one letter there would be two slashes.
-fn is_on_a_drive(read: &str) -> bool {
-    let mut characters = read.chars();
-    let letter = characters.next().is_some_and(|it| it.is_ascii_alphabetic());
-    let rest = characters.as_str();
-    letter && (rest.starts_with(":\\") || rest.starts_with(":/") && !rest.starts_with("://"))
 }
 
 #[cfg(test)]
@@ -161,53 +121,28 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_opens_a_file_is_told_from_one_that_does_not() {
-        for file in [
-            "file:///etc/passwd",
-            "FILE:/x",
-            " f\ti\nle:x",
-            "\u{feff}file:x",
-            "\u{a0}fi\u{200b}le:x",
-            "view-source:file:///x",
-            "view-source:view-source:FILE:x",
-            "/etc/passwd",
-            "//host/share",
-            "\\\\host\\share",
-            "~/.ssh/id_rsa",
-            "C:\\x",
-            "c:/x",
-        ] {
-            assert!(points_at_a_file(file), "{file:?}");
-        }
-        for other in
-            ["note:1", "https://example.org/file:", "a://x", "a:1", "profile:x", "", "view-source:https://x", "notes/1"]
-        {
-            assert!(!points_at_a_file(other), "{other:?}");
-        }
-    }
-
-    #[test]
-    fn a_name_that_the_caller_gave_is_no_way_to_a_file() {
-        let taken = Blocks::beside(0, Names::Caller).take(link("a:/x")).unwrap();
-        assert!(matches!(&taken, Content::Link { uri, .. } if uri == "a:/x"), "{taken:?}");
-        let taken = Blocks::beside(0, Names::Guest).take(link("a:/x")).unwrap();
-        assert!(matches!(taken, Content::Text(_)), "{taken:?}");
-    }
-
-    #[test]
     fn what_stands_for_a_block_that_is_left_out_is_no_longer_than_it_counted_for() {
-        let mut blocks = Blocks::beside(0, Names::Guest);
-        let Ok(Content::Text(text)) = blocks.take(link("file:")) else { panic!("it is left out") };
-        assert!(text.len() <= blocks.bytes, "{text:?} has {} bytes, and counts for {}", text.len(), blocks.bytes);
+        let counted = size(&[link("file:")]);
+        let Ok(Content::Text(text)) = Blocks::default().take(link("file:")) else { panic!("it is left out") };
+        assert!(text.len() <= counted, "{text:?} has {} bytes, and counts for {counted}", text.len());
     }
 
     #[test]
-    fn an_output_is_as_long_as_a_result_may_be_and_no_longer() {
-        let most = usize::try_from(limits::RESULT).unwrap();
-        let text = |bytes| wit::Content::Text("x".repeat(bytes));
-        let mut blocks = Blocks::beside(10, Names::Guest);
-        assert!(blocks.take(text(most - 11)).is_ok() && blocks.take(text(1)).is_ok());
-        let refused = blocks.take(text(1)).unwrap_err();
-        assert!(matches!(refused, ErrorKind::ResourceExhausted { limit: Limit::Result, .. }), "{refused:?}");
+    fn everything_in_a_block_counts() {
+        let media = || wit::Media { mime: "i/p".to_owned(), data: vec![0; 5] };
+        let body = wit::ResourceBody::Bytes(vec![0; 7]);
+        let resource = wit::EmbeddedResource { uri: "a:1".to_owned(), mime: Some("t/p".to_owned()), body };
+        let blocks = [
+            (wit::Content::Text("ab".to_owned()), 2),
+            (wit::Content::Json("{}".to_owned()), 2),
+            (wit::Content::Image(media()), 8),
+            (wit::Content::Audio(media()), 8),
+            (wit::Content::Resource(resource), LEFT_OUT + 13),
+            (link("a:1"), LEFT_OUT + 3),
+        ];
+        for (block, bytes) in &blocks {
+            assert_eq!(size_of(block), *bytes, "{block:?}");
+        }
+        assert_eq!(size(&blocks.map(|(block, _)| block)), 36 + 2 * LEFT_OUT);
     }
 }

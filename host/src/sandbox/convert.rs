@@ -2,8 +2,9 @@
 
 use super::bindings::exports::palisade::tool::tool as exported;
 use super::bindings::palisade::tool::types as wit;
-use super::blocks::{Blocks, Names};
+use super::blocks::{self, Blocks};
 use super::guard::Refusal;
+use super::limits;
 use super::prepare::PluginRefused;
 use super::state::State;
 use super::talk::Talk;
@@ -12,7 +13,7 @@ use crate::tool::json::{JsonBounds, parse_object};
 use crate::tool::schema::{Building, hidden_in};
 use crate::tool::text::{cut, elided, visible};
 use crate::tool::{
-    Content, Definition, DefinitionError, ErrorKind, ExecutionKind, PermissionReason, Schema, SideEffects,
+    Content, Definition, DefinitionError, ErrorKind, ExecutionKind, Limit, PermissionReason, Schema, SideEffects,
     definition::Idempotence,
 };
 use serde_json::{Map, Value};
@@ -66,14 +67,14 @@ fn side_effects(class: wit::SideEffects) -> SideEffects {
 /// What a guest returned, in the host's terms.
 pub(super) fn returned(
     returned: Result<exported::Output, exported::ToolError>,
-    (definition, names): (&Definition, Names),
+    definition: &Definition,
     state: &State,
 ) -> Result<ToolOutput, ErrorKind> {
     if state.talk.cancel().is_cancelled() {
         return Err(ErrorKind::Cancelled);
     }
     match returned {
-        Ok(raw) => output(raw, (definition, names), &state.talk),
+        Ok(raw) => output(raw, definition, &state.talk),
         Err(error) => Err(tool_error(error, state)),
     }
 }
@@ -119,12 +120,11 @@ fn message(text: &str) -> String {
     if text.is_empty() { "the tool failed without saying why".to_owned() } else { text }
 }
 
-fn output(
-    raw: exported::Output,
-    (definition, names): (&Definition, Names),
-    talk: &Talk,
-) -> Result<ToolOutput, ErrorKind> {
-    let mut blocks = Blocks::beside(size_of_the_rest(&raw), names);
+fn output(raw: exported::Output, definition: &Definition, talk: &Talk) -> Result<ToolOutput, ErrorKind> {
+    if size(&raw) > limits::RESULT {
+        return Err(ErrorKind::ResourceExhausted { limit: Limit::Result, value: limits::RESULT });
+    }
+    let mut blocks = Blocks::default();
     let content = raw.content.into_iter().map(|block| blocks.take(block)).collect::<Result<Vec<_>, _>>()?;
     let metadata =
         object(&raw.metadata).map_err(|reason| contract(&format!("its metadata is not a JSON object: {reason}")))?;
@@ -143,9 +143,10 @@ fn output(
     })
 }
 
-fn size_of_the_rest(raw: &exported::Output) -> usize {
+fn size(raw: &exported::Output) -> u64 {
     let files = raw.files_modified.iter().map(String::len).sum::<usize>();
-    files + raw.metadata.len() + raw.command_executed.as_ref().map_or(0, String::len)
+    let rest = files + raw.metadata.len() + raw.command_executed.as_ref().map_or(0, String::len);
+    (blocks::size(&raw.content) + rest) as u64
 }
 
 fn conforms(content: &[Content], definition: &Definition) -> Result<(), ErrorKind> {

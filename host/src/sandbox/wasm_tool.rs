@@ -3,7 +3,6 @@
 use super::ask::Asking;
 use super::bindings::PluginPre;
 use super::bindings::exports::palisade::tool::tool as wit;
-use super::blocks::Names;
 use super::ended::Ended;
 use super::guard::{Access, Guard, Mount, Quotas};
 use super::limiter::Limiter;
@@ -41,15 +40,6 @@ pub(super) enum Entry {
     Tool,
     /// One of those for what it offers besides tools.
     Offered(Offered),
-}
-
-impl Entry {
-    fn names(self) -> Names {
-        match self {
-            Self::Offered(Offered::Read) => Names::Caller,
-            Self::Tool | Self::Offered(_) => Names::Guest,
-        }
-    }
 }
 
 pub(super) struct WasmTool {
@@ -126,7 +116,7 @@ impl WasmTool {
             bounded(work, time_is_up, context.cancel(), &polled).await
         };
         let result = match ended {
-            Ok(returned) => Ok(convert::returned(returned, (&self.definition, self.entry.names()), store.data())),
+            Ok(returned) => Ok(convert::returned(returned, &self.definition, store.data())),
             Err(stop) => {
                 store.data().guard.tidy();
                 Err(stop.into_ended(&store))

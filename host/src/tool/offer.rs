@@ -3,6 +3,7 @@
 mod template;
 
 use super::text::{elided, visible};
+use super::uri::leads_to_a_file;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 pub(crate) use template::Pattern;
@@ -21,8 +22,9 @@ const MIME: usize = 255;
 const PLAIN: usize = 64;
 /// The most arguments of a prompt.
 const ARGUMENTS: usize = 32;
-/// Schemes that mean something to everybody: a plugin's document of that name would be taken for something else.
-const FOREIGN: [&str; 5] = ["file", "http", "https", "data", "javascript"];
+/// Schemes that mean something to everybody: a plugin's document of that name would be taken for something else. So would one with a scheme of one letter, which is
+/// a drive on Windows.
+const FOREIGN: [&str; 6] = ["file", "http", "https", "data", "javascript", "view-source"];
 
 /// What one plugin offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -242,11 +244,11 @@ fn uri(of: &str, uri: &str) -> Result<(), OfferError> {
     let mut letters = scheme.chars();
     let is_scheme = letters.next().is_some_and(|first| first.is_ascii_lowercase())
         && letters.all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || "+.-".contains(it));
-    if is_plain && is_scheme && !FOREIGN.contains(&scheme) {
+    if is_plain && is_scheme && scheme.len() > 1 && !FOREIGN.contains(&scheme) && !leads_to_a_file(uri) {
         return Ok(());
     }
     refused(format!(
-        "{of} is refused: a URI has a scheme of the plugin's own, in lower case, no blanks, and at most {URI} bytes"
+        "{of} is refused: a URI has a scheme of the plugin's own, of two letters or more and in lower case, no blanks, and at most {URI} bytes"
     ))
 }
 
@@ -292,11 +294,15 @@ mod tests {
 
     #[test]
     fn a_uri_has_a_scheme_of_its_own() {
-        for right in ["test://static-text", "note:1", "a+b.c-d://x"] {
+        for right in ["test://static-text", "note:1", "a+b.c-d://x", "ab:/x"] {
             assert_eq!(offer(vec![item(right)], vec![], vec![]).check(), Ok(()), "{right}");
         }
         for wrong in [
             "file:///etc/passwd",
+            "view-source:https://a",
+            "jar:file:///etc/passwd",
+            "c:\\Users",
+            "c:/Users",
             "http://a",
             "https://a",
             "",
@@ -304,40 +310,40 @@ mod tests {
             "://x",
             "1a://x",
             "A://x",
-            "a://x y",
-            "a://\u{202e}",
+            "aa://x y",
+            "aa://\u{202e}",
         ] {
             refuses(&offer(vec![item(wrong)], vec![], vec![]), "scheme");
         }
-        refuses(&offer(vec![item(&format!("a:{}", "x".repeat(URI)))], vec![], vec![]), "2048");
+        refuses(&offer(vec![item(&format!("aa:{}", "x".repeat(URI)))], vec![], vec![]), "2048");
     }
 
     #[test]
     fn what_is_offered_has_a_bound_and_nothing_twice() {
-        let many = |count: usize| (0..count).map(|number| item(&format!("a:{number}"))).collect::<Vec<_>>();
+        let many = |count: usize| (0..count).map(|number| item(&format!("aa:{number}"))).collect::<Vec<_>>();
         assert_eq!(offer(many(256), vec![], vec![]).check(), Ok(()));
         refuses(&offer(many(256), vec![], vec![prompt("p")]), "257");
-        refuses(&offer(vec![item("a:1"), item("a:1")], vec![], vec![]), "the document `a:1` twice");
+        refuses(&offer(vec![item("aa:1"), item("aa:1")], vec![], vec![]), "the document `aa:1` twice");
         refuses(&offer(vec![], vec![], vec![prompt("p"), prompt("p")]), "the prompt `p` twice");
-        let long = Item { description: Some("x".repeat(BYTES)), ..item("a:1") };
+        let long = Item { description: Some("x".repeat(BYTES)), ..item("aa:1") };
         refuses(&offer(vec![long], vec![], vec![]), "bytes as JSON");
     }
 
     #[test]
     fn names_are_shown_as_what_they_are() {
-        refuses(&offer(vec![Item { name: " ".into(), ..item("a:1") }], vec![], vec![]), "one line");
-        refuses(&offer(vec![Item { title: Some("a\u{202e}b".into()), ..item("a:1") }], vec![], vec![]), "hidden");
-        refuses(&offer(vec![Item { mime: Some("text".into()), ..item("a:1") }], vec![], vec![]), "media type");
+        refuses(&offer(vec![Item { name: " ".into(), ..item("aa:1") }], vec![], vec![]), "one line");
+        refuses(&offer(vec![Item { title: Some("a\u{202e}b".into()), ..item("aa:1") }], vec![], vec![]), "hidden");
+        refuses(&offer(vec![Item { mime: Some("text".into()), ..item("aa:1") }], vec![], vec![]), "media type");
         refuses(&offer(vec![], vec![], vec![prompt("a b")]), "A-Z");
         refuses(&offer(vec![], vec![], vec![Prompt { description: " ".into(), ..prompt("p") }]), "description");
-        refuses(&offer(vec![], vec![template("a://{x}{y}")], vec![]), "braces");
+        refuses(&offer(vec![], vec![template("aa://{x}{y}")], vec![]), "braces");
     }
 
     #[test]
     fn of_two_that_claim_one_thing_the_thing_is_named() {
-        let first = offer(vec![item("a:1")], vec![template("a://{x}")], vec![prompt("p")]);
-        assert_eq!(first.clash(&offer(vec![item("a:2")], vec![template("a://{y}")], vec![prompt("q")])), None);
+        let first = offer(vec![item("aa:1")], vec![template("aa://{x}")], vec![prompt("p")]);
+        assert_eq!(first.clash(&offer(vec![item("aa:2")], vec![template("aa://{y}")], vec![prompt("q")])), None);
         assert_eq!(first.clash(&offer(vec![], vec![], vec![prompt("p")])).as_deref(), Some("the prompt `p`"));
-        assert!(first.has_document("a:1") && first.has_document("a://b") && !first.has_document("a://b/c"));
+        assert!(first.has_document("aa:1") && first.has_document("aa://b") && !first.has_document("aa://b/c"));
     }
 }

@@ -135,6 +135,14 @@ impl ToolResult {
         self.error.is_none().then(|| joined(&self.content))
     }
 
+    /// What the tool had said until it failed, blocks joined as in [`output`](Self::output). `None` on success, where that is nothing, and where it is told as the
+    /// reason.
+    #[must_use]
+    pub fn partial_output(&self) -> Option<Cow<'_, str>> {
+        self.error.as_ref()?;
+        Some(joined(self.output_blocks())).filter(|text| !text.is_empty())
+    }
+
     /// The output's blocks.
     #[must_use]
     pub fn content(&self) -> &[Content] {

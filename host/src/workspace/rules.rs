@@ -161,14 +161,21 @@ impl Rules {
     /// known when it is opened.
     pub(crate) fn check_places(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
         self.check_names(path)?;
+        self.check_hidden(path, root)?;
+        self.around(path, root).next().map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
+    }
+
+    /// Refuses to read what is named as something of the host's that is not read, either.
+    pub(crate) fn check_hidden(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
+        let hidden = self.around(path, root).find(|(_, tree)| tree.reading() == Reading::Refused);
+        hidden.map_or(Ok(()), |(label, _)| Err(Forbidden::Hidden(label.clone())))
+    }
+
+    /// The host's own trees that a path lies in, by its name.
+    fn around(&self, path: &str, root: &Path) -> impl Iterator<Item = &(Arc<str>, Arc<Tree>)> {
         let is_plain = |part: &Component<'_>| *part != Component::CurDir;
         let path: PathBuf = Path::new(path).components().filter(is_plain).collect();
-        let is_there = |tree: &Tree| tree.below(root).is_some_and(|place| path.starts_with(place));
-        match self.trees.iter().find(|(_, tree)| is_there(tree)) {
-            Some((label, tree)) if tree.reading() == Reading::Refused => Err(Forbidden::Hidden(label.clone())),
-            Some((label, _)) => Err(Forbidden::Protected(label.clone())),
-            None => Ok(()),
-        }
+        self.trees.iter().filter(move |(_, tree)| tree.below(root).is_some_and(|place| path.starts_with(place)))
     }
 
     #[cfg(not(unix))]

@@ -125,8 +125,9 @@ fn a_line_of_the_log_says_which_trace_of_the_caller_its_call_belongs_to() {
     params["_meta"] = json!({"traceparent": format!("00-{trace}-{span}-01")});
     client.ask("tools/call", &params);
     let (ran, _) = client.end();
-    let line = ran.stderr.lines().find(|line| line.contains(trace)).unwrap_or_else(|| panic!("{}", ran.stderr));
-    for part in [span, "tools/call fail", "execute_tool", "gen_ai.tool.name", "pipe"] {
+    let line =
+        ran.stderr.lines().find(|line| line.contains("tools/call fail: ")).unwrap_or_else(|| panic!("{}", ran.stderr));
+    for part in [trace, span, "execution_error", "execute_tool", "gen_ai.tool.name", "pipe"] {
         assert!(line.contains(part), "{part}: {line}");
     }
 }

@@ -120,7 +120,7 @@ fn a_duration_has_no_more_digits_than_microseconds() {
 fn an_input_that_is_no_object_is_told_what_one_looks_like() {
     for input in ["README.md", "path=README.md", "[]"] {
         let ran = program(&World::new(), &["call", "read_file", input]).run().left_with(6);
-        assert!(ran.stderr.ends_with("'{…}'; `palisade inspect read_file` shows what is in it\n"), "{ran:?}");
+        assert!(ran.stderr.ends_with("'{…}'; `palisade inspect read_file` shows what it takes\n"), "{ran:?}");
     }
 }
 

@@ -101,7 +101,7 @@ fn an_input_that_is_not_valid_is_6_and_the_place_is_named() {
         (r#"{"expression": "1", "expression": "2"}"#, "expression"),
     ] {
         let ran = program(&world, &["call", "calculate", input]).run().left_with(6);
-        ran.complains(&["validation_error:", said]);
+        ran.complains(&["validation_error:", said, "`palisade inspect calculate` shows what it takes"]);
         assert_eq!(ran.stdout, "");
     }
     let words = ["call", "read_file", r#"{"path": "a", "start_line": "x"}"#, "--json"];

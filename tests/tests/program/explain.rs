@@ -148,6 +148,15 @@ fn a_place_that_is_protected_by_its_name_is_told_before_anything_runs() {
             assert!(said.contains("`palisade.toml`") && said.contains("protected"), "{said}");
         }
     }
+    world.file("home/palisade.toml", "");
+    let config = world.root().join("home/palisade.toml");
+    let input = r#"{"path": "home/palisade.toml"}"#;
+    for verb in [&["policy", "explain"][..], &["call"]] {
+        let words = [verb, &["read_file", input, "--config"]].concat();
+        let ran = program(&world, &words).args([&config]).run().left_with(4);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains("`home/palisade.toml`") && said.contains("not read"), "{said}");
+    }
     let input = r#"{"path": "notes.txt", "content": "x"}"#;
     let explained = program(&world, &["policy", "explain", "write_file", input, "--allow", "write"]).run().left_with(0);
     assert!(explained.stdout.contains("notes.txt"), "{explained:?}");

@@ -14,12 +14,12 @@ pub(super) struct Counts {
 impl Counts {
     /// Whether one more goes to the pool: where others wait already, unless the pool has calls that keep its threads busy. Then a quick one is done sooner in place.
     pub(super) fn is_crowded(&self) -> bool {
-        !self.is_one() && self.slow.load(Ordering::Relaxed) == 0
+        self.waiting.load(Ordering::Relaxed) > 1 && self.slow.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether no more than one waits.
-    pub(super) fn is_one(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) <= 1
+    /// Whether no more than one waits, and nothing computes.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) <= 1 && self.slow.load(Ordering::Relaxed) == 0
     }
 }
 

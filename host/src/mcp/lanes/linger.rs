@@ -17,16 +17,16 @@ pub(super) struct Linger {
 }
 
 impl Linger {
-    /// Keeps the only thread of this runtime awake from now on, unless somebody waits: then it is awake by itself.
+    /// Keeps the only thread of this runtime awake from now on, unless others wait, who keep it awake as a rule, or compute, and need the core.
     pub(super) fn begin(&self, counts: &Arc<Counts>) {
-        if !counts.is_one() {
+        if !counts.is_quiet() {
             return;
         }
         let (begun, counts, since) = (self.begun.clone(), counts.clone(), Instant::now());
         let this = begun.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         tokio::spawn(async move {
             let is_newest = || begun.load(Ordering::Relaxed) == this;
-            while is_newest() && counts.is_one() && since.elapsed() < MOMENT {
+            while is_newest() && counts.is_quiet() && since.elapsed() < MOMENT {
                 // The runtime looks for what has come, and comes back.
                 tokio::task::yield_now().await;
             }

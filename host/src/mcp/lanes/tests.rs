@@ -16,13 +16,13 @@ fn pool() -> Runtime {
 
 fn quick() -> Arc<Pace> {
     let pace = Arc::new(Pace::default());
-    pace.took(Duration::ZERO);
+    (0..2).for_each(|_| pace.took(Duration::ZERO));
     pace
 }
 
 fn run(lanes: &Lanes, pace: &Arc<Pace>, work: BoxFuture<'static, ThreadId>) -> ThreadId {
     let here = Builder::new_current_thread().build().expect("a runtime can be started");
-    here.block_on(lanes.run(pace, work))
+    here.block_on(lanes.run((pace, |_| true), work))
 }
 
 fn at_once() -> BoxFuture<'static, ThreadId> {
@@ -49,7 +49,7 @@ fn behind_another_one_a_request_is_answered_on_the_pool_as_a_whole() {
     let request = || {
         let (lanes, answers) = (lanes.clone(), answers.clone());
         async move {
-            let ran = lanes.run(&quick(), at_once()).await;
+            let ran = lanes.run((&quick(), |_| true), at_once()).await;
             let _ = answers.send((ran, thread::current().id()));
         }
     };
@@ -74,7 +74,7 @@ fn where_the_pool_has_no_core_of_its_own_what_is_brief_stays_whoever_waits() {
     assert_eq!(run(&lanes, &quick(), at_once()), here);
     let quick_not_brief = || {
         let pace = Pace::default();
-        pace.took(Duration::from_micros(200));
+        (0..2).for_each(|_| pace.took(Duration::from_micros(200)));
         Arc::new(pace)
     };
     assert_ne!(run(&lanes, &quick_not_brief(), at_once()), here, "it is worth another thread");
@@ -110,7 +110,7 @@ fn awake_after_a_call(cores: usize) -> Duration {
     runtime.block_on(async {
         let lanes = Lanes::on_cores(pool.handle().clone(), cores);
         CALLED.set(Some(Instant::now()));
-        lanes.run(&quick(), at_once()).await;
+        lanes.run((&quick(), |_| true), at_once()).await;
         tokio::time::sleep(Duration::from_millis(20)).await;
     });
     CALLED.set(None);
@@ -137,8 +137,8 @@ fn nobody_waits_behind_what_computes() {
     let reads = Builder::new_current_thread().build().expect("a runtime can be started");
     reads.block_on(WAITING.scope(lanes.enter(), async {
         // Of this one nothing is known.
-        let _ = lanes.run(&Arc::default(), at_once()).await;
-        assert_eq!(lanes.run(&quick(), at_once()).await, here, "the pool may be busy");
+        let _ = lanes.run((&Arc::default(), |_| true), at_once()).await;
+        assert_eq!(lanes.run((&quick(), |_| true), at_once()).await, here, "the pool may be busy");
     }));
     assert_ne!(run(&lanes, &quick(), at_once()), here, "that has ended");
     assert_eq!(lanes.counts.waiting.load(Ordering::Relaxed), 2);
@@ -164,6 +164,44 @@ fn what_waits_stays_and_what_computes_goes_on_on_the_pool() {
 }
 
 #[test]
+fn only_what_counts_makes_a_tool_a_quick_one() {
+    let pool = pool();
+    let lanes = Lanes::on_cores(pool.handle().clone(), MANY);
+    let here = Builder::new_current_thread().build().expect("a runtime can be started");
+    let ran = |counts: fn(&ThreadId) -> bool| {
+        let pace = Arc::default();
+        for _ in 0..2 {
+            here.block_on(lanes.run((&pace, counts), at_once()));
+        }
+        pace.is_quick()
+    };
+    assert!(ran(|_| true));
+    assert!(!ran(|_| false), "it was cancelled");
+}
+
+#[test]
+fn what_computes_makes_its_tool_a_slow_one_before_it_ends() {
+    let pool = pool();
+    let lanes = Lanes::on_cores(pool.handle().clone(), MANY);
+    let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime can be started");
+    let pace = quick();
+    for _ in 0..2 {
+        let endless: BoxFuture<'static, ()> = Box::pin(async {
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_millis(2) {
+                std::hint::spin_loop();
+            }
+            std::future::pending::<()>().await;
+        });
+        let given_up = runtime.block_on(async {
+            tokio::time::timeout(Duration::from_millis(10), lanes.run((&pace, |()| true), endless)).await
+        });
+        assert!(given_up.is_err());
+    }
+    assert!(!pace.is_quick());
+}
+
+#[test]
 fn what_runs_on_the_pool_ends_where_nobody_waits_for_it() {
     let pool = pool();
     let lanes = Lanes::on_cores(pool.handle().clone(), MANY);
@@ -174,8 +212,8 @@ fn what_runs_on_the_pool_ends_where_nobody_waits_for_it() {
     });
     let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime can be started");
     let pace = Arc::default();
-    let waited =
-        runtime.block_on(async { tokio::time::timeout(Duration::from_millis(1), lanes.run(&pace, never)).await });
+    let waited = runtime
+        .block_on(async { tokio::time::timeout(Duration::from_millis(1), lanes.run((&pace, |_| true), never)).await });
     assert!(waited.is_err());
     assert_eq!(is_dropped.recv_timeout(Duration::from_secs(10)), Err(mpsc::RecvTimeoutError::Disconnected));
 }
