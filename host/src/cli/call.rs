@@ -9,6 +9,7 @@ use crate::host::Host;
 use crate::sandbox::{Allocation, limits};
 use crate::tool::json::JsonBounds;
 use crate::tool::{Call, ToolResult};
+use std::io::{self, IsTerminal as _};
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
@@ -40,11 +41,15 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
 fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
     if args.json {
         output::json(&result.to_json())?;
-    } else if let Some(text) = result.output().or_else(|| result.partial_output()) {
+    } else if let Some(text) = result.output() {
         output::verbatim(&text)?;
     }
     let Some(error) = result.error() else { return Ok(Exit::Ok) };
     if !args.json {
+        // On a terminal that has been shown as it came.
+        if let Some(said) = result.partial_output().filter(|_| !io::stderr().is_terminal()) {
+            output::quote(&said);
+        }
         output::problem(&format!("{}:", error.class()), &error.message());
     }
     Ok(error.class().into())

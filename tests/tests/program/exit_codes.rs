@@ -109,6 +109,16 @@ fn an_input_that_is_not_valid_is_6_and_the_place_is_named() {
     assert_eq!(ran.json()["error"]["errors"][0]["pointer"], "/start_line");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_command_had_said_when_its_time_ran_out_is_told() {
+    let world = World::new();
+    let input = r#"{"command": "echo so far; sleep 60"}"#;
+    let ran = program(&world, &["call", "shell", input, "--allow", "execute", "--timeout", "2s"]).run().left_with(7);
+    assert!(ran.stdout.is_empty() && ran.stderr.contains("so far\n"), "{ran:?}");
+    ran.complains(&["timeout:", "2s"]);
+}
+
 #[test]
 fn a_limit_is_7() {
     let world = World::new();

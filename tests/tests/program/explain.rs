@@ -155,7 +155,7 @@ fn a_place_that_is_protected_by_its_name_is_told_before_anything_runs() {
         let words = [verb, &["read_file", input, "--config"]].concat();
         let ran = program(&world, &words).args([&config]).run().left_with(4);
         let said = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(said.contains("`home/palisade.toml`") && said.contains("not read"), "{said}");
+        assert!(said.contains("`home/palisade.toml`") && said.contains("not for tools"), "{said}");
     }
     let input = r#"{"path": "notes.txt", "content": "x"}"#;
     let explained = program(&world, &["policy", "explain", "write_file", input, "--allow", "write"]).run().left_with(0);

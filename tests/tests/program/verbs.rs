@@ -86,7 +86,7 @@ fn a_directory_that_has_plugins_only_below_it_is_told_of() {
     assert_eq!(list(&below).stderr.matches("there is no").count(), 0);
     let call =
         |tool| program(&world, &["call", tool, "{}", "--plugins"]).args([below.parent().expect("it has one")]).run();
-    call("good").complains(&["unknown tool", "there is no `.wasm` file in "]);
+    call("good").complains(&["there is no tool `good`", "there is no `.wasm` file in "]);
     assert_eq!(call("list_dir").stderr, "", "whoever has the tool that they call needs no plugin");
 }
 
