@@ -120,10 +120,10 @@ impl Report {
         report.bound("as many mappings", Books::now().maps.abs_diff(before.maps) <= MAPS)
     }
 
-    /// With the bound that there are no more mappings than so many places of the pool come to, before any of which was used there were these.
+    /// With the bound that there are no more mappings than so many places of the pool come to, before most of them were used there were these.
     fn mapped(self, unused: Books, places: usize) -> Self {
         let (now, most) = (Books::now().maps, unused.maps + MAPS + MAPS_OF_A_PLACE * places);
-        self.figure(&format!("{now} mappings, {} before any place of the pool was used", unused.maps))
+        self.figure(&format!("{now} mappings, {} before most places of the pool were used", unused.maps))
             .bound(&format!("at most {most} mappings, a full pool's"), now <= most)
     }
 

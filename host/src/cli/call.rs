@@ -4,12 +4,11 @@ use super::args::{Call as Args, Common};
 use super::exit::{Exit, Failure};
 use super::running::{Tools, Wanted};
 use super::signals::Signals;
-use super::{ignored, input, open, output};
+use super::{ignored, input, live, open, output};
 use crate::host::Host;
 use crate::sandbox::{Allocation, limits};
 use crate::tool::json::JsonBounds;
 use crate::tool::{Call, ToolResult};
-use std::io::{self, IsTerminal as _};
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
@@ -46,8 +45,8 @@ fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
     }
     let Some(error) = result.error() else { return Ok(Exit::Ok) };
     if !args.json {
-        // On a terminal that has been shown as it came.
-        if let Some(said) = result.partial_output().filter(|_| !io::stderr().is_terminal()) {
+        // Where anything moves, that has been shown as it came.
+        if let Some(said) = result.partial_output().filter(|_| !live::shows()) {
             output::quote(&said);
         }
         output::problem(&format!("{}:", error.class()), &error.message());

@@ -40,6 +40,11 @@ impl Loading {
     }
 }
 
+/// Whether anything moves: not where standard error is no terminal, or one that cannot draw.
+pub(super) fn shows() -> bool {
+    !ProgressDrawTarget::stderr().is_hidden()
+}
+
 /// How much a person wants to see of a running tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {

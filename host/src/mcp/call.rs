@@ -237,7 +237,7 @@ impl Request {
     }
 }
 
-/// Whether a call has run to an end of the tool's own.
+/// Whether what came of a call may be the tool's own work: not where it was cancelled, refused or stopped.
 fn has_run(result: &ToolResult) -> bool {
     result.error().is_none_or(|error| error.class() == ErrorClass::ExecutionError)
 }

@@ -3,7 +3,7 @@
 //!
 //! To wake another thread up and to be woken up by it takes longer than most calls do. So what is over sooner stays in place whoever waits, where the pool has no
 //! core of its own, and the thread stays awake for a moment after each. What computes, though, keeps nobody's requests from being read: it is moved where it first
-//! gives way, at the next tick of the epoch clock at the latest.
+//! gives way: as a rule at the next tick of the epoch clock.
 
 mod counts;
 mod linger;
@@ -82,22 +82,23 @@ impl Lanes {
         Waiting::begin(&self.counts)
     }
 
-    /// Runs work to its end, wherever it has to. Dropping the future ends it. Of what has ended, only what counts tells how quick the tool is: what is cancelled or
-    /// refused says nothing of those that run.
+    /// Runs work to its end, wherever it has to. Dropping the future ends it. Of what has ended soon, only what counts tells how quick the tool is: what is
+    /// cancelled or refused says nothing of those that run.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         (pace, counts): (&Arc<Pace>, fn(&T) -> bool),
         work: BoxFuture<'static, T>,
     ) -> T {
-        let mut work = Watched { work, counts, longest: Duration::ZERO, told: false };
-        let Some(pool) = &self.pool else { return work.work.await };
+        let Some(pool) = &self.pool else { return work.await };
         if !pace.is_quick() {
             Waiting::steps_aside();
         }
+        let stays = pace.is_quick() && (pool.leaves(pace) || !self.counts.is_crowded());
+        let mut work = Watched { work, pace: pace.clone(), counts, longest: Duration::ZERO, told: false };
         if is_on_a_pool() {
-            return work.finish(pace).await;
+            return work.finish().await;
         }
-        if pace.is_quick() && (pool.leaves(pace) || !self.counts.is_crowded()) {
+        if stays {
             let here = poll_fn(|cx| match work.poll(cx) {
                 Poll::Ready(done) => Poll::Ready(Some(done)),
                 // What waits for something else costs nothing here. What computes goes elsewhere.
@@ -105,19 +106,13 @@ impl Lanes {
                 Poll::Pending => Poll::Pending,
             });
             if let Some(done) = here.await {
-                work.tell_of(&done, pace);
                 if pool.cores > 1 {
                     self.linger.begin(&self.counts);
                 }
                 return done;
             }
         }
-        if pace::is_slow(work.longest) {
-            // It may be long until it ends.
-            work.tell(pace);
-        }
-        let pace = pace.clone();
-        Task(pool.handle.spawn(async move { work.finish(&pace).await }.in_current_span())).ended().await
+        Task(pool.handle.spawn(async move { work.finish().await }.in_current_span())).ended().await
     }
 }
 
@@ -129,39 +124,37 @@ fn is_on_a_pool() -> bool {
 /// Work, and the longest time for which it has held its thread.
 struct Watched<T> {
     work: BoxFuture<'static, T>,
+    pace: Arc<Pace>,
     counts: fn(&T) -> bool,
     longest: Duration,
     told: bool,
 }
 
 impl<T> Watched<T> {
-    async fn finish(&mut self, pace: &Pace) -> T {
-        let done = poll_fn(|cx| self.poll(cx)).await;
-        self.tell_of(&done, pace);
-        done
-    }
-
-    fn tell_of(&mut self, done: &T, pace: &Pace) {
-        if (self.counts)(done) {
-            self.tell(pace);
-        }
-    }
-
-    /// How quick it was, once for each run.
-    fn tell(&mut self, pace: &Pace) {
-        if !std::mem::replace(&mut self.told, true) {
-            pace.took(self.longest);
-        }
+    async fn finish(&mut self) -> T {
+        poll_fn(|cx| self.poll(cx)).await
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<T> {
         let begun = Instant::now();
         let polled = self.work.as_mut().poll(cx);
         self.longest = self.longest.max(begun.elapsed());
-        if polled.is_pending() && pace::is_slow(self.longest) {
+        let is_slow = pace::is_slow(self.longest);
+        if polled.is_pending() && is_slow {
             Waiting::steps_aside();
         }
+        // What is slow is so however it ends, and it may be long until it does.
+        if is_slow || matches!(&polled, Poll::Ready(done) if (self.counts)(done)) {
+            self.tell();
+        }
         polled
+    }
+
+    /// How quick it was, once for each run.
+    fn tell(&mut self) {
+        if !std::mem::replace(&mut self.told, true) {
+            self.pace.took(self.longest);
+        }
     }
 }
 

@@ -10,8 +10,9 @@ use crate::tool::{Body, Content, ErrorKind};
 
 /// The bounds of a json block.
 const JSON: JsonBounds = JsonBounds { bytes: limits::RESULT as usize, depth: 64, members: 1_000_000 };
-/// What a block with a name counts for besides what is in it, in bytes: it may be left out, and words stand for it.
-const LEFT_OUT: usize = 64;
+/// What a block with a name counts for besides what is in it, in bytes: it may be left out, and words stand for it with the
+/// beginning and the end of its name.
+const LEFT_OUT: usize = 256;
 /// Why a block is left out.
 const NO_FILE: &str = "for a plugin points at no file of this machine";
 
@@ -122,9 +123,11 @@ mod tests {
 
     #[test]
     fn what_stands_for_a_block_that_is_left_out_is_no_longer_than_it_counted_for() {
-        let counted = size(&[link("file:")]);
-        let Ok(Content::Text(text)) = Blocks::default().take(link("file:")) else { panic!("it is left out") };
-        assert!(text.len() <= counted, "{text:?} has {} bytes, and counts for {counted}", text.len());
+        for uri in ["file:", "\u{200b}", &"\u{e0001}".repeat(16), &"\u{e0001}".repeat(1000), &"\u{fdfd}".repeat(1000)] {
+            let counted = size(&[link(uri)]);
+            let Ok(Content::Text(text)) = Blocks::default().take(link(uri)) else { panic!("it is left out") };
+            assert!(text.len() <= counted, "{text:?} has {} bytes, and counts for {counted}", text.len());
+        }
     }
 
     #[test]

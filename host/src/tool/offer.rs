@@ -22,8 +22,8 @@ const MIME: usize = 255;
 const PLAIN: usize = 64;
 /// The most arguments of a prompt.
 const ARGUMENTS: usize = 32;
-/// Schemes that mean something to everybody: a plugin's document of that name would be taken for something else. So would one with a scheme of one letter, which is
-/// a drive on Windows.
+/// Schemes that mean something to everybody: a plugin's document of that name would be taken for something else. So would one that leads to a
+/// file.
 const FOREIGN: [&str; 6] = ["file", "http", "https", "data", "javascript", "view-source"];
 
 /// What one plugin offers.
@@ -244,7 +244,7 @@ fn uri(of: &str, uri: &str) -> Result<(), OfferError> {
     let mut letters = scheme.chars();
     let is_scheme = letters.next().is_some_and(|first| first.is_ascii_lowercase())
         && letters.all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || "+.-".contains(it));
-    if is_plain && is_scheme && scheme.len() > 1 && !FOREIGN.contains(&scheme) && !leads_to_a_file(uri) {
+    if is_plain && is_scheme && !FOREIGN.contains(&scheme) && !leads_to_a_file(uri) {
         return Ok(());
     }
     refused(format!(

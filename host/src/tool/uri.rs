@@ -2,17 +2,21 @@
 
 use super::text::is_ignorable;
 
-/// How much of a name is looked at, in characters.
-const LOOKED_AT: usize = 256;
-
-/// Whether whoever follows this would open a file with the rights of the user: a `file:` as browsers read it, in any spelling, without what they leave out, and
-/// within other schemes, as in `view-source:file:`; a path on a drive; or a name without any scheme, which is a path, of this machine or of another in its network.
+/// Whether whoever follows this would open a file with the rights of the user: a `file:` in any spelling, also within other schemes, as in `view-source:file:` or
+/// `git+file:`; a path on a drive, which is what a scheme of one letter is; or a name without any scheme, which is a path, of this machine or of another in its
+/// network. As it stands, and as browsers read it, without what they leave out.
 pub(crate) fn leads_to_a_file(uri: &str) -> bool {
+    let stands = uri.to_lowercase();
     let is_read = |character: &char| !character.is_whitespace() && !character.is_control() && !is_ignorable(*character);
-    let read: String = uri.chars().filter(is_read).flat_map(char::to_lowercase).take(LOOKED_AT).collect();
-    let Some((mut outer, mut rest)) = scheme(&read) else { return true };
+    let read: String = stands.chars().filter(is_read).collect();
+    // Blanks around it belong to nobody's name.
+    [stands.trim(), &read].into_iter().any(leads)
+}
+
+fn leads(uri: &str) -> bool {
+    let Some((mut outer, mut rest)) = scheme(uri) else { return true };
     loop {
-        if outer == "file" || is_on_a_drive(outer, rest) {
+        if outer.len() == 1 || outer.split('+').any(|part| part == "file") {
             return true;
         }
         match scheme(rest) {
@@ -23,16 +27,11 @@ pub(crate) fn leads_to_a_file(uri: &str) -> bool {
 }
 
 /// What stands before the first colon, where that is a scheme as RFC 3986 (§3.1) has it, and what stands after it.
-fn scheme(read: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = read.split_once(':')?;
+fn scheme(uri: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = uri.split_once(':')?;
     let fits = |character: char| character.is_ascii_alphanumeric() || "+-.".contains(character);
     (scheme.starts_with(|first: char| first.is_ascii_alphabetic()) && scheme.chars().all(fits))
         .then_some((scheme, rest))
-}
-
-/// `c:\x` and `c:/x`, as Windows writes paths. Behind a scheme of one letter there would be two slashes.
-fn is_on_a_drive(scheme: &str, rest: &str) -> bool {
-    scheme.len() == 1 && (rest.starts_with('\\') || rest.starts_with('/') && !rest.starts_with("//"))
 }
 
 #[cfg(test)]
@@ -62,6 +61,11 @@ mod tests {
             "",
             "C:\\x",
             "c:/x",
+            "c://x",
+            "c:x",
+            "git+file:///x",
+            "a b:/../../x",
+            &("view-source:".repeat(100) + "file:///x"),
         ] {
             assert!(leads_to_a_file(file), "{file:?}");
         }
@@ -71,8 +75,8 @@ mod tests {
             "https://example.org/file:",
             "https://example.org:80/a",
             "data:text/plain,file:x",
-            "a://x",
-            "a:1",
+            "ab://x",
+            " note:1 ",
             "profile:x",
             "view-source:https://x",
             "urn:isbn:1",

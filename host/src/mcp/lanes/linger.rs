@@ -17,7 +17,8 @@ pub(super) struct Linger {
 }
 
 impl Linger {
-    /// Keeps the only thread of this runtime awake from now on, unless others wait, who keep it awake as a rule, or compute, and need the core.
+    /// Keeps the only thread of this runtime awake from now on, unless others are known to wait, who keep it awake as a rule, or to compute,
+    /// who need the core.
     pub(super) fn begin(&self, counts: &Arc<Counts>) {
         if !counts.is_quiet() {
             return;

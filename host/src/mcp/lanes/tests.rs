@@ -25,6 +25,13 @@ fn run(lanes: &Lanes, pace: &Arc<Pace>, work: BoxFuture<'static, ThreadId>) -> T
     here.block_on(lanes.run((pace, |_| true), work))
 }
 
+fn spin(time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
 fn at_once() -> BoxFuture<'static, ThreadId> {
     Box::pin(async { thread::current().id() })
 }
@@ -150,10 +157,7 @@ fn what_waits_stays_and_what_computes_goes_on_on_the_pool() {
     let lanes = Lanes::on_cores(pool.handle().clone(), MANY);
     let waits = |computes: Duration| -> BoxFuture<'static, ThreadId> {
         Box::pin(async move {
-            let begun = Instant::now();
-            while begun.elapsed() < computes {
-                std::hint::spin_loop();
-            }
+            spin(computes);
             tokio::task::yield_now().await;
             thread::current().id()
         })
@@ -177,6 +181,12 @@ fn only_what_counts_makes_a_tool_a_quick_one() {
     };
     assert!(ran(|_| true));
     assert!(!ran(|_| false), "it was cancelled");
+    let pace = quick();
+    for _ in 0..2 {
+        let slow: BoxFuture<'static, ()> = Box::pin(async { spin(Duration::from_millis(2)) });
+        here.block_on(lanes.run((&pace, |()| false), slow));
+    }
+    assert!(!pace.is_quick(), "what is slow is so however it ends");
 }
 
 #[test]
@@ -187,10 +197,7 @@ fn what_computes_makes_its_tool_a_slow_one_before_it_ends() {
     let pace = quick();
     for _ in 0..2 {
         let endless: BoxFuture<'static, ()> = Box::pin(async {
-            let begun = Instant::now();
-            while begun.elapsed() < Duration::from_millis(2) {
-                std::hint::spin_loop();
-            }
+            spin(Duration::from_millis(2));
             std::future::pending::<()>().await;
         });
         let given_up = runtime.block_on(async {
