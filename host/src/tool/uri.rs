@@ -15,8 +15,13 @@ pub(crate) fn leads_to_a_file(uri: &str) -> bool {
 
 fn leads(uri: &str) -> bool {
     let Some((mut outer, mut rest)) = scheme(uri) else { return true };
+    if outer.len() == 1 {
+        return true;
+    }
     loop {
-        if outer.len() == 1 || outer.split('+').any(|part| part == "file") {
+        // Within another scheme a single letter may as well be a part of a name.
+        let is_drive = outer.len() == 1 && rest.starts_with(['/', '\\']);
+        if is_drive || outer.split('+').any(|part| part == "file") {
             return true;
         }
         match scheme(rest) {
@@ -65,6 +70,7 @@ mod tests {
             "c:x",
             "git+file:///x",
             "a b:/../../x",
+            "view-source:c:/x",
             &("view-source:".repeat(100) + "file:///x"),
         ] {
             assert!(leads_to_a_file(file), "{file:?}");
@@ -80,6 +86,7 @@ mod tests {
             "profile:x",
             "view-source:https://x",
             "urn:isbn:1",
+            "note:a:1",
         ] {
             assert!(!leads_to_a_file(other), "{other:?}");
         }
