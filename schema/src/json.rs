@@ -1,13 +1,20 @@
 //! Reads JSON text that nobody trusts: bounded before it is stored, and without duplicate keys.
 
+pub(crate) mod footprint;
 mod measure;
+mod order;
+mod text;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
+
+use crate::budget::{Budget, Exhausted, Purse, Unlimited};
+
+pub use text::Json;
 
 /// The bounds of one JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +93,7 @@ pub enum JsonError {
     DuplicateKey {
         /// The key, cut at 64 characters.
         key: String,
-        /// Where the second one ends.
+        /// Where it was found: behind the second one, or at the end of its object.
         at: Position,
     },
     /// The text is not JSON.
@@ -97,6 +104,9 @@ pub enum JsonError {
         /// Where it stopped.
         at: Position,
     },
+    /// The budget has no room for the value, or the work has to end.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
     /// The text is JSON, but not an object.
     #[error("want a JSON object, got {got}")]
     NotAnObject {
@@ -111,13 +121,32 @@ pub enum JsonError {
 ///
 /// [`JsonError`] says what was refused, where, and what would be accepted.
 pub fn parse_bounded(text: &str, bounds: JsonBounds) -> Result<Value, JsonError> {
+    parse_within(text, bounds, &Unlimited).map(|(value, _)| value)
+}
+
+/// As [`parse_bounded`], within a budget. Memory is reserved before it is allocated, by what the value takes and not by
+/// the length of the text. Beside the value stands how many bytes of the budget it keeps, which the caller releases.
+///
+/// # Errors
+///
+/// As [`parse_bounded`], and [`JsonError::Exhausted`]; nothing stays reserved then.
+pub fn parse_within(text: &str, bounds: JsonBounds, budget: &dyn Budget) -> Result<(Value, u64), JsonError> {
     if text.len() > bounds.bytes {
         return Err(JsonError::TooLong { got: text.len(), max: bounds.bytes });
     }
-    let reader = Reader { bounds, members: Cell::new(0), refusal: Cell::new(None) };
+    let (scratch, mut purse) = (scratch(text), Purse::new(budget));
+    purse.take(scratch)?;
+    let reader = Reader { bounds, members: Cell::new(0), refusal: Cell::new(None), purse: RefCell::new(purse) };
     let mut source = serde_json::Deserializer::from_str(text);
     let value = Level { reader: &reader, depth: 0 }.deserialize(&mut source);
-    value.and_then(|value| source.end().map(|()| value)).map_err(|error| reader.explain(text, &error))
+    match value.and_then(|value| source.end().map(|()| value)) {
+        Ok(value) => {
+            let mut purse = reader.purse.into_inner();
+            purse.put_back(scratch);
+            Ok((value, purse.keep()))
+        }
+        Err(error) => Err(refused(reader.refusal.take(), bounds, text, &error)),
+    }
 }
 
 /// Reads one JSON object. The empty text stands for `{}`, as everywhere in the contract with plugins.
@@ -154,15 +183,34 @@ enum Refusal {
     Depth,
     Members,
     Duplicate(String),
+    Exhausted(Exhausted),
 }
 
-struct Reader {
+/// Why the text was refused: for what was kept aside, or because it is not JSON.
+fn refused(refusal: Option<Refusal>, bounds: JsonBounds, text: &str, error: &serde_json::Error) -> JsonError {
+    let at = position(text, error.line(), error.column());
+    match refusal {
+        Some(Refusal::Exhausted(exhausted)) => JsonError::Exhausted(exhausted),
+        Some(Refusal::Depth) => JsonError::TooDeep { max: bounds.depth, at },
+        Some(Refusal::Members) => JsonError::TooManyMembers { max: bounds.members, at },
+        Some(Refusal::Duplicate(key)) => JsonError::DuplicateKey { key, at },
+        None => JsonError::Syntax { reason: reason(error), at },
+    }
+}
+
+/// The memory that the parser underneath takes for the text, in bytes: it copies a string that has an escape.
+fn scratch(text: &str) -> u64 {
+    if text.contains('\\') { text.len() as u64 } else { 0 }
+}
+
+struct Reader<'b> {
     bounds: JsonBounds,
     members: Cell<usize>,
     refusal: Cell<Option<Refusal>>,
+    purse: RefCell<Purse<'b>>,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn refuse<E: serde::de::Error>(&self, refusal: Refusal) -> E {
         self.refusal.set(Some(refusal));
         E::custom("refused")
@@ -174,25 +222,61 @@ impl Reader {
         if members > self.bounds.members { Err(self.refuse(Refusal::Members)) } else { Ok(()) }
     }
 
-    fn explain(&self, text: &str, error: &serde_json::Error) -> JsonError {
-        let at = position(text, error.line(), error.column());
-        match self.refusal.take() {
-            Some(Refusal::Depth) => JsonError::TooDeep { max: self.bounds.depth, at },
-            Some(Refusal::Members) => JsonError::TooManyMembers { max: self.bounds.members, at },
-            Some(Refusal::Duplicate(key)) => JsonError::DuplicateKey { key, at },
-            None => JsonError::Syntax { reason: reason(error), at },
+    /// Takes so much memory for a value whose text has so many bytes.
+    fn take<E: serde::de::Error>(&self, bytes: u64, work: usize) -> Result<(), E> {
+        let mut purse = self.purse.borrow_mut();
+        let taken = purse.take(bytes).and_then(|()| purse.worked(work));
+        taken.map_err(|exhausted| self.refuse(Refusal::Exhausted(exhausted)))
+    }
+
+    /// Makes room for one element more. The old elements are there until they have been moved.
+    fn grow<E: serde::de::Error>(&self, items: &mut Vec<Value>) -> Result<(), E> {
+        let old = if items.len() == items.capacity() { footprint::elements(items.len()) } else { 0 };
+        self.take(footprint::element(items.len() + 1) + old, 0)?;
+        if old > 0 {
+            items.reserve(1);
+            self.purse.borrow_mut().put_back(old);
         }
+        Ok(())
+    }
+}
+
+/// The key of a member, which is paid for with its place in the object before it is copied.
+struct Key<'r, 'b> {
+    reader: &'r Reader<'b>,
+    /// Counted from 1.
+    nth: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
+    type Value = String;
+
+    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<String, D::Error> {
+        source.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_, '_> {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<String, E> {
+        self.reader.take(footprint::string(key.len()) + footprint::member(self.nth), key.len())?;
+        Ok(key.to_owned())
     }
 }
 
 /// One level of nesting.
 #[derive(Clone, Copy)]
-struct Level<'r> {
-    reader: &'r Reader,
+struct Level<'r, 'b> {
+    reader: &'r Reader<'b>,
     depth: usize,
 }
 
-impl Level<'_> {
+impl Level<'_, '_> {
     fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
         let depth = self.depth.saturating_add(1);
         if depth > self.reader.bounds.depth {
@@ -202,7 +286,7 @@ impl Level<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Level<'_> {
+impl<'de> DeserializeSeed<'de> for Level<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Value, D::Error> {
@@ -210,7 +294,7 @@ impl<'de> DeserializeSeed<'de> for Level<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Level<'_> {
+impl<'de> Visitor<'de> for Level<'_, '_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -237,12 +321,9 @@ impl<'de> Visitor<'de> for Level<'_> {
         serde_json::Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
+        self.reader.take(footprint::string(value.len()), value.len())?;
         Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
@@ -250,6 +331,7 @@ impl<'de> Visitor<'de> for Level<'_> {
         let mut items = Vec::new();
         while let Some(item) = source.next_element_seed(inner)? {
             self.reader.count()?;
+            self.reader.grow(&mut items)?;
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -258,7 +340,7 @@ impl<'de> Visitor<'de> for Level<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
         let inner = self.deeper()?;
         let mut members = Map::new();
-        while let Some(key) = source.next_key::<String>()? {
+        while let Some(key) = source.next_key_seed(Key { reader: self.reader, nth: members.len() + 1 })? {
             self.reader.count()?;
             if members.contains_key(&key) {
                 return Err(self.reader.refuse(Refusal::Duplicate(key.chars().take(64).collect())));

@@ -12,6 +12,7 @@
 //! # Ok::<(), palisade_schema::schema::SchemaError>(())
 //! ```
 
+pub mod budget;
 pub mod json;
 mod nearest;
 pub mod schema;

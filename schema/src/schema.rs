@@ -10,10 +10,12 @@ mod explain;
 mod hidden;
 mod keyword;
 mod meter;
+mod multiple;
 mod outline;
 mod paths;
 mod pattern;
 pub mod unreviewed;
+mod validate;
 mod violation;
 
 #[cfg(test)]
@@ -29,11 +31,11 @@ pub use error::SchemaError;
 pub use hidden::in_object as hidden_in;
 pub use keyword::{Dialect, Reach, Shape, holds};
 pub use outline::{join, percent_decode};
-pub use paths::PathArgument;
 pub use violation::{Violation, Violations};
 
+use crate::budget::{Budget, Exhausted};
 use crate::json::{JsonBounds, parse_bounded, type_name};
-use meter::{Metered, Seen, Spent, Tariff};
+use meter::{ErrorCost, Metered, Tariff};
 use outline::Outline;
 use paths::Plan;
 use pattern::PatternLoad;
@@ -62,20 +64,14 @@ pub const MAX_PATTERNS_TOGETHER: usize = 4 << 20;
 pub const MAX_NAME: usize = 256;
 /// The deepest value that is validated.
 pub const MAX_VALUE_DEPTH: usize = 64;
-/// The steps that one validation may take: looks at a value or a part of it. Ten million take some 50 ms (measured, optimised).
+/// The steps that one validation may take: looks at a value or a part of it. Ten million take some 50 ms, and half a second where
+/// each is of the slowest kind (measured, optimised).
 pub const MAX_STEPS: u64 = 10_000_000;
 /// The most violations that are listed.
 pub const MAX_VIOLATIONS: usize = 10;
 
 /// The format that marks a text as the path of a file in the workspace.
 pub const WORKSPACE_PATH: &str = "workspace-path";
-
-/// The steps that listing what is wrong may take; beyond them only the first error is told.
-const LISTING_STEPS: u64 = 200_000;
-/// The steps that an error counts for, since the validator keeps it in memory: four hundred errors at most.
-const ERROR_STEPS: u64 = 500;
-/// The longest pointer that the validator is let to keep with each error, in bytes.
-const MAX_POINTER: usize = 1 << 10;
 
 /// A schema that has been checked and compiled. Cheap to clone; never changes.
 #[derive(Clone)]
@@ -86,6 +82,12 @@ struct Compiled {
     dialect: Dialect,
     validator: OnceLock<Result<Validator<Metered>, SchemaError>>,
     patterns: PatternLoad,
+    /// What a value costs for subschemas that do not look at it, in steps.
+    silent: u64,
+    /// The length of its compact text, in bytes.
+    length: usize,
+    /// The most that an error repeats of the schema, in bytes.
+    quoted: u64,
     plan: Plan,
 }
 
@@ -131,19 +133,20 @@ impl Schema {
     }
 
     fn built(value: Value, building: Building) -> Result<Self, SchemaError> {
-        refuse_bulk(&value)?;
+        let length = refuse_bulk(&value)?;
         let dialect =
             Dialect::of(value.get("$schema")).ok_or_else(|| SchemaError::Dialect { pointer: "/$schema".to_owned() })?;
         let outline = Outline::read(&value, dialect)?;
         hidden::refuse(&value)?;
-        cost::check(&outline)?;
+        let silent = cost::check(&outline)?;
         let patterns = pattern::check(&outline)?;
         let plan = Plan::new(&outline)?;
+        let quoted = explain::quoted(&value);
         let validator = match building {
             Building::Now => OnceLock::from(Ok(compile(&value, dialect)?)),
             Building::AtFirstUse => OnceLock::new(),
         };
-        Ok(Self(Arc::new(Compiled { value, dialect, validator, patterns, plan })))
+        Ok(Self(Arc::new(Compiled { value, dialect, validator, patterns, silent, length, quoted, plan })))
     }
 
     /// Reads and checks the text of an input schema: at most 256 KiB, depth 32, no key twice.
@@ -195,87 +198,56 @@ impl Schema {
         &self.0.value
     }
 
-    /// Validates a value, exactly as the schema says, within [`MAX_STEPS`] and a depth of 64.
-    ///
-    /// # Errors
-    ///
-    /// Up to ten [`Violations`]; a single one where the value is too deep or too large to be judged.
-    pub fn validate(&self, value: &Value) -> Result<(), Violations> {
-        let validator = self
-            .validator()
-            .map_err(|error| Violations::one("", format!("cannot be checked, since its schema is wrong: {error}")))?;
-        let (valid, spent) = meter::run(self.tariff(MAX_STEPS, 0), || validator.is_valid(Seen::root(value)));
-        match spent {
-            Spent::Within if valid => Ok(()),
-            Spent::Within => Err(self.explain(value, validator)),
-            Spent::Everything => {
-                Err(Violations::one("", "is too large to be checked against its schema; want less at once"))
-            }
-            Spent::TooDeep => {
-                Err(Violations::one("", format!("is nested too deeply; want a depth of at most {MAX_VALUE_DEPTH}")))
-            }
-        }
-    }
-
     /// Whether any value can be a workspace path at all.
     #[must_use]
     pub fn has_workspace_paths(&self) -> bool {
         !self.0.plan.is_empty()
     }
 
-    /// Lists the workspace paths of an input that has been validated.
-    #[must_use]
-    pub fn workspace_paths(&self, input: &Value) -> Vec<PathArgument> {
-        self.0.plan.find(input)
-    }
-
-    /// Replaces every workspace path of a validated input by what `f` makes of its pointer and value.
+    /// Shows every workspace path of a validated input to `f`, for as long as `budget` allows.
     ///
     /// # Errors
     ///
-    /// The first error of `f`; the paths before it have been replaced by then.
-    pub fn map_workspace_paths<E>(
+    /// The first error of `f`, or why the budget ended it.
+    pub fn each_workspace_path<E: From<Exhausted>>(
+        &self,
+        input: &Value,
+        budget: &dyn Budget,
+        mut f: impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.0.plan.each(input, budget, &mut f)
+    }
+
+    /// Replaces every workspace path of a validated input by what `f` makes of its pointer and value, for as long as
+    /// `budget` allows.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `f`, or why the budget ended it; the paths before it have been replaced by then.
+    pub fn map_workspace_paths<E: From<Exhausted>>(
         &self,
         input: &mut Value,
+        budget: &dyn Budget,
         mut f: impl FnMut(&str, &str) -> Result<String, E>,
     ) -> Result<(), E> {
-        for PathArgument { pointer, value } in self.0.plan.find(input) {
-            let mapped = f(&pointer, &value)?;
-            if let Some(slot) = input.pointer_mut(&pointer) {
-                *slot = Value::String(mapped);
-            }
-        }
-        Ok(())
+        self.0.plan.map(input, budget, &mut f)
     }
 
     fn validator(&self) -> Result<&Validator<Metered>, &SchemaError> {
         self.0.validator.get_or_init(|| compile(&self.0.value, self.0.dialect)).as_ref()
     }
 
-    fn tariff(&self, steps: u64, error: u64) -> Tariff {
-        Tariff { steps, value_pattern: self.0.patterns.value, name_pattern: self.0.patterns.name, error }
+    /// Whether the validator is there, or is built in a moment.
+    fn is_at_hand(&self) -> bool {
+        /// The longest text of a schema, and its largest patterns when they are compiled, in bytes: some 300 µs.
+        const SMALL: (usize, usize) = (8 << 10, 16 << 10);
+        let Compiled { validator, length, patterns, .. } = &*self.0;
+        validator.get().is_some() || (*length <= SMALL.0 && patterns.together <= SMALL.1)
     }
 
-    /// Lists what is wrong, or tells the first error where listing costs too much.
-    fn explain(&self, value: &Value, validator: &Validator<Metered>) -> Violations {
-        let vague = || Violations::one("", "does not conform to its schema, and is too large to say where");
-        if longest_pointer(value, 0) > MAX_POINTER {
-            return vague();
-        }
-        let list = || {
-            let errors = validator.iter_errors(Seen::root(value));
-            Violations::of(errors.map(|error| explain::violation(&error, value, self.as_value())))
-        };
-        if let (Some(violations), Spent::Within) = meter::run(self.tariff(LISTING_STEPS, ERROR_STEPS), list) {
-            return violations;
-        }
-        let first = || {
-            validator.validate(Seen::root(value)).err().map(|error| explain::violation(&error, value, self.as_value()))
-        };
-        match meter::run(self.tariff(MAX_STEPS, MAX_STEPS / 400), first) {
-            (Some(violation), Spent::Within) => Violations::of([violation]).unwrap_or_else(vague),
-            _ => vague(),
-        }
+    fn tariff(&self, steps: u64, error: Option<ErrorCost>) -> Tariff {
+        let PatternLoad { value: value_pattern, name: name_pattern, .. } = self.0.patterns;
+        Tariff { steps, value_pattern, name_pattern, silent: self.0.silent, error }
     }
 }
 
@@ -306,6 +278,7 @@ fn compile(value: &Value, dialect: Dialect) -> Result<Validator<Metered>, Schema
     jsonschema::options_for::<Metered>()
         .with_draft(draft)
         .with_pattern_options(pattern::options())
+        .with_keyword(multiple::KEYWORD, multiple::keyword)
         .should_validate_formats(false)
         .without_content_media_type_support("application/json")
         .without_content_encoding_support("base64")
@@ -331,14 +304,14 @@ fn malformed(error: &jsonschema::ValidationError<'_>, dialect: Dialect) -> Schem
     SchemaError::Malformed { pointer, dialect: dialect.as_str(), keyword: format!("`{keyword}`"), accepted }
 }
 
-/// Bounds a schema that came as a value, as [`parse`] bounds one that comes as text.
-fn refuse_bulk(value: &Value) -> Result<(), SchemaError> {
+/// Bounds a schema that came as a value, as [`parse`] bounds one that comes as text. Returns the length of its text, in bytes.
+fn refuse_bulk(value: &Value) -> Result<usize, SchemaError> {
     refuse_depth(value, MAX_DEPTH, &mut String::new())?;
     let length = value.to_string().len();
     if length > MAX_SCHEMA {
         return Err(SchemaError::TooMuch { what: "too many bytes", max: MAX_SCHEMA, pointer: String::new() });
     }
-    Ok(())
+    Ok(length)
 }
 
 fn refuse_depth(value: &Value, left: usize, pointer: &mut String) -> Result<(), SchemaError> {
@@ -363,17 +336,4 @@ fn refuse_inside(value: &Value, left: usize, pointer: &mut String, token: &str) 
     refuse_depth(value, left, pointer)?;
     pointer.truncate(length);
     Ok(())
-}
-
-/// The length of the longest pointer into a value that is no deeper than values may be, roughly.
-fn longest_pointer(value: &Value, depth: usize) -> usize {
-    if depth > MAX_VALUE_DEPTH {
-        return usize::MAX;
-    }
-    let inside = |value, token: usize| longest_pointer(value, depth + 1).saturating_add(token);
-    match value {
-        Value::Array(values) => values.iter().map(|value| inside(value, 8)).max().unwrap_or(0),
-        Value::Object(members) => members.iter().map(|(name, value)| inside(value, name.len() + 1)).max().unwrap_or(0),
-        _ => 0,
-    }
 }

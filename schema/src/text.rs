@@ -1,5 +1,8 @@
 //! Text that others wrote, made fit to be shown or checked for what hides in it.
 
+use serde_json::Value;
+use std::io;
+
 /// How much of a text is looked at in one go, in bytes.
 const AT_A_GLANCE: usize = 64;
 
@@ -21,7 +24,12 @@ pub fn deceptive(text: &str) -> impl Iterator<Item = char> {
 
 /// Each character, and whether it deceives where it stands.
 fn judged(text: &str) -> impl Iterator<Item = (char, bool)> {
-    let (mut chars, mut before) = (text.chars().peekable(), None);
+    judged_after(None, text)
+}
+
+/// The same for text that stands behind this character.
+fn judged_after(mut before: Option<char>, text: &str) -> impl Iterator<Item = (char, bool)> {
+    let mut chars = text.chars().peekable();
     std::iter::from_fn(move || {
         let c = chars.next()?;
         let deceives = is_deceptive(c) || (is_selector(c) && !selects(before, chars.peek()));
@@ -96,15 +104,90 @@ pub fn visible(text: &str) -> String {
 /// draws nothing.
 #[must_use]
 pub fn visible_json(json: &str) -> String {
-    let mut units = [0; 2];
-    judged(json).fold(String::with_capacity(json.len()), |mut out, (c, deceives)| {
-        if deceives {
-            c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
-        } else {
-            out.push(c);
-        }
+    judged(json).fold(String::with_capacity(json.len()), |mut out, judged| {
+        push_visible(&mut out, judged);
         out
     })
+}
+
+fn push_visible(out: &mut String, (c, deceives): (char, bool)) {
+    if deceives {
+        c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+    } else {
+        out.push(c);
+    }
+}
+
+/// Writes a JSON text as [`visible_json`] shows it, piece by piece: it is never in memory as a whole.
+#[derive(Debug)]
+pub struct VisibleJson<W> {
+    inner: W,
+    /// What has not been written yet: whole pieces go on.
+    pending: Vec<u8>,
+    before: Option<char>,
+}
+
+impl<W: io::Write> VisibleJson<W> {
+    /// How much is written at once, in bytes.
+    const PIECE: usize = 32 << 10;
+
+    /// Writes to this.
+    pub fn new(inner: W) -> Self {
+        Self { inner, pending: Vec::with_capacity(2 * Self::PIECE), before: None }
+    }
+
+    /// Writes the rest.
+    ///
+    /// # Errors
+    ///
+    /// Those of the inner writer.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.piece(0)?;
+        if !self.pending.is_empty() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        self.inner.flush()
+    }
+
+    /// Writes what is pending, but for so many characters at its end: how the last one shows depends on the next.
+    fn piece(&mut self, keeps: usize) -> io::Result<()> {
+        let valid = match std::str::from_utf8(&self.pending) {
+            Ok(text) => text,
+            // The rest of a character comes with the next piece.
+            Err(error) => std::str::from_utf8(&self.pending[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        let kept: usize = valid.chars().rev().take(keeps).map(char::len_utf8).sum();
+        let end = valid.len() - kept;
+        let text = &valid[..end];
+        if first_deceptive(text).is_none() {
+            self.inner.write_all(text.as_bytes())?;
+        } else {
+            let shown = judged_after(self.before, valid).take(text.chars().count());
+            let shown = shown.fold(String::with_capacity(text.len()), |mut out, judged| {
+                push_visible(&mut out, judged);
+                out
+            });
+            self.inner.write_all(shown.as_bytes())?;
+        }
+        self.before = text.chars().next_back().or(self.before);
+        self.pending.drain(..end);
+        Ok(())
+    }
+}
+
+impl<W: io::Write> io::Write for VisibleJson<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = &bytes[..bytes.len().min(Self::PIECE)];
+        self.pending.extend_from_slice(taken);
+        if self.pending.len() >= Self::PIECE {
+            self.piece(1)?;
+        }
+        Ok(taken.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
 }
 
 /// Cuts `text` to at most `max` bytes at a character's border.
@@ -114,17 +197,69 @@ pub fn cut(text: &str, max: usize) -> &str {
 }
 
 /// Shows a text on one line of at most `max` characters, its middle left out with a count where it is longer.
+///
+/// A long text is cut before anything else is done with it: what is not shown costs no more than being counted.
 #[must_use]
 pub fn elided(text: &str, max: usize) -> String {
-    let line = visible(text).replace('\n', "\\n").replace('\t', "\\t");
+    let half = max / 2;
+    // No character has more than four bytes, and none is shown as less than one. Behind the cut a character stays, since what
+    // stands beside it decides how some are shown.
+    let ends = half.saturating_add(2).saturating_mul(4);
+    if text.len() <= max.max(ends.saturating_mul(2)) {
+        return elided_line(&on_one_line(text), max);
+    }
+    let head: String = on_one_line(cut(text, ends)).chars().take(half).collect();
+    let tail = on_one_line(&text[text.ceil_char_boundary(text.len() - ends)..]);
+    let tail: String = tail.chars().skip(tail.chars().count() - half).collect();
+    let left_out = text.chars().count().saturating_sub(2 * half);
+    format!("{head} … {left_out} characters … {tail}")
+}
+
+fn on_one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
+fn elided_line(line: &str, max: usize) -> String {
     let count = line.chars().count();
     if count <= max {
-        return line;
+        return line.to_owned();
     }
     let half = max / 2;
     let head: String = line.chars().take(half).collect();
     let tail: String = line.chars().skip(count - half).collect();
     format!("{head} … {} characters … {tail}", count - 2 * half)
+}
+
+/// Shows a value as JSON on one line, as [`elided`]. Of a long one no more is written than its beginning.
+#[must_use]
+pub fn elided_json(value: &Value, max: usize) -> String {
+    let mut beginning = Beginning { bytes: Vec::new(), room: max.saturating_mul(8) };
+    let is_whole = serde_json::to_writer(&mut beginning, value).is_ok();
+    let text = String::from_utf8_lossy(&beginning.bytes);
+    if is_whole {
+        return elided(&text, max);
+    }
+    let shown: String = on_one_line(&text).chars().take(max).collect();
+    format!("{shown} …")
+}
+
+/// The first bytes of what is written. It refuses the rest.
+struct Beginning {
+    bytes: Vec<u8>,
+    room: usize,
+}
+
+impl io::Write for Beginning {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(self.room);
+        self.room -= taken;
+        self.bytes.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -182,7 +317,27 @@ mod tests {
         let value = serde_json::json!({"a\u{202e}": "b\u{2028}\u{e0041}\u{7f}\u{85}c"});
         let escaped = visible_json(&value.to_string());
         assert_eq!(escaped, r#"{"a\u202e":"b\u2028\udb40\udc41\u007f\u0085c"}"#);
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).ok(), Some(value));
+        assert_eq!(serde_json::from_str::<Value>(&escaped).ok(), Some(value));
+    }
+
+    #[test]
+    fn a_json_text_that_is_written_in_pieces_reads_as_one_that_is_whole() {
+        use std::io::Write as _;
+        const PIECE: usize = VisibleJson::<Vec<u8>>::PIECE;
+        for part in ["abc\n", "ä漢🦀", "a\u{202e}", "⚠\u{fe0f}", "1\u{fe0f}\u{20e3}", "\u{fe0f}", "\u{e0001}\u{7f}"]
+        {
+            for before in ["", "x", "xy", "xyz"] {
+                let text = [before, &part.repeat(2 * PIECE / part.len() + 7)].concat();
+                for at_once in [1, 7, PIECE - 1, PIECE, text.len()] {
+                    let mut out = Vec::new();
+                    let mut visible = VisibleJson::new(&mut out);
+                    let written: io::Result<()> =
+                        text.as_bytes().chunks(at_once).try_for_each(|bytes| visible.write_all(bytes));
+                    assert!(written.and_then(|()| visible.finish()).is_ok());
+                    assert!(out == visible_json(&text).into_bytes(), "{part:?} behind {before:?}, {at_once} at once");
+                }
+            }
+        }
     }
 
     #[test]
@@ -190,6 +345,36 @@ mod tests {
         assert_eq!(cut("aé", 2), "a");
         assert_eq!(cut("aé", 3), "aé");
         assert_eq!(cut("a", 9), "a");
+    }
+
+    #[test]
+    fn a_text_that_is_cut_first_reads_as_one_that_is_cut_last() {
+        for part in ["abc", "a\nb\tc", "ä漢🦀", "a\u{202e}", "⚠\u{fe0f}", "1\u{fe0f}\u{20e3}", "\u{e0001}"] {
+            let text = part.repeat(100);
+            for max in [0, 1, 2, 7, 64, 100, 150] {
+                let (first, last) = (elided(&text, max), elided_line(&on_one_line(&text), max));
+                let ends = |shown: &str| {
+                    let (head, rest) = shown.split_once(" … ").unwrap_or_default();
+                    let (_, tail) = rest.split_once(" … ").unwrap_or_default();
+                    (head.to_owned(), tail.to_owned())
+                };
+                assert_eq!(ends(&first), ends(&last), "{part:?} in {max}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_shown_is_counted_and_not_escaped() {
+        let text = format!("a{}z", "\u{1b}".repeat(1 << 20));
+        assert_eq!(elided(&text, 4), "a\\ … 1048574 characters … }z");
+    }
+
+    #[test]
+    fn of_a_long_value_the_beginning_is_shown() {
+        let value = serde_json::json!({"a": "x".repeat(1 << 20)});
+        assert_eq!(elided_json(&value, 8), "{\"a\":\"xx …");
+        assert_eq!(elided_json(&serde_json::json!({"a": 1}), 8), "{\"a\":1}");
+        assert_eq!(elided_json(&serde_json::json!([10, 20, 30]), 6), "[10 … 4 characters … 30]");
     }
 
     #[test]

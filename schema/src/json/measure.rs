@@ -1,17 +1,20 @@
 //! The bounds of a text, for a value that nobody has as one: whoever hands over values is not spared what whoever hands over text is held to.
 
-use super::{JsonBounds, JsonError};
+use super::{JsonBounds, JsonError, footprint};
 use serde_json::Value;
 
 impl JsonBounds {
-    /// Checks a value against the bounds. Its bytes are those of its text without spaces and without escapes.
+    /// Checks a value against the bounds. Its bytes are those of its text without spaces and without escapes. What comes
+    /// out is the memory that the value takes, in bytes, roughly.
     ///
     /// # Errors
     ///
     /// [`JsonError::TooMuch`].
-    pub fn admit(self, value: &Value) -> Result<(), JsonError> {
-        let mut left = Left { bytes: self.bytes, members: self.members };
-        left.take(value, self.depth).map_err(|what| JsonError::TooMuch { what: what.words(), max: what.of(self) })
+    pub fn admit(self, value: &Value) -> Result<u64, JsonError> {
+        let mut left = Left { bytes: self.bytes, members: self.members, footprint: 0 };
+        let taken = left.take(value, self.depth);
+        taken.map_err(|what| JsonError::TooMuch { what: what.words(), max: what.of(self) })?;
+        Ok(left.footprint)
     }
 }
 
@@ -45,11 +48,14 @@ impl Much {
 struct Left {
     bytes: usize,
     members: usize,
+    /// What has been seen takes so much memory.
+    footprint: u64,
 }
 
 impl Left {
     /// Takes away what a value has, which may have so many levels.
     fn take(&mut self, value: &Value, levels: usize) -> Result<(), Much> {
+        self.footprint += footprint::outside(value);
         match value {
             Value::Null | Value::Bool(true) => self.bytes(4),
             Value::Bool(false) => self.bytes(5),
@@ -102,6 +108,22 @@ mod tests {
     use serde_json::json;
 
     const BOUNDS: JsonBounds = JsonBounds { bytes: 60, depth: 3, members: 6 };
+
+    #[test]
+    fn a_value_and_its_text_take_the_same_memory() {
+        let bounds = JsonBounds { bytes: 1 << 20, depth: 9, members: 100_000 };
+        let many: serde_json::Map<String, Value> = (0..1000).map(|at| (format!("k{at}"), json!([at]))).collect();
+        for value in [json!([{"": 0}, {"": 0}, {"a": ["b", "c"]}]), json!([]), json!({}), Value::Object(many)] {
+            let text = value.to_string();
+            let counted = bounds.admit(&value).map_err(|error| error.to_string());
+            assert_eq!(counted, Ok(footprint::of(&value)), "{text}");
+            let read = crate::json::Json::parse(&text, bounds).map(|json| json.footprint());
+            assert_eq!(read.map_err(|error| error.to_string()), counted, "{text}");
+            let (_, kept) = crate::json::parse_within(&text, bounds, &crate::budget::Unlimited).unwrap_or_default();
+            // An array that grows is counted step by step, without the headers of its allocations.
+            assert!(counted.is_ok_and(|bytes| bytes.abs_diff(kept) <= bytes / 4), "{text}: {kept}");
+        }
+    }
 
     #[test]
     fn a_value_is_held_to_the_bounds_of_its_text() {

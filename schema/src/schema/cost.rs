@@ -4,11 +4,16 @@ use super::error::SchemaError;
 use super::outline::{Node, Outline, Step};
 use super::{MAX_CHAIN, MAX_EXPANDED, MAX_VISITS};
 
-/// Refuses schemas that apply themselves for ever, too often, or too deeply.
-pub(super) fn check(outline: &Outline<'_>) -> Result<(), SchemaError> {
+/// How many subschemas that look at nothing are visited in the time of one step.
+const SILENT_PER_STEP: u64 = 8;
+
+/// Refuses schemas that apply themselves for ever, too often, or too deeply. Returns what a value costs, in steps, for the
+/// subschemas that judge it without a look at it: no accessor takes a step for these.
+pub(super) fn check(outline: &Outline<'_>) -> Result<u64, SchemaError> {
     let order = children_first(&outline.nodes)?;
-    check_one_value(&outline.nodes, &order)?;
-    check_expansion(&outline.nodes)
+    let silent = check_one_value(&outline.nodes, &order)?;
+    check_expansion(&outline.nodes)?;
+    Ok(silent / SILENT_PER_STEP)
 }
 
 /// What judging one value costs, counted in visits of subschemas.
@@ -21,23 +26,27 @@ struct Load {
     mark: u64,
     /// The longest chain of subschemas, which is what the stack holds.
     chain: u64,
+    /// Visits of subschemas that do not look at the value.
+    silent: u64,
 }
 
 impl Load {
     fn of(node: &Node, loads: &[Self]) -> Self {
-        let mut load = Self { validate: 1, mark: 1, chain: 1 };
+        let mut load = Self { validate: 1, mark: 1, chain: 1, silent: u64::from(!node.looks) };
         for child in node.steps.iter().filter(|(step, _)| step.stays()).filter_map(|(_, to)| loads.get(*to)) {
             load.validate = load.validate.saturating_add(child.validate);
             load.mark = load.mark.saturating_add(child.validate).saturating_add(child.mark);
             load.chain = load.chain.max(child.chain.saturating_add(1));
+            load.silent = load.silent.saturating_add(child.silent);
         }
         load.validate = load.validate.saturating_add(node.unevaluated.saturating_mul(load.mark));
+        load.silent = load.silent.saturating_add(node.unevaluated.saturating_mul(load.mark));
         load
     }
 }
 
-/// Bounds what all subschemas together do to one and the same value.
-fn check_one_value(nodes: &[Node], order: &[usize]) -> Result<(), SchemaError> {
+/// Bounds what all subschemas together do to one and the same value. Returns the most silent visits of one value.
+fn check_one_value(nodes: &[Node], order: &[usize]) -> Result<u64, SchemaError> {
     let mut loads = vec![Load::default(); nodes.len()];
     for &index in order {
         let Some(node) = nodes.get(index) else { continue };
@@ -53,7 +62,7 @@ fn check_one_value(nodes: &[Node], order: &[usize]) -> Result<(), SchemaError> {
             *slot = load;
         }
     }
-    Ok(())
+    Ok(loads.iter().map(|load| load.silent).max().unwrap_or(0))
 }
 
 fn refuse_above(got: u64, max: usize, what: &'static str, node: &Node) -> Result<(), SchemaError> {

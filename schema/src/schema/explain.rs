@@ -5,9 +5,9 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
 use super::violation::Violation;
-use crate::json::type_name;
+use crate::json::{footprint, type_name};
 use crate::nearest_names;
-use crate::text::elided;
+use crate::text::{elided, elided_json};
 
 /// The longest part of a schema that a reason repeats, in characters.
 const MAX_QUOTE: usize = 160;
@@ -19,6 +19,20 @@ const MAX_LISTED: usize = 20;
 const MAX_KNOWN: usize = 64;
 /// How deep the search for the closest alternative goes.
 const MAX_CLOSENESS: usize = 8;
+
+/// The most that an error repeats of a schema, in bytes: what is excluded, or a pattern. The validator copies these.
+pub(super) fn quoted(schema: &Value) -> u64 {
+    let of_keyword = |(keyword, value): (&String, &Value)| match (keyword.as_str(), value) {
+        ("not", excluded) => footprint::of(excluded),
+        ("pattern", Value::String(pattern)) => pattern.len() as u64,
+        _ => quoted(value),
+    };
+    match schema {
+        Value::Array(values) => values.iter().map(quoted).max().unwrap_or(0),
+        Value::Object(keywords) => keywords.iter().map(of_keyword).max().unwrap_or(0),
+        _ => 0,
+    }
+}
 
 /// Says what `error` means for `value`, which is the value that was validated against `schema`.
 pub(super) fn violation(error: &ValidationError<'_>, value: &Value, schema: &Value) -> Violation {
@@ -46,7 +60,7 @@ fn reason(error: &ValidationError<'_>, value: &Value, depth: usize) -> String {
         Kind::Type { kind } => format!("want {}, got {}", types(kind), found(error, value)),
         Kind::Required { property } => format!("{} is missing", property.as_str().map(name).unwrap_or_default()),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            format!("{} not accepted here", names(unexpected))
+            format!("{} not accepted here", names(unexpected.iter(), unexpected.len()))
         }
         Kind::FalseSchema => nothing_accepted(error, value),
         Kind::Enum { options } => format!("want one of {}", options_of(options)),
@@ -65,7 +79,8 @@ fn plain(kind: &Kind) -> String {
         Kind::Maximum { limit } => format!("want at most {limit}"),
         Kind::ExclusiveMinimum { limit } => format!("want more than {limit}"),
         Kind::ExclusiveMaximum { limit } => format!("want less than {limit}"),
-        Kind::MultipleOf { multiple_of } => format!("want a multiple of {multiple_of}"),
+        // Of `multipleOf`, the one keyword of our own.
+        Kind::Custom { message, .. } => message.clone(),
         Kind::MinLength { limit } => format!("want at least {}", count(*limit, "character")),
         Kind::MaxLength { limit } => format!("want at most {}", count(*limit, "character")),
         Kind::MinItems { limit } => format!("want at least {}", count(*limit, "element")),
@@ -89,7 +104,7 @@ fn nothing_accepted(error: &ValidationError<'_>, value: &Value) -> String {
         keyword.ends_with("/additionalProperties") && !keyword.ends_with("/properties/additionalProperties");
     match value.pointer(error.instance_path().as_str()) {
         Some(Value::Object(members)) if is_keyword => {
-            format!("{} not accepted here", names(&members.keys().cloned().collect::<Vec<_>>()))
+            format!("{} not accepted here", names(members.keys(), members.len()))
         }
         _ => "nothing is accepted here".to_owned(),
     }
@@ -114,17 +129,18 @@ fn name(name: &str) -> String {
     format!("\"{}\"", elided(name, MAX_SHOWN_NAME))
 }
 
-fn names(unexpected: &[String]) -> String {
-    let shown: Vec<String> = unexpected.iter().take(3).map(|one| name(one)).collect();
-    let verb = if unexpected.len() == 1 { "is" } else { "are" };
-    match unexpected.len().saturating_sub(shown.len()) {
+/// The first of so many names. An object may have a million, and each of four hundred errors may be about all of them.
+fn names<'n>(unexpected: impl Iterator<Item = &'n String>, count: usize) -> String {
+    let shown: Vec<String> = unexpected.take(3).map(|one| name(one)).collect();
+    let verb = if count == 1 { "is" } else { "are" };
+    match count.saturating_sub(shown.len()) {
         0 => format!("{} {verb}", shown.join(" and ")),
         more => format!("{} and {more} more {verb}", shown.join(", ")),
     }
 }
 
 fn quote(value: &Value) -> String {
-    elided(&value.to_string(), MAX_QUOTE)
+    elided_json(value, MAX_QUOTE)
 }
 
 fn options_of(options: &Value) -> String {

@@ -75,6 +75,29 @@ pub fn holds(keyword: &str, value: &Value, dialect: Dialect) -> Option<(Shape, R
     })
 }
 
+/// Whether the keyword looks at each value that its schema judges.
+pub(super) fn looks(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "type"
+            | "enum"
+            | "const"
+            | "multipleOf"
+            | "minimum"
+            | "maximum"
+            | "exclusiveMinimum"
+            | "exclusiveMaximum"
+            | "minLength"
+            | "maxLength"
+            | "pattern"
+            | "minItems"
+            | "maxItems"
+            | "minProperties"
+            | "maxProperties"
+            | "required"
+    )
+}
+
 /// What a keyword's value has to be, for the refusal of one that is something else.
 pub(super) fn accepted(keyword: &str) -> &'static str {
     match keyword {

@@ -1,101 +1,46 @@
 //! Lets the validator see a value only through a meter, so that validating costs a bounded number of steps.
 //!
 //! The validator has no budget of its own. It does read every value through the accessors below, and each takes steps from an
-//! account of this thread. When the account is empty every value turns into `null` and every container is empty, so that
-//! the validator comes to its end at once; whatever it then says is thrown away.
+//! account of this thread, by the size of what it reads. When the account is empty every value turns into `null` and every
+//! container is empty, so that the validator comes to its end at once; whatever it then says is thrown away.
+
+mod account;
+mod equal;
 
 use std::borrow::Cow;
-use std::cell::Cell;
 
 use jsonschema::JsonType;
-use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, SerdeJson, cmp, unique};
+use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, SerdeJson};
 use serde_json::{Map, Number, Value};
 
-use super::MAX_VALUE_DEPTH;
+use super::pattern::Matching;
+pub(super) use account::{ErrorCost, Spent, Tariff, run, step};
+use account::{hand_out, make_error, may_enter, spend};
 
 /// How many bytes one step compares, hashes or counts.
 const BYTES_PER_STEP: usize = 64;
-
-/// What one validation may spend, and what weighs more than a step.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tariff {
-    /// The steps of the account. One takes some five nanoseconds (measured, optimised).
-    pub(super) steps: u64,
-    /// The largest compiled `pattern`, in KiB: what a byte of text costs in steps. The slowest patterns take some 40 ns a byte for
-    /// each KiB (measured), which this keeps below half a second in all.
-    pub(super) value_pattern: u64,
-    /// The patterns of property names together, likewise.
-    pub(super) name_pattern: u64,
-    /// The steps that an error costs, since it takes memory.
-    pub(super) error: u64,
-}
-
-/// How a metered run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spent {
-    /// Within the account: the result counts.
-    Within,
-    /// The account was empty: the result is void.
-    Everything,
-    /// The value is nested too deeply: the result is void.
-    TooDeep,
-}
-
-/// Runs the validator with a new account.
-pub(super) fn run<T>(tariff: Tariff, validate: impl FnOnce() -> T) -> (T, Spent) {
-    ACCOUNT.with(|account| {
-        account.left.set(tariff.steps);
-        account.tariff.set(tariff);
-        account.too_deep.set(false);
-    });
-    let result = validate();
-    let spent = ACCOUNT.with(|account| match (account.too_deep.get(), account.left.get()) {
-        (true, _) => Spent::TooDeep,
-        (false, 0) => Spent::Everything,
-        (false, _) => Spent::Within,
-    });
-    (result, spent)
-}
-
-struct Account {
-    left: Cell<u64>,
-    tariff: Cell<Tariff>,
-    too_deep: Cell<bool>,
-}
-
-thread_local! {
-    // The accessors get no argument of ours, and a value cannot carry the account: the validator makes values of its own.
-    static ACCOUNT: Account = const {
-        Account {
-            left: Cell::new(0),
-            tariff: Cell::new(Tariff { steps: 0, value_pattern: 0, name_pattern: 0, error: 0 }),
-            too_deep: Cell::new(false),
-        }
-    };
-}
-
-/// Takes steps; false where the account is empty.
-fn spend(steps: impl FnOnce(&Tariff) -> u64) -> bool {
-    ACCOUNT.with(|account| {
-        let left = account.left.get().saturating_sub(steps(&account.tariff.get()));
-        account.left.set(left);
-        left > 0
-    })
-}
+/// What a member costs that is handed out: the validator looks its name up in tables of its own.
+const MEMBER_STEPS: u64 = 2;
 
 fn in_bytes(bytes: usize) -> u64 {
     1_u64.saturating_add((bytes / BYTES_PER_STEP) as u64)
 }
 
-fn in_matching(bytes: usize, pattern: u64) -> u64 {
-    in_bytes(bytes).saturating_add((bytes as u64).saturating_mul(pattern))
+fn in_matching(bytes: usize, pattern: Matching) -> u64 {
+    // Also the empty text is matched.
+    let matched = (bytes as u64).saturating_add(1).saturating_mul(pattern.byte);
+    in_bytes(bytes).saturating_add(matched).saturating_add(pattern.text)
 }
 
-fn close_too_deep() {
-    ACCOUNT.with(|account| {
-        account.too_deep.set(true);
-        account.left.set(0);
-    });
+/// What finding a name of this length among so many costs: a comparison at each level of a tree.
+fn in_lookup(bytes: usize, members: usize) -> u64 {
+    let levels = u64::from(members.checked_ilog2().unwrap_or(0));
+    in_bytes(bytes).saturating_mul(1 + levels / 2)
+}
+
+/// What a number costs that `multipleOf` divides. The worst takes some 400 ns (measured, optimised).
+pub(super) fn divide() -> bool {
+    spend(|_| 20)
 }
 
 /// The representation that the validator is compiled for.
@@ -113,17 +58,21 @@ impl<'a> Seen<'a> {
         Self { value, depth: 0 }
     }
 
+    /// Each look costs a step, also one for another type: a validator may look at one value as often as it has keywords.
     fn is_open(self) -> bool {
-        spend(|_| 1)
+        step()
     }
 
     /// The depth of what is inside, where one may still look.
     fn inside(self) -> Option<usize> {
-        if self.depth >= MAX_VALUE_DEPTH {
-            close_too_deep();
-        }
-        self.is_open().then(|| self.depth.saturating_add(1))
+        (self.is_open() && may_enter(self.depth)).then(|| self.depth.saturating_add(1))
     }
+}
+
+/// A value of another type has nothing to give, and looking costs a step.
+fn step_for_nothing<T>() -> Option<T> {
+    step();
+    None
 }
 
 impl Json for Metered {
@@ -138,7 +87,16 @@ impl Json for Metered {
     }
 
     fn with_string_node<T>(buffer: &mut Value, string: &str, f: impl FnOnce(Seen<'_>) -> T) -> T {
-        *buffer = Value::String(string.to_owned());
+        if !spend(|_| in_bytes(string.len())) {
+            return f(Seen::root(&Value::Null));
+        }
+        match buffer {
+            Value::String(kept) => {
+                kept.clear();
+                kept.push_str(string);
+            }
+            _ => *buffer = Value::String(string.to_owned()),
+        }
         f(Seen::root(buffer))
     }
 }
@@ -149,27 +107,27 @@ impl<'a> Node<'a, Metered> for Seen<'a> {
     type Number = &'a Number;
 
     fn as_object(&self) -> Option<Members<'a>> {
-        let Value::Object(members) = self.value else { return None };
+        let Value::Object(members) = self.value else { return step_for_nothing() };
         self.inside().map(|depth| Members { members, depth })
     }
 
     fn as_array(&self) -> Option<Elements<'a>> {
-        let Value::Array(elements) = self.value else { return None };
+        let Value::Array(elements) = self.value else { return step_for_nothing() };
         self.inside().map(|depth| Elements { elements, depth })
     }
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
-        let Value::String(string) = self.value else { return None };
+        let Value::String(string) = self.value else { return step_for_nothing() };
         spend(|tariff| in_matching(string.len(), tariff.value_pattern)).then_some(Cow::Borrowed(string.as_str()))
     }
 
     fn as_number(&self) -> Option<&'a Number> {
-        let Value::Number(number) = self.value else { return None };
+        let Value::Number(number) = self.value else { return step_for_nothing() };
         self.is_open().then_some(number)
     }
 
     fn as_boolean(&self) -> Option<bool> {
-        self.value.as_bool().filter(|_| self.is_open())
+        if self.is_open() { self.value.as_bool() } else { None }
     }
 
     fn is_null(&self) -> bool {
@@ -181,19 +139,18 @@ impl<'a> Node<'a, Metered> for Seen<'a> {
     }
 
     fn string_length(&self) -> Option<u64> {
-        let Value::String(string) = self.value else { return None };
-        spend(|_| in_bytes(string.len())).then(|| string.chars().count() as u64)
+        let Value::String(string) = self.value else { return step_for_nothing() };
+        spend(|_| in_bytes(string.len())).then(|| Node::<SerdeJson>::string_length(&self.value)).flatten()
     }
 
     fn equals_value(&self, expected: &Value) -> bool {
-        let size = size(expected, 0);
-        spend(|_| size) && cmp::equal(self.value, expected)
+        self.is_open() && equal::same(self.value, expected, self.depth)
     }
 
     /// Only errors and annotations ask for this, and neither is to repeat a value that may be a secret.
     fn to_value(&self) -> Cow<'a, Value> {
         static NOTHING: Value = Value::Null;
-        spend(|tariff| tariff.error);
+        make_error();
         Cow::Borrowed(&NOTHING)
     }
 
@@ -218,7 +175,7 @@ impl<'a> Object<'a, Metered> for Members<'a> {
     }
 
     fn get(&self, key: &String) -> Option<Seen<'a>> {
-        if !spend(|_| in_bytes(key.len())) {
+        if !spend(|tariff| in_lookup(key.len(), self.members.len()).saturating_add(tariff.silent)) {
             return None;
         }
         self.members.get(key).map(|value| Seen { value, depth: self.depth })
@@ -240,7 +197,9 @@ impl<'a> Iterator for MembersIter<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (name, value) = self.members.next()?;
-        let open = spend(|tariff| in_matching(name.len(), tariff.name_pattern));
+        let open = hand_out(name, |tariff| {
+            in_matching(name.len(), tariff.name_pattern).saturating_add(MEMBER_STEPS).saturating_add(tariff.silent)
+        });
         open.then_some((name.as_str(), Seen { value, depth: self.depth }))
     }
 }
@@ -263,14 +222,8 @@ impl<'a> Array<'a, Metered> for Elements<'a> {
         ElementsIter { elements: self.elements.iter(), depth: self.depth }
     }
 
-    /// Hashing and comparing take a few times what reading takes.
     fn is_unique(&self) -> bool {
-        let mut elements = self.elements.iter();
-        let affordable = elements.all(|element| {
-            let size = size(element, self.depth).saturating_mul(4);
-            spend(|_| size)
-        });
-        affordable && unique::is_unique(self.elements)
+        equal::all_differ(self.elements, self.depth)
     }
 }
 
@@ -285,23 +238,6 @@ impl<'a> Iterator for ElementsIter<'a> {
 
     fn next(&mut self) -> Option<Seen<'a>> {
         let value = self.elements.next()?;
-        spend(|_| 1).then_some(Seen { value, depth: self.depth })
-    }
-}
-
-/// What reading all of a value costs, in steps. It reads itself only as deep as a value may be.
-fn size(value: &Value, depth: usize) -> u64 {
-    if depth > MAX_VALUE_DEPTH {
-        close_too_deep();
-        return u64::MAX;
-    }
-    let depth = depth.saturating_add(1);
-    match value {
-        Value::String(string) => in_bytes(string.len()),
-        Value::Array(elements) => elements.iter().fold(1, |sum, value| size(value, depth).saturating_add(sum)),
-        Value::Object(members) => members
-            .iter()
-            .fold(1, |sum, (name, value)| size(value, depth).saturating_add(in_bytes(name.len())).saturating_add(sum)),
-        _ => 1,
+        spend(|tariff| 1 + tariff.silent).then_some(Seen { value, depth: self.depth })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::error::SchemaError;
-use super::keyword::{Dialect, Reach, Shape, holds};
+use super::keyword::{Dialect, Reach, Shape, holds, looks};
 use super::{MAX_NAME, MAX_SUBSCHEMAS, WORKSPACE_PATH};
 use crate::json::type_name;
 use crate::text::{elided, first_deceptive};
@@ -50,6 +50,8 @@ pub(super) struct Node {
     pub(super) is_path: bool,
     /// How many of `unevaluatedItems` and `unevaluatedProperties` it has.
     pub(super) unevaluated: u64,
+    /// Whether it has a keyword that looks at each value, whatever its type is.
+    pub(super) looks: bool,
 }
 
 /// All subschemas of a document; the root is the first.
@@ -118,6 +120,7 @@ impl<'v> Outline<'v> {
         only_ref: bool,
     ) -> Result<(), SchemaError> {
         let Some(node) = self.nodes.get_mut(index) else { return Ok(()) };
+        node.looks |= !only_ref && looks(keyword);
         match (keyword, value) {
             ("$ref", Value::String(target)) => self.references.push((index, target)),
             ("$anchor", Value::String(name)) if self.dialect == Dialect::Draft202012 => {

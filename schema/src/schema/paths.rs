@@ -2,19 +2,11 @@
 
 use std::collections::VecDeque;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::error::SchemaError;
 use super::outline::{Outline, Step, push_token};
-
-/// One value of an input that names a file of the workspace.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathArgument {
-    /// A JSON pointer to the value.
-    pub pointer: String,
-    /// The path, as the caller gave it.
-    pub value: String,
-}
+use crate::budget::{Budget, Exhausted, Purse};
 
 /// The part of a schema that leads to path values. Everything else has been left out, so that most schemas have none.
 #[derive(Debug, Default)]
@@ -26,6 +18,7 @@ pub(super) struct Plan {
 struct Branch {
     is_path: bool,
     same: Vec<usize>,
+    /// In the order of their names.
     members: Vec<(String, usize)>,
     elements: Vec<(usize, usize)>,
 }
@@ -44,6 +37,7 @@ impl Plan {
             for (step, to) in node.steps.iter().filter(|(_, to)| leads.get(*to) == Some(&true)) {
                 branch.add(step, *to);
             }
+            branch.members.sort_unstable();
         }
         Ok(Self { nodes })
     }
@@ -52,79 +46,165 @@ impl Plan {
         self.nodes.is_empty()
     }
 
-    /// Lists the path values of `input`.
-    pub(super) fn find(&self, input: &Value) -> Vec<PathArgument> {
-        let mut found = Vec::new();
-        if !self.is_empty() {
-            self.walk(input, &[0], &mut String::new(), &mut found);
-        }
-        found
-    }
-
-    fn walk(&self, value: &Value, at: &[usize], pointer: &mut String, found: &mut Vec<PathArgument>) {
-        let at = self.closure(at);
-        match value {
-            Value::String(path) if at.iter().any(|branch| branch.is_path) => {
-                found.push(PathArgument { pointer: pointer.clone(), value: path.clone() });
-            }
-            Value::Object(members) => self.members(members, &at, pointer, found),
-            Value::Array(elements) => self.elements(elements, &at, pointer, found),
-            _ => {}
-        }
-    }
-
-    fn members(
+    /// Shows each path value of `input` to `f`.
+    pub(super) fn each<E: From<Exhausted>>(
         &self,
-        members: &Map<String, Value>,
-        at: &[&Branch],
-        pointer: &mut String,
-        found: &mut Vec<PathArgument>,
-    ) {
-        let mut names: Vec<&str> =
-            at.iter().flat_map(|branch| &branch.members).map(|(name, _)| name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        for name in names {
-            let Some(value) = members.get(name) else { continue };
-            let named = at.iter().flat_map(|branch| &branch.members).filter(|(member, _)| member == name);
-            let next: Vec<usize> = named.map(|(_, to)| *to).collect();
-            self.inside(value, &next, name, pointer, found);
-        }
+        input: &Value,
+        budget: &dyn Budget,
+        f: &mut impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.is_empty() { Ok(()) } else { Walk::new(self, budget).list(input, &[0], f) }
     }
 
-    fn elements(&self, elements: &[Value], at: &[&Branch], pointer: &mut String, found: &mut Vec<PathArgument>) {
-        if at.iter().all(|branch| branch.elements.is_empty()) {
-            return;
+    /// Replaces the path values of `input`. Each pointer is made where it is needed and not kept: a long way to many values
+    /// would take more memory than the values themselves.
+    pub(super) fn map<E: From<Exhausted>>(
+        &self,
+        input: &mut Value,
+        budget: &dyn Budget,
+        f: &mut impl FnMut(&str, &str) -> Result<String, E>,
+    ) -> Result<(), E> {
+        if self.is_empty() {
+            return Ok(());
         }
-        for (index, value) in elements.iter().enumerate() {
-            let later = at.iter().flat_map(|branch| &branch.elements).filter(|(from, _)| index >= *from);
-            let next: Vec<usize> = later.map(|(_, to)| *to).collect();
-            self.inside(value, &next, &index.to_string(), pointer, found);
-        }
-    }
-
-    fn inside(&self, value: &Value, next: &[usize], token: &str, pointer: &mut String, found: &mut Vec<PathArgument>) {
-        let length = pointer.len();
-        push_token(pointer, token);
-        self.walk(value, next, pointer, found);
-        pointer.truncate(length);
-    }
-
-    /// All branches that judge the value, each once: two ways to one branch must not become two visits of the value.
-    fn closure(&self, at: &[usize]) -> Vec<&Branch> {
-        let mut indices: Vec<usize> = Vec::with_capacity(at.len());
-        let mut open: Vec<usize> = at.to_vec();
-        while let Some(index) = open.pop() {
-            if !indices.contains(&index) {
-                indices.push(index);
-                open.extend(self.nodes.get(index).into_iter().flat_map(|branch| &branch.same));
-            }
-        }
-        indices.into_iter().filter_map(|index| self.nodes.get(index)).collect()
+        Walk::new(self, budget).replace(input, &[0], &mut String::new(), f)
     }
 }
 
+/// One walk through an input. It goes where the validator has been, and no further: from the members of a value to the
+/// properties of the schema, of which there may be two thousand for an object that has none.
+struct Walk<'p, 'b> {
+    plan: &'p Plan,
+    purse: Purse<'b>,
+    /// The visit in which each branch was seen last.
+    seen: Vec<u32>,
+    visit: u32,
+}
+
+impl<'p, 'b> Walk<'p, 'b> {
+    /// The work of looking for a name in a branch.
+    const LOOK: usize = 32;
+
+    fn new(plan: &'p Plan, budget: &'b dyn Budget) -> Self {
+        Self { plan, purse: Purse::new(budget), seen: vec![0; plan.nodes.len()], visit: 0 }
+    }
+
+    fn list<E: From<Exhausted>>(
+        &mut self,
+        value: &Value,
+        at: &[usize],
+        f: &mut impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let at = self.closure(at)?;
+        let at = at.as_slice();
+        match value {
+            Value::String(path) if at.iter().any(|branch| branch.is_path) => f(path),
+            Value::Object(members) => members.iter().try_for_each(|(name, value)| {
+                let inside = self.behind_member(at, name)?;
+                if inside.as_slice().is_empty() { Ok(()) } else { self.list(value, inside.as_slice(), f) }
+            }),
+            Value::Array(elements) if at.iter().any(|branch| !branch.elements.is_empty()) => elements
+                .iter()
+                .enumerate()
+                .try_for_each(|(index, value)| self.list(value, &behind_element(at, index), f)),
+            _ => Ok(()),
+        }
+    }
+
+    fn replace<E: From<Exhausted>>(
+        &mut self,
+        value: &mut Value,
+        at: &[usize],
+        pointer: &mut String,
+        f: &mut impl FnMut(&str, &str) -> Result<String, E>,
+    ) -> Result<(), E> {
+        let at = self.closure(at)?;
+        let at = at.as_slice();
+        let length = pointer.len();
+        match value {
+            Value::String(path) if at.iter().any(|branch| branch.is_path) => *path = f(pointer, path)?,
+            Value::Object(members) => {
+                for (name, value) in members {
+                    let inside = self.behind_member(at, name)?;
+                    if inside.as_slice().is_empty() {
+                        continue;
+                    }
+                    push_token(pointer, name);
+                    self.replace(value, inside.as_slice(), pointer, f)?;
+                    pointer.truncate(length);
+                }
+            }
+            Value::Array(elements) if at.iter().any(|branch| !branch.elements.is_empty()) => {
+                for (index, value) in elements.iter_mut().enumerate() {
+                    push_token(pointer, &index.to_string());
+                    self.replace(value, &behind_element(at, index), pointer, f)?;
+                    pointer.truncate(length);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// All branches that judge the value, each once: two ways to one branch must not become two visits of the value.
+    fn closure(&mut self, at: &[usize]) -> Result<Few<&'p Branch>, Exhausted> {
+        if let [index] = at
+            && let Some(branch) = self.plan.nodes.get(*index)
+            && branch.same.is_empty()
+        {
+            self.purse.worked(0)?;
+            return Ok(Few::One([branch]));
+        }
+        self.visit = self.visit.wrapping_add(1);
+        let mut branches = Vec::with_capacity(at.len());
+        let mut open: Vec<usize> = at.to_vec();
+        while let Some(index) = open.pop() {
+            self.purse.worked(0)?;
+            let is_new = self.seen.get_mut(index).is_some_and(|seen| std::mem::replace(seen, self.visit) != self.visit);
+            if let Some(branch) = self.plan.nodes.get(index).filter(|_| is_new) {
+                branches.push(branch);
+                open.extend(&branch.same);
+            }
+        }
+        Ok(Few::Several(branches))
+    }
+
+    fn behind_member(&mut self, at: &[&Branch], name: &str) -> Result<Few<usize>, Exhausted> {
+        self.purse.worked(at.len().saturating_mul(Self::LOOK))?;
+        Ok(match at {
+            [branch] => branch.member(name).map_or(Few::Several(Vec::new()), |to| Few::One([to])),
+            _ => Few::Several(at.iter().filter_map(|branch| branch.member(name)).collect()),
+        })
+    }
+}
+
+/// A list that is of one element in most schemas, and allocates nothing then.
+enum Few<T> {
+    One([T; 1]),
+    Several(Vec<T>),
+}
+
+impl<T> Few<T> {
+    fn as_slice(&self) -> &[T] {
+        match self {
+            Self::One(one) => one,
+            Self::Several(several) => several,
+        }
+    }
+}
+
+fn behind_element(at: &[&Branch], index: usize) -> Vec<usize> {
+    let later = at.iter().flat_map(|branch| &branch.elements).filter(|(from, _)| index >= *from);
+    later.map(|(_, to)| *to).collect()
+}
+
 impl Branch {
+    /// The branch of the member of this name.
+    fn member(&self, name: &str) -> Option<usize> {
+        let at = self.members.binary_search_by(|(member, _)| member.as_str().cmp(name)).ok()?;
+        self.members.get(at).map(|(_, to)| *to)
+    }
+
     fn add(&mut self, step: &Step, to: usize) {
         match step {
             Step::Ref => self.same.push(to),

@@ -17,13 +17,25 @@ const CLASSES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, MAX_PATTERN
 /// thousand times longer, so it is generous; the number of patterns is bounded instead.
 const AUTOMATON_CACHE: usize = 512 << 10;
 
+/// How many bytes of a pattern's own text one step compares: alternatives that are plain words are tried one by one.
+const BYTES_PER_STEP: usize = 32;
+
+/// What matching one text costs.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Matching {
+    /// For each byte of the text, in steps: the compiled size in KiB.
+    pub(super) byte: u64,
+    /// For any text, in steps.
+    pub(super) text: u64,
+}
+
 /// How large the patterns of a schema are.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct PatternLoad {
-    /// The largest compiled `pattern`, in KiB.
-    pub(super) value: u64,
-    /// The compiled patterns of property names together, in KiB.
-    pub(super) name: u64,
+    /// The most that one `pattern` costs.
+    pub(super) value: Matching,
+    /// What all patterns of property names cost together.
+    pub(super) name: Matching,
     /// How many different patterns there are.
     pub(super) count: usize,
     /// All of them compiled, in bytes.
@@ -53,19 +65,20 @@ pub(super) fn check(outline: &Outline<'_>) -> Result<PatternLoad, SchemaError> {
         if seen.len() > MAX_PATTERNS || together > MAX_PATTERNS_TOGETHER {
             return Err(refuse("with it the schema's patterns are more than 128, or compile to more than 4 MiB"));
         }
-        load.add(keyword, size);
+        load.add(keyword, pattern.len(), size);
     }
     (load.count, load.together) = (seen.len(), together);
     Ok(load)
 }
 
 impl PatternLoad {
-    fn add(&mut self, keyword: &str, size: usize) {
-        let size = (size >> 10) as u64;
+    fn add(&mut self, keyword: &str, length: usize, size: usize) {
+        let (byte, text) = ((size >> 10) as u64, (length / BYTES_PER_STEP) as u64);
         if keyword == "pattern" {
-            self.value = self.value.max(size);
+            self.value = Matching { byte: self.value.byte.max(byte), text: self.value.text.max(text) };
         } else {
-            self.name = self.name.saturating_add(size);
+            let Matching { byte: bytes, text: texts } = self.name;
+            self.name = Matching { byte: bytes.saturating_add(byte), text: texts.saturating_add(text) };
         }
     }
 }

@@ -6,6 +6,7 @@
 )]
 
 mod bounds;
+mod charges;
 mod paths;
 mod refusals;
 mod validation;

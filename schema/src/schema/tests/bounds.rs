@@ -178,10 +178,14 @@ fn an_account_that_ends_in_the_middle_of_any_keyword_ends_the_validation_without
     for schema in schemas.map(|schema| Schema::output(schema).unwrap()) {
         for value in &values {
             for steps in 1..250 {
-                let tariff = Tariff { steps, value_pattern: 1, name_pattern: 1, error: steps % 7 };
-                meter::run(tariff, || schema.validator().unwrap().is_valid(Seen::root(value)));
-                meter::run(tariff, || schema.validator().unwrap().iter_errors(Seen::root(value)).count());
-                meter::run(tariff, || schema.validator().unwrap().validate(Seen::root(value)).is_ok());
+                let tariff = Tariff {
+                    steps,
+                    error: Some(meter::ErrorCost { steps: steps % 7, bytes: steps }),
+                    ..Tariff::default()
+                };
+                meter::run(tariff, None, || schema.validator().unwrap().is_valid(Seen::root(value)));
+                meter::run(tariff, None, || schema.validator().unwrap().iter_errors(Seen::root(value)).count());
+                meter::run(tariff, None, || schema.validator().unwrap().validate(Seen::root(value)).is_ok());
             }
         }
     }

@@ -1,17 +1,70 @@
 //! Which values are workspace paths.
 
-use serde_json::{Value, json};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Map, Value, json};
 
 use super::super::{Schema, SchemaError};
 use super::{refusal, with_x};
+use crate::budget::{Budget, Exhausted, Unlimited};
 
 fn path() -> Value {
     json!({"type": "string", "format": "workspace-path"})
 }
 
 fn found(schema: Value, input: &Value) -> Vec<String> {
-    let found = Schema::output(schema).unwrap().workspace_paths(input);
-    found.into_iter().map(|path| format!("{}={}", path.pointer, path.value)).collect()
+    let schema = Schema::output(schema).unwrap();
+    let (mut found, mut values) = (Vec::new(), Vec::new());
+    let note = |pointer: &str, value: &str| {
+        found.push(format!("{pointer}={value}"));
+        values.push(value.to_owned());
+        Ok::<_, Exhausted>(value.to_owned())
+    };
+    schema.map_workspace_paths(&mut input.clone(), &Unlimited, note).unwrap();
+    let mut seen = Vec::new();
+    let see = |value: &str| {
+        seen.push(value.to_owned());
+        Ok::<_, Exhausted>(())
+    };
+    schema.each_workspace_path(input, &Unlimited, see).unwrap();
+    assert_eq!(seen, values);
+    found
+}
+
+/// A budget that counts how often it is asked, and ends at the last time.
+struct Questions(AtomicU64, u64);
+
+impl Budget for Questions {
+    fn reserve(&self, _: u64) -> Result<(), Exhausted> {
+        Ok(())
+    }
+
+    fn release(&self, _: u64) {}
+
+    fn check(&self) -> Result<(), Exhausted> {
+        if self.0.fetch_add(1, Ordering::Relaxed) < self.1 { Ok(()) } else { Err(Exhausted::Deadline) }
+    }
+}
+
+#[test]
+fn looking_for_paths_costs_by_the_size_of_the_input_and_ends_with_its_budget() {
+    let many: Map<String, Value> = (0..1990).map(|at| (format!("p{at:04}"), path())).collect();
+    let schema = Schema::output(json!({"items": {"properties": many}})).unwrap();
+    let mut pathless: Value = (0..100_000).map(|_| json!({})).collect();
+    let free = Questions(AtomicU64::new(0), u64::MAX);
+    schema.each_workspace_path(&pathless, &free, |_| Ok::<_, Exhausted>(())).unwrap();
+    let asked = free.0.into_inner();
+    // Some 5 ms, as long as a hundred thousand values and no properties take.
+    assert!((100..1000).contains(&asked), "{asked}");
+    for last in [0, 1, asked - 1] {
+        let budget = || Questions(AtomicU64::new(0), last);
+        let listed = schema.each_workspace_path(&pathless, &budget(), |_| Ok::<_, Exhausted>(()));
+        assert_eq!(listed, Err(Exhausted::Deadline));
+        let mapped =
+            schema.map_workspace_paths(&mut pathless, &budget(), |_, path| Ok::<_, Exhausted>(path.to_owned()));
+        assert_eq!(mapped, Err(Exhausted::Deadline));
+    }
 }
 
 #[test]
@@ -96,8 +149,13 @@ fn a_schema_without_paths_has_nothing_to_look_for() {
 fn mapping_replaces_each_path_and_nothing_else() {
     let schema = Schema::output(json!({"properties": {"a": path(), "b": {"items": path()}, "c": true}})).unwrap();
     let mut input = json!({"a": "1", "b": ["2", "3"], "c": "4"});
-    schema.map_workspace_paths(&mut input, |pointer, value| Ok::<_, ()>(format!("{pointer}:{value}"))).unwrap();
+    let mapped = |pointer: &str, value: &str| Ok::<_, Exhausted>(format!("{pointer}:{value}"));
+    schema.map_workspace_paths(&mut input, &Unlimited, mapped).unwrap();
     assert_eq!(input, json!({"a": "/a:1", "b": ["/b/0:2", "/b/1:3"], "c": "4"}));
-    let refused = schema.map_workspace_paths(&mut input, |pointer, _| Err(pointer.to_owned()));
-    assert_eq!(refused, Err("/a".to_owned()));
+    let met = Cell::new(0);
+    let refused = schema.map_workspace_paths(&mut input, &Unlimited, |_, _| {
+        met.set(met.get() + 1);
+        Err(Exhausted::Cancelled)
+    });
+    assert_eq!((refused, met.get()), (Err(Exhausted::Cancelled), 1));
 }

@@ -1,0 +1,186 @@
+//! The budget of work on untrusted data: memory that an account counts, and time that ends.
+//!
+//! Parsing and validating happen on behalf of a call. The caller hands its budget down, so that this work obeys the
+//! call's memory limit, its deadline and its cancellation as the guest's own code does.
+
+/// Why work stops before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Exhausted {
+    /// The call holds all the memory that one call may hold.
+    #[error("the call has used its {limit} bytes of memory")]
+    CallMemory {
+        /// The limit of one call, in bytes.
+        limit: u64,
+    },
+    /// All calls of the process together hold all the memory that they may hold.
+    #[error("all calls together have used their {limit} bytes of memory")]
+    TotalMemory {
+        /// The limit of all calls, in bytes.
+        limit: u64,
+    },
+    /// The address space of the process has no room.
+    #[error("the process has no room left in its {limit} bytes of address space")]
+    AddressSpace {
+        /// The limit of the address space, in bytes.
+        limit: u64,
+    },
+    /// The deadline has passed.
+    #[error("the deadline has passed")]
+    Deadline,
+    /// The call was cancelled.
+    #[error("the call was cancelled")]
+    Cancelled,
+}
+
+/// What a piece of work may use.
+pub trait Budget: Send + Sync {
+    /// Reserves memory, in bytes, before it is allocated.
+    ///
+    /// # Errors
+    ///
+    /// [`Exhausted::CallMemory`], [`Exhausted::TotalMemory`] or [`Exhausted::AddressSpace`];
+    /// nothing is reserved then.
+    fn reserve(&self, bytes: u64) -> Result<(), Exhausted>;
+
+    /// Gives back reserved memory, in bytes.
+    fn release(&self, bytes: u64);
+
+    /// Tells whether the work may go on. Work asks at least once in every 100 µs.
+    ///
+    /// # Errors
+    ///
+    /// [`Exhausted::Deadline`] or [`Exhausted::Cancelled`].
+    fn check(&self) -> Result<(), Exhausted>;
+}
+
+/// The budget of work that no call waits for, such as loading a plugin: its bounds are those of the data alone.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unlimited;
+
+impl Budget for Unlimited {
+    fn reserve(&self, _: u64) -> Result<(), Exhausted> {
+        Ok(())
+    }
+
+    fn release(&self, _: u64) {}
+
+    fn check(&self) -> Result<(), Exhausted> {
+        Ok(())
+    }
+}
+
+/// Reserved memory of one piece of work, which gives it back when it is dropped.
+///
+/// It reserves in steps, so that a small piece of work asks its budget once, and it asks the budget whether the work may
+/// go on.
+pub(crate) struct Purse<'b> {
+    budget: &'b dyn Budget,
+    reserved: u64,
+    used: u64,
+    work: u64,
+}
+
+impl<'b> Purse<'b> {
+    /// The least that is reserved at once, in bytes.
+    const STEP: u64 = 4 << 10;
+    /// The most that is reserved ahead of its use, in bytes. A short address space is asked for
+    /// each step, and has to bear what is granted and not yet allocated.
+    const AHEAD: u64 = 64 << 10;
+    /// The work between two checks, in bytes read or compared: some 50 µs.
+    const CHECKED: u64 = 8 << 10;
+    /// What one value counts for in work, beside its bytes.
+    const NODE: u64 = 16;
+
+    pub(crate) fn new(budget: &'b dyn Budget) -> Self {
+        Self { budget, reserved: 0, used: 0, work: 0 }
+    }
+
+    /// Uses memory, which is reserved before the caller allocates it.
+    pub(crate) fn take(&mut self, bytes: u64) -> Result<(), Exhausted> {
+        self.used = self.used.saturating_add(bytes);
+        if self.used <= self.reserved {
+            return Ok(());
+        }
+        // An eighth more, so that a piece of work of some size makes few requests.
+        let needed = self.used - self.reserved;
+        let ahead = needed.max(Self::STEP).max(Self::AHEAD.min(self.reserved / 8));
+        let got = match self.budget.reserve(ahead) {
+            Ok(()) => ahead,
+            Err(_) => self.budget.reserve(needed).map(|()| needed)?,
+        };
+        self.reserved += got;
+        Ok(())
+    }
+
+    /// Uses less memory from now on; it stays reserved for later use.
+    pub(crate) fn put_back(&mut self, bytes: u64) {
+        self.used = self.used.saturating_sub(bytes);
+    }
+
+    /// Counts the work on one value of this many bytes.
+    pub(crate) fn worked(&mut self, bytes: usize) -> Result<(), Exhausted> {
+        self.work = self.work.saturating_add(bytes as u64 + Self::NODE);
+        if self.work < Self::CHECKED {
+            return Ok(());
+        }
+        self.work = 0;
+        self.budget.check()
+    }
+
+    /// Hands over what is in use, in bytes: the caller releases it. The rest is given back.
+    pub(crate) fn keep(mut self) -> u64 {
+        let kept = std::mem::take(&mut self.used);
+        self.reserved -= kept;
+        kept
+    }
+}
+
+impl Drop for Purse<'_> {
+    fn drop(&mut self) {
+        if self.reserved > 0 {
+            self.budget.release(self.reserved);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    struct Bounded(AtomicU64, u64);
+
+    impl Budget for Bounded {
+        fn reserve(&self, bytes: u64) -> Result<(), Exhausted> {
+            let sum = self.0.load(Ordering::Relaxed) + bytes;
+            if sum > self.1 {
+                return Err(Exhausted::CallMemory { limit: self.1 });
+            }
+            self.0.store(sum, Ordering::Relaxed);
+            Ok(())
+        }
+
+        fn release(&self, bytes: u64) {
+            self.0.fetch_sub(bytes, Ordering::Relaxed);
+        }
+
+        fn check(&self) -> Result<(), Exhausted> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_purse_holds_at_most_its_budget_and_gives_back_what_is_not_kept() {
+        let budget = Bounded(AtomicU64::new(0), 10_000);
+        let mut purse = Purse::new(&budget);
+        assert_eq!(purse.take(9_999), Ok(()));
+        assert_eq!(purse.take(2), Err(Exhausted::CallMemory { limit: 10_000 }));
+        drop(purse);
+        assert_eq!(budget.0.load(Ordering::Relaxed), 0);
+        let mut purse = Purse::new(&budget);
+        assert_eq!((purse.take(100), purse.take(10)), (Ok(()), Ok(())));
+        purse.put_back(30);
+        assert_eq!(purse.keep(), 80);
+        assert_eq!(budget.0.load(Ordering::Relaxed), 80);
+    }
+}

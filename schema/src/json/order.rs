@@ -1,0 +1,144 @@
+//! The members of an object in the order of their keys.
+
+use std::cmp::Ordering;
+
+use crate::budget::{Exhausted, Purse};
+
+/// The members that are sorted at once, between two looks at the budget, where none of their keys is longer than this.
+const RUN: usize = 64;
+const SHORT: usize = 64;
+/// How many bytes are compared at once.
+const BLOCK: usize = 64;
+
+/// Where a member of an object stands in the text that has been written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Member {
+    start: u32,
+    key_end: u32,
+    end: u32,
+}
+
+impl Member {
+    /// From `start` to `end`, its key with the quotes up to `key_end`.
+    #[allow(clippy::cast_possible_truncation, reason = "a text is read only where its places have 32 bits")]
+    pub(super) fn new(start: usize, key_end: usize, end: usize) -> Self {
+        Self { start: start as u32, key_end: key_end as u32, end: end as u32 }
+    }
+
+    /// The member as it stands in the text.
+    pub(super) fn text(self, text: &[u8]) -> &[u8] {
+        text.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+
+    /// The key without its quotes, as it is written.
+    fn key(self, text: &[u8]) -> &[u8] {
+        text.get(self.start as usize + 1..self.key_end as usize - 1).unwrap_or_default()
+    }
+
+    /// Compares two keys by the bytes that they stand for.
+    pub(super) fn compare(self, other: Self, text: &[u8]) -> Ordering {
+        let (one, other) = (self.key(text), other.key(text));
+        // Up to the first difference both are written alike, and each byte is written in one way.
+        let from = settled(&one[..alike(one, other)]);
+        Plain(&one[from..]).cmp(Plain(&other[from..]))
+    }
+
+    /// The length of the key as it is written, in bytes.
+    fn key_length(self) -> usize {
+        (self.key_end - self.start) as usize
+    }
+}
+
+/// How many bytes two texts have in common at their beginning.
+fn alike(one: &[u8], other: &[u8]) -> usize {
+    let blocks = one.chunks_exact(BLOCK).zip(other.chunks_exact(BLOCK));
+    let blocks = blocks.take_while(|(one, other)| one == other).count() * BLOCK;
+    blocks + one[blocks..].iter().zip(&other[blocks..]).take_while(|(one, other)| one == other).count()
+}
+
+/// How much of a text ends with no escape that goes on behind it: the longest escape has six bytes, and where backslashes
+/// begin one begins.
+fn settled(text: &[u8]) -> usize {
+    let near = text.len().saturating_sub(5);
+    let escape = text[near..].iter().position(|byte| *byte == b'\\').map(|at| near + at);
+    escape.map_or(text.len(), |at| text[..at].iter().rposition(|byte| *byte != b'\\').map_or(0, |before| before + 1))
+}
+
+/// The key of a member as it was meant, cut at 64 characters.
+pub(super) fn key_of(member: Member, text: &[u8]) -> String {
+    let bytes: Vec<u8> = Plain(member.key(text)).take(4 * 64).collect();
+    String::from_utf8_lossy(&bytes).chars().take(64).collect()
+}
+
+/// The bytes that a written key stands for. Only control characters, quotes and backslashes are written as escapes.
+struct Plain<'t>(&'t [u8]);
+
+impl Iterator for Plain<'_> {
+    type Item = u8;
+
+    fn next(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        if *first != b'\\' {
+            self.0 = rest;
+            return Some(*first);
+        }
+        let (escape, rest) = rest.split_first()?;
+        self.0 = rest;
+        Some(match escape {
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'u' => {
+                let digits = rest.get(..4)?;
+                self.0 = rest.get(4..)?;
+                u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?
+            }
+            other => *other,
+        })
+    }
+}
+
+/// Sorts members by their keys, and looks at the budget on the way. Its second list of members was paid for.
+pub(super) fn sort(members: &mut [Member], text: &[u8], purse: &mut Purse<'_>) -> Result<(), Exhausted> {
+    let is_short = members.iter().all(|member| member.key_length() <= SHORT);
+    let mut width = if is_short { RUN } else { 1 };
+    for run in members.chunks_mut(width) {
+        run.sort_unstable_by(|one, other| one.compare(*other, text));
+        purse.worked(run.len() * SHORT)?;
+    }
+    let mut merged = Vec::with_capacity(members.len());
+    while width < members.len() {
+        merged.clear();
+        for pair in members.chunks(2 * width) {
+            let (left, right) = pair.split_at(width.min(pair.len()));
+            merge(left, right, text, &mut merged, purse)?;
+        }
+        members.copy_from_slice(&merged);
+        width *= 2;
+    }
+    Ok(())
+}
+
+fn merge(
+    mut left: &[Member],
+    mut right: &[Member],
+    text: &[u8],
+    merged: &mut Vec<Member>,
+    purse: &mut Purse<'_>,
+) -> Result<(), Exhausted> {
+    while let ([one, more_left @ ..], [other, more_right @ ..]) = (left, right) {
+        purse.worked(one.key_length().min(other.key_length()))?;
+        if one.compare(*other, text) == Ordering::Greater {
+            merged.push(*other);
+            right = more_right;
+        } else {
+            merged.push(*one);
+            left = more_left;
+        }
+    }
+    merged.extend_from_slice(left);
+    merged.extend_from_slice(right);
+    Ok(())
+}

@@ -1,0 +1,311 @@
+//! JSON as text: checked in one pass that builds no value, and kept in canonical form.
+//!
+//! A value takes up to 90 times the memory of its text, and most readers of a JSON block want the text.
+
+mod node;
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::de::DeserializeSeed;
+use serde::ser::{Serialize, Serializer};
+use serde_json::Value;
+
+use node::{Node, Place};
+
+use super::order::{Member, key_of, sort};
+use super::{JsonBounds, JsonError, Refusal, footprint, parse_within, refused, scratch};
+use crate::budget::{Budget, Exhausted, Purse, Unlimited};
+
+/// The longest text that is read, whatever the bounds: places in it have 32 bits, and a number may become four times as
+/// long.
+const LONGEST: usize = 512 << 20;
+
+/// The most levels of a value that is written, which leaves the parser underneath room.
+const MAX_LEVELS: usize = 120;
+
+/// The most bytes that one byte of a string is written with.
+const ESCAPE: usize = 6;
+
+/// How many bytes this byte of a string is written with.
+fn written(byte: u8) -> usize {
+    match byte {
+        b'"' | b'\\' | 8 | 9 | 10 | 12 | 13 => 2,
+        0..=31 => ESCAPE,
+        _ => 1,
+    }
+}
+
+/// A JSON value as its canonical text: keys sorted and unique, no spaces, numbers and strings as `serde_json` writes them.
+///
+/// Two of them are equal where their texts are, and so where their values are.
+///
+/// ```
+/// use palisade_schema::json::{Json, JsonBounds};
+///
+/// let json = Json::parse(r#"{"b": [1, 2.50], "a": "\u00fc"}"#, JsonBounds::CALL_INPUT)?;
+/// assert_eq!(json.as_str(), r#"{"a":"ü","b":[1,2.5]}"#);
+/// assert_eq!(json.to_value()["b"][0], 1);
+/// # Ok::<(), palisade_schema::json::JsonError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Json {
+    text: String,
+    footprint: u64,
+}
+
+impl Json {
+    /// Reads one JSON value and nothing after it.
+    ///
+    /// # Errors
+    ///
+    /// [`JsonError`] says what was refused, where, and what would be accepted.
+    pub fn parse(text: &str, bounds: JsonBounds) -> Result<Self, JsonError> {
+        Self::parse_within(text, bounds, &Unlimited).map(|(json, _)| json)
+    }
+
+    /// As [`parse`](Self::parse), within a budget. Beside the value stands how many bytes of the budget it keeps, which
+    /// the caller releases.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse), and [`JsonError::Exhausted`]; nothing stays reserved then.
+    pub fn parse_within(text: &str, bounds: JsonBounds, budget: &dyn Budget) -> Result<(Self, u64), JsonError> {
+        let max = bounds.bytes.min(LONGEST);
+        if text.len() > max {
+            return Err(JsonError::TooLong { got: text.len(), max });
+        }
+        let mut pass = Pass::new(text, bounds, budget)?;
+        let mut source = serde_json::Deserializer::from_str(text);
+        let read = Node { pass: &mut pass, depth: 0, place: Place::First }
+            .deserialize(&mut source)
+            .and_then(|()| source.end());
+        match read {
+            Ok(()) => Ok(pass.finish()),
+            Err(error) => Err(refused(pass.refusal, bounds, text, &error)),
+        }
+    }
+
+    /// The canonical text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The canonical text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.text
+    }
+
+    /// Whether the value is an object.
+    #[must_use]
+    pub fn is_object(&self) -> bool {
+        self.text.starts_with('{')
+    }
+
+    /// The memory that [`to_value`](Self::to_value) takes, in bytes, roughly.
+    #[must_use]
+    pub fn footprint(&self) -> u64 {
+        self.footprint
+    }
+
+    /// The value, which takes [`footprint`](Self::footprint) bytes of memory.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        // The text was read or written before, so that it is JSON.
+        serde_json::from_str(&self.text).unwrap_or_default()
+    }
+
+    /// The value within a budget. Beside it stands how many bytes of the budget it keeps, which the caller releases.
+    ///
+    /// # Errors
+    ///
+    /// [`Exhausted`]; nothing stays reserved then.
+    pub fn to_value_within(&self, budget: &dyn Budget) -> Result<(Value, u64), Exhausted> {
+        let bounds = JsonBounds { bytes: usize::MAX, depth: usize::MAX, members: usize::MAX };
+        match parse_within(&self.text, bounds, budget) {
+            Ok(value) => Ok(value),
+            Err(JsonError::Exhausted(exhausted)) => Err(exhausted),
+            // The text was read or written before, so that it is JSON. Whatever else it were, there is no value to go on with.
+            Err(_) => Err(Exhausted::Cancelled),
+        }
+    }
+}
+
+/// Any value becomes a text that can be read again: parts below 120 levels are kept as strings, with their text inside.
+impl From<Value> for Json {
+    fn from(mut value: Value) -> Self {
+        flatten(&mut value, MAX_LEVELS);
+        Self { footprint: footprint::of(&value), text: value.to_string() }
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Json").field(&self.text).finish()
+    }
+}
+
+/// Leaves so many levels, and writes what lies below them as strings.
+fn flatten(value: &mut Value, levels: usize) {
+    match (value, levels.checked_sub(1)) {
+        (Value::Array(elements), Some(levels)) => elements.iter_mut().for_each(|element| flatten(element, levels)),
+        (Value::Object(members), Some(levels)) => members.values_mut().for_each(|member| flatten(member, levels)),
+        (value @ (Value::Array(_) | Value::Object(_)), None) => *value = Value::String(value.to_string()),
+        _ => {}
+    }
+}
+
+/// As the value, which is not built for it.
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serde_transcode::transcode(&mut serde_json::Deserializer::from_str(&self.text), serializer)
+    }
+}
+
+/// The one pass: what has been written so far, and the members of the objects that are still open.
+struct Pass<'b> {
+    bounds: JsonBounds,
+    purse: Purse<'b>,
+    /// What the parser underneath takes meanwhile, in bytes.
+    scratch: u64,
+    out: Vec<u8>,
+    open: Vec<Member>,
+    members: usize,
+    footprint: u64,
+    refusal: Option<Refusal>,
+}
+
+impl<'b> Pass<'b> {
+    fn new(text: &str, bounds: JsonBounds, budget: &'b dyn Budget) -> Result<Self, Exhausted> {
+        let (scratch, mut purse) = (scratch(text), Purse::new(budget));
+        purse.take(text.len() as u64 + scratch)?;
+        let (out, open) = (Vec::with_capacity(text.len()), Vec::new());
+        Ok(Self { bounds, purse, scratch, out, open, members: 0, footprint: 0, refusal: None })
+    }
+
+    fn finish(mut self) -> (Json, u64) {
+        self.purse.put_back((self.out.capacity() + self.open.capacity() * size_of::<Member>()) as u64 + self.scratch);
+        self.out.shrink_to_fit();
+        // It was put back just now, and so is there.
+        let _ = self.purse.take(self.out.capacity() as u64);
+        let text = String::from_utf8(self.out).unwrap_or_default();
+        (Json { text, footprint: self.footprint }, self.purse.keep())
+    }
+
+    fn refuse<E: serde::de::Error>(&mut self, refusal: Refusal) -> E {
+        self.refusal = Some(refusal);
+        E::custom("refused")
+    }
+
+    fn affords<E: serde::de::Error>(&mut self, afforded: Result<(), Exhausted>) -> Result<(), E> {
+        afforded.map_err(|exhausted| self.refuse(Refusal::Exhausted(exhausted)))
+    }
+
+    /// Makes room for this many bytes more. The old text is there until it has been moved.
+    fn room<E: serde::de::Error>(&mut self, more: usize) -> Result<(), E> {
+        let needed = self.out.len() + more;
+        if needed <= self.out.capacity() {
+            return Ok(());
+        }
+        let grown = needed.max(self.out.capacity() / 2 * 3);
+        let (taken, old) = (self.purse.take(grown as u64), self.out.capacity() as u64);
+        self.affords(taken)?;
+        self.out.reserve_exact(grown - self.out.len());
+        self.purse.put_back(old);
+        Ok(())
+    }
+
+    fn byte<E: serde::de::Error>(&mut self, byte: u8) -> Result<(), E> {
+        self.room(1)?;
+        self.out.push(byte);
+        Ok(())
+    }
+
+    fn scalar<E: serde::de::Error>(&mut self, value: impl Serialize) -> Result<(), E> {
+        /// The longest number that is written.
+        const NUMBER: usize = 32;
+        let worked = self.purse.worked(NUMBER / 2);
+        self.affords(worked)?;
+        if self.out.capacity() - self.out.len() >= NUMBER {
+            return serde_json::to_writer(&mut self.out, &value).map_err(E::custom);
+        }
+        // Close to the end of the text there is room for this number, but not for the longest one.
+        let mut written = [0; NUMBER];
+        let mut rest = &mut written[..];
+        serde_json::to_writer(&mut rest, &value).map_err(E::custom)?;
+        let length = NUMBER - rest.len();
+        self.room(length)?;
+        self.out.extend_from_slice(&written[..length]);
+        Ok(())
+    }
+
+    fn string<E: serde::de::Error>(&mut self, text: &str) -> Result<(), E> {
+        let worked = self.purse.worked(text.len());
+        self.affords(worked)?;
+        self.footprint += footprint::string(text.len());
+        if self.out.capacity() - self.out.len() < text.len() * ESCAPE + 2 {
+            let more = text.bytes().map(written).sum::<usize>() + 2;
+            self.room(more)?;
+        }
+        serde_json::to_writer(&mut self.out, text).map_err(E::custom)
+    }
+
+    fn count<E: serde::de::Error>(&mut self) -> Result<(), E> {
+        self.members += 1;
+        if self.members > self.bounds.members { Err(self.refuse(Refusal::Members)) } else { Ok(()) }
+    }
+
+    /// Notes a member of the innermost object.
+    fn note<E: serde::de::Error>(&mut self, member: Member) -> Result<(), E> {
+        if self.open.len() == self.open.capacity() {
+            let (old, more) = (self.open.capacity(), self.open.capacity().max(8));
+            let taken = self.purse.take(((old + more) * size_of::<Member>()) as u64);
+            self.affords(taken)?;
+            self.open.reserve_exact(more);
+            self.purse.put_back((old * size_of::<Member>()) as u64);
+        }
+        self.open.push(member);
+        Ok(())
+    }
+
+    /// Sorts the members of an object that has been read, from `first` on, whose text begins at `begin`.
+    fn arrange<E: serde::de::Error>(&mut self, first: usize, begin: usize) -> Result<(), E> {
+        let length = self.out.len() - begin;
+        let members = self.open.len() - first;
+        let scratch = (length + members * size_of::<Member>()) as u64;
+        let taken = self.purse.take(scratch);
+        self.affords(taken)?;
+        let sorted = sort(&mut self.open[first..], &self.out, &mut self.purse);
+        self.affords(sorted)?;
+        let twice = self.open[first..].windows(2).find_map(|pair| match pair {
+            [one, other] if one.compare(*other, &self.out) == Ordering::Equal => Some(key_of(*one, &self.out)),
+            _ => None,
+        });
+        if let Some(key) = twice {
+            return Err(self.refuse(Refusal::Duplicate(key)));
+        }
+        let mut arranged = Vec::with_capacity(length);
+        for member in &self.open[first..] {
+            if !arranged.is_empty() {
+                arranged.push(b',');
+            }
+            let member = member.text(&self.out);
+            if let Err(exhausted) = self.purse.worked(member.len()) {
+                return Err(self.refuse(Refusal::Exhausted(exhausted)));
+            }
+            arranged.extend_from_slice(member);
+        }
+        self.out.truncate(begin);
+        self.out.extend_from_slice(&arranged);
+        self.purse.put_back(scratch);
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! Holding a value against a schema: within steps, and within the budget of the call that waits for it.
+
+use std::sync::Arc;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use super::meter::{self, ErrorCost, Metered, Seen, Spent};
+use super::{MAX_STEPS, MAX_VALUE_DEPTH, Schema, Violations, explain};
+use crate::budget::{Budget, Exhausted};
+
+/// The steps of a value that is judged at once: some 100 µs, and a millisecond where each is of the slowest kind.
+const STEPS_AT_ONCE: u64 = 20_000;
+/// The steps that listing what is wrong may take; beyond them only the first error is told.
+const LISTING_STEPS: u64 = 200_000;
+/// The steps that an error counts for, since it is put into words: four hundred errors at most.
+const ERROR_STEPS: u64 = 500;
+/// What the validator keeps of an error beside its pointer, its names and what it repeats of the schema, in bytes.
+const ERROR_BYTES: u64 = 512;
+/// The longest pointer that the validator is let to keep with each error, in bytes.
+const MAX_POINTER: usize = 1 << 10;
+
+/// Why there is no verdict.
+enum Void {
+    /// The value costs more steps than there are.
+    TooMuch,
+    /// The value does not conform, and finding out where costs more steps than there are.
+    Unexplained,
+    /// The budget of the call is exhausted.
+    Stopped(Exhausted),
+}
+
+impl Void {
+    fn told(&self) -> Violations {
+        let reason = match self {
+            Self::TooMuch | Self::Stopped(_) => "is too large to be checked against its schema; want less at once",
+            Self::Unexplained => "does not conform to its schema, and is too large to say where",
+        };
+        Violations::one("", reason)
+    }
+}
+
+/// One look at a value, with what it may still spend.
+struct Look<'s> {
+    schema: &'s Schema,
+    budget: Option<&'s Arc<dyn Budget>>,
+    left: u64,
+}
+
+impl Schema {
+    /// Holds `value` against the schema, for at most half a second of the processor.
+    ///
+    /// # Errors
+    ///
+    /// Up to ten violations, each with its place; a single one where the value is too deep or too large to be judged.
+    pub fn validate(&self, value: &Value) -> Result<(), Violations> {
+        Look { schema: self, budget: None, left: MAX_STEPS }.judge(value).unwrap_or_else(|void| Err(void.told()))
+    }
+
+    /// As [`validate`](Self::validate), for as long as `budget` allows.
+    ///
+    /// # Errors
+    ///
+    /// Why the budget ended it; inside are the violations of [`validate`](Self::validate).
+    pub fn validate_within(
+        &self,
+        value: &Value,
+        budget: &Arc<dyn Budget>,
+    ) -> Result<Result<(), Violations>, Exhausted> {
+        match (Look { schema: self, budget: Some(budget), left: MAX_STEPS }).judge(value) {
+            Ok(verdict) => Ok(verdict),
+            Err(Void::Stopped(why)) => Err(why),
+            Err(void) => Ok(Err(void.told())),
+        }
+    }
+
+    /// As [`validate`](Self::validate), where that takes some 100 µs at most; `None` for a value that takes longer, or a
+    /// schema whose validator takes longer to build.
+    #[must_use]
+    pub fn validate_at_once(&self, value: &Value) -> Option<Result<(), Violations>> {
+        self.is_at_hand().then_some(())?;
+        Look { schema: self, budget: None, left: STEPS_AT_ONCE }.judge(value).ok()
+    }
+}
+
+impl Look<'_> {
+    fn judge(mut self, value: &Value) -> Result<Result<(), Violations>, Void> {
+        let validator = match self.schema.validator() {
+            Ok(validator) => validator,
+            Err(error) => {
+                let reason = format!("cannot be checked, since its schema is wrong: {error}");
+                return Ok(Err(Violations::one("", reason)));
+            }
+        };
+        match self.run(self.left, None, || validator.is_valid(Seen::root(value))) {
+            Ok(true) => Ok(Ok(())),
+            Ok(false) => self.explain(value, validator).map(Err),
+            Err(Spent::TooDeep) => {
+                let reason = format!("is nested too deeply; want a depth of at most {MAX_VALUE_DEPTH}");
+                Ok(Err(Violations::one("", reason)))
+            }
+            Err(Spent::Stopped(why)) => Err(Void::Stopped(why)),
+            Err(Spent::Everything | Spent::Within(_)) => Err(Void::TooMuch),
+        }
+    }
+
+    /// Lists what is wrong, or tells the first error where listing costs too much.
+    fn explain(&mut self, value: &Value, validator: &Validator<Metered>) -> Result<Violations, Void> {
+        let document = self.schema.as_value();
+        let pointer = self.run(self.left, None, || longest_pointer(value, 0)).map_err(unexplained)?;
+        if pointer > MAX_POINTER {
+            return Ok(Void::Unexplained.told());
+        }
+        let bytes = ERROR_BYTES.saturating_add(pointer as u64).saturating_add(self.schema.0.quoted);
+        let error = |steps| Some(ErrorCost { steps, bytes });
+        let list = || {
+            let errors = validator.iter_errors(Seen::root(value));
+            Violations::of(errors.map(|error| explain::violation(&error, value, document)))
+        };
+        match self.run(self.left.min(LISTING_STEPS), error(ERROR_STEPS), list) {
+            Ok(Some(violations)) => return Ok(violations),
+            Err(Spent::Stopped(why)) => return Err(Void::Stopped(why)),
+            Ok(None) | Err(_) => {}
+        }
+        let first =
+            || validator.validate(Seen::root(value)).err().map(|error| explain::violation(&error, value, document));
+        let first = self.run(self.left, error(self.left / 400), first).map_err(unexplained)?;
+        first.and_then(|violation| Violations::of([violation])).ok_or(Void::Unexplained)
+    }
+
+    /// Runs the validator for so many of the steps that are left.
+    fn run<T>(&mut self, steps: u64, error: Option<ErrorCost>, validate: impl FnOnce() -> T) -> Result<T, Spent> {
+        let (result, spent) = meter::run(self.schema.tariff(steps, error), self.budget, validate);
+        let unused = if let Spent::Within(left) = spent { left } else { 0 };
+        self.left = self.left.saturating_sub(steps.saturating_sub(unused));
+        if matches!(spent, Spent::Within(_)) { Ok(result) } else { Err(spent) }
+    }
+}
+
+fn unexplained(spent: Spent) -> Void {
+    if let Spent::Stopped(why) = spent { Void::Stopped(why) } else { Void::Unexplained }
+}
+
+/// The length of the longest pointer into a value that is no deeper than values may be, roughly.
+fn longest_pointer(value: &Value, depth: usize) -> usize {
+    if depth > MAX_VALUE_DEPTH || !meter::step() {
+        return usize::MAX;
+    }
+    let inside = |value, token: usize| longest_pointer(value, depth + 1).saturating_add(token);
+    let mut longest = 0;
+    match value {
+        Value::Array(values) => values.iter().all(|value| longer(&mut longest, inside(value, 8))),
+        Value::Object(members) => {
+            members.iter().all(|(name, value)| longer(&mut longest, inside(value, name.len() + 1)))
+        }
+        _ => true,
+    };
+    longest
+}
+
+/// Keeps the greater length; false where there is no need to look further.
+fn longer(longest: &mut usize, length: usize) -> bool {
+    *longest = length.max(*longest);
+    *longest <= MAX_POINTER
+}
