@@ -2,6 +2,7 @@
 
 mod atomic;
 mod error;
+mod open;
 mod place;
 #[cfg(all(test, unix))]
 mod tests;
@@ -10,11 +11,14 @@ pub use error::FileError;
 
 #[cfg(unix)]
 use super::HardLinks;
-use super::{LastLink, Workspace};
+use super::{LastLink, Rules, Workspace};
+use crate::tool::FileAccess;
 use crate::tool::text::elided;
 use atomic::replace;
-use cap_std::fs::{Dir, File, OpenOptions};
+use cap_std::fs::Dir;
+use open::{open_to_append, open_to_read};
 use place::{Missing, Place};
+use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
 
 /// The largest file that is read or written, in bytes. The whole of it is held in memory, twice while it is patched; what is larger is not one text, and has
@@ -28,7 +32,11 @@ pub const MAX_ENTRIES: usize = 100_000;
 /// A path is relative to the workspace, or absolute and inside it. `..` beyond the root, other absolute paths, and links that lead out are refused, at the
 /// moment of use and on the opened directory, so that a link swapped in between leads nowhere. A link that stays inside is followed, except by
 /// [`delete`](Self::delete). Nothing is changed in a protected tree: `.git` at any depth and in any letter case, directories of plugins, and what is the host's
-/// own; reading there is allowed, but for the last. Only regular files are read and written, and nothing waits for a pipe or a device.
+/// own; reading there is allowed, but for the last. Nor is anything changed in a repository without a `.git`, and none is made: a file or directory
+/// called `HEAD` never comes to stand beside one called `objects`, `refs` or `commondir`. Only regular files are read and written, and nothing waits for a
+/// pipe or a device.
+///
+/// Those that [`ToolContext::files`](crate::ToolContext::files) gives obey the class of the tool as well.
 ///
 /// The calls are synchronous: they hold their thread for as long as the file system takes.
 ///
@@ -46,11 +54,12 @@ pub const MAX_ENTRIES: usize = 100_000;
 #[derive(Debug, Clone, Copy)]
 pub struct WorkspaceFiles<'a> {
     workspace: &'a Workspace,
+    access: FileAccess,
 }
 
 impl<'a> WorkspaceFiles<'a> {
-    pub(super) fn new(workspace: &'a Workspace) -> Self {
-        Self { workspace }
+    pub(super) fn new(workspace: &'a Workspace, access: FileAccess) -> Self {
+        Self { workspace, access }
     }
 
     /// The text of a file.
@@ -69,17 +78,13 @@ impl<'a> WorkspaceFiles<'a> {
     ///
     /// [`FileError`] where the path leads out, or names nothing, something that is not a regular file, or one that is too large.
     pub fn read_bytes(&self, path: &str) -> Result<Vec<u8>, FileError> {
+        self.check_readable_class(path)?;
         let relative = self.workspace.resolve(path, LastLink::Follow)?;
-        let dir = self.workspace.dir();
         let fail = |error| FileError::io("read", path, error);
-        self.check_readable(path, &relative)?;
-        // Looked at before it is opened, so that opening wakes no device; and once more afterwards, since it may be another by then.
-        regular(path, &dir.metadata(&relative).map_err(fail)?)?;
-        let file = dir.open_with(&relative, &unblocked(OpenOptions::new().read(true))).map_err(fail)?;
-        let metadata = file.metadata().map_err(fail)?;
-        regular(path, &metadata)?;
-        fits(path, metadata.len())?;
-        read_bounded(file, metadata.len()).map_err(fail)?.ok_or_else(|| too_large(path, MAX_FILE_BYTES + 1))
+        let file = open_to_read((self.workspace.dir(), &self.workspace.rules()), &relative, path)?;
+        let length = file.metadata().map_err(fail)?.len();
+        fits(path, length)?;
+        read_bounded(file, length).map_err(fail)?.ok_or_else(|| too_large(path, MAX_FILE_BYTES + 1))
     }
 
     /// Puts a text into a file. As [`write_bytes`](Self::write_bytes).
@@ -101,6 +106,7 @@ impl<'a> WorkspaceFiles<'a> {
         fits(path, content.len() as u64)?;
         let place = self.place(path, LastLink::Follow, Missing::Created)?;
         let before = place.regular(path)?;
+        let _admission = place.admit(&self.workspace.rules(), path)?;
         replace(&place, content, before.as_ref()).map_err(|error| FileError::io("write", path, error))
     }
 
@@ -112,13 +118,10 @@ impl<'a> WorkspaceFiles<'a> {
     pub fn append(&self, path: &str, content: &str) -> Result<(), FileError> {
         fits(path, content.len() as u64)?;
         let place = self.place(path, LastLink::Follow, Missing::Created)?;
-        place.regular(path)?;
         let fail = |error| FileError::io("append to", path, error);
-        let mut file = place.open(OpenOptions::new().append(true).create(true)).map_err(fail)?;
-        let metadata = file.metadata().map_err(fail)?;
-        regular(path, &metadata)?;
-        self.check_links(path, &metadata)?;
-        fits(path, metadata.len().saturating_add(content.len() as u64))?;
+        let mut file = open_to_append(&place, &self.workspace.rules(), path)?;
+        let length = file.metadata().map_err(fail)?.len();
+        fits(path, length.saturating_add(content.len() as u64))?;
         file.write_all(content.as_bytes()).map_err(fail)
     }
 
@@ -128,6 +131,7 @@ impl<'a> WorkspaceFiles<'a> {
     ///
     /// [`FileError`] where the path leads out, or the system cannot say.
     pub fn exists(&self, path: &str) -> Result<bool, FileError> {
+        self.check_readable_class(path)?;
         let relative = self.workspace.resolve(path, LastLink::Follow)?;
         match self.workspace.dir().metadata(&relative) {
             Ok(_) => Ok(true),
@@ -143,14 +147,17 @@ impl<'a> WorkspaceFiles<'a> {
     ///
     /// [`FileError`] where the path leads out, is not a directory, or the directory has more than [`MAX_ENTRIES`].
     pub fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
+        self.check_readable_class(path)?;
         let relative = self.workspace.resolve(path, LastLink::Follow)?;
         let fail = |error| FileError::io("list", path, error);
-        self.check_readable(path, &relative)?;
         let dir = self.workspace.dir();
         if !dir.metadata(&relative).map_err(fail)?.is_dir() {
             return Err(FileError::NotADirectory(elided(path, 256)));
         }
-        let mut names = names(&dir.open_dir(&relative).map_err(fail)?).map_err(fail)?;
+        let dir = dir.open_dir(&relative).map_err(fail)?;
+        let readable = place::check_readable(&self.workspace.rules(), &dir, OsStr::new("."));
+        readable.map_err(|why| FileError::forbidden(path, why))?;
+        let mut names = names(&dir).map_err(fail)?;
         if names.len() > MAX_ENTRIES {
             return Err(FileError::TooManyEntries { path: elided(path, 256), limit: MAX_ENTRIES });
         }
@@ -187,32 +194,21 @@ impl<'a> WorkspaceFiles<'a> {
     }
 
     fn place(&self, path: &str, last: LastLink, missing: Missing) -> Result<Place, FileError> {
+        match self.access {
+            FileAccess::ReadWrite => {}
+            FileAccess::None => return Err(FileError::Unseen(elided(path, 256))),
+            FileAccess::Read => return Err(FileError::ReadOnly(elided(path, 256))),
+        }
         let relative = self.workspace.resolve(path, last)?;
         let rules = self.workspace.rules();
         Place::find((self.workspace.dir(), &rules), relative.as_ref(), path, last, missing)
     }
 
-    /// Refuses what is the host's own. Where there is nothing of it in the workspace, this costs nothing.
-    fn check_readable(&self, path: &str, relative: &str) -> Result<(), FileError> {
-        let rules = self.workspace.rules();
-        if !rules.hide_anything() {
-            return Ok(());
+    fn check_readable_class(&self, path: &str) -> Result<(), FileError> {
+        match self.access {
+            FileAccess::Read | FileAccess::ReadWrite => Ok(()),
+            FileAccess::None => Err(FileError::Unseen(elided(path, 256))),
         }
-        place::check_readable(&rules, self.workspace.dir(), relative).map_err(|why| FileError::forbidden(path, why))
-    }
-
-    #[cfg(unix)]
-    fn check_links(&self, path: &str, metadata: &cap_std::fs::Metadata) -> Result<(), FileError> {
-        use cap_std::fs::MetadataExt as _;
-        if metadata.nlink() > 1 && self.workspace.rules().hard_links() == HardLinks::Refuse {
-            return Err(FileError::HardLinked(elided(path, 256)));
-        }
-        Ok(())
-    }
-
-    #[cfg(not(unix))]
-    fn check_links(&self, _: &str, _: &cap_std::fs::Metadata) -> Result<(), FileError> {
-        Ok(())
     }
 }
 
@@ -240,7 +236,7 @@ fn names(dir: &Dir) -> io::Result<Vec<String>> {
 }
 
 /// Everything, unless it is more than it said it would be and more than may be.
-fn read_bounded(file: File, expected: u64) -> io::Result<Option<Vec<u8>>> {
+fn read_bounded(file: std::fs::File, expected: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= MAX_FILE_BYTES).then_some(bytes))
@@ -264,17 +260,4 @@ fn fits(path: &str, bytes: u64) -> Result<(), FileError> {
 
 fn too_large(path: &str, bytes: u64) -> FileError {
     FileError::TooLarge { path: elided(path, 256), bytes, limit: MAX_FILE_BYTES }
-}
-
-/// With what keeps an open from waiting for the other end of a pipe, and a terminal from becoming the host's.
-#[cfg(unix)]
-fn unblocked(options: &mut OpenOptions) -> OpenOptions {
-    use cap_std::fs::OpenOptionsExt as _;
-    use rustix::fs::OFlags;
-    options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed()).clone()
-}
-
-#[cfg(not(unix))]
-fn unblocked(options: &mut OpenOptions) -> OpenOptions {
-    options.clone()
 }

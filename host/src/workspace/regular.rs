@@ -1,35 +1,43 @@
 //! Opening a file that may be anything: a pipe, a device, a link to somewhere else.
 
 use super::LastLink;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Opens a regular file for reading. Never waits: a pipe without a writer would hold the process for good.
+/// Opens a regular file for reading. Never waits, and opens nothing else: to open a pipe or a device has effects by itself.
 ///
 /// # Errors
 ///
 /// Where it cannot be opened, is not a regular file, or is a symbolic link and `last` says not to follow one.
+#[cfg(unix)]
+pub(crate) fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
+    use super::seen::{Opener, QUIETLY, Seen};
+    use rustix::fs::{CWD, FileType, Mode, OFlags, openat};
+    use rustix::io::retry_on_intr;
+    let seen = Seen::at(CWD, path, last)?;
+    match seen.file_type() {
+        FileType::RegularFile => {}
+        FileType::Symlink => return Err(io::Error::other("it is a symbolic link, which is not followed here")),
+        _ => return Err(io::Error::other("it is not a regular file")),
+    }
+    let own = if last == LastLink::Keep { OFlags::NOFOLLOW } else { OFlags::empty() };
+    let flags = OFlags::RDONLY | QUIETLY | own;
+    Ok(seen.open(Opener::best(), flags, |flags| retry_on_intr(|| openat(CWD, path, flags, Mode::empty())))?.into())
+}
+
+/// Opens a regular file for reading.
+///
+/// # Errors
+///
+/// Where it cannot be opened, is not a regular file, or is a symbolic link and `last` says not to follow one.
+#[cfg(not(unix))]
 pub(crate) fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
     if last == LastLink::Keep && path.symlink_metadata()?.is_symlink() {
         return Err(io::Error::other("it is a symbolic link, which is not followed here"));
     }
-    let file = open(path, last)?;
+    let file = File::open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
-}
-
-#[cfg(unix)]
-fn open(path: &Path, last: LastLink) -> io::Result<File> {
-    use rustix::fs::OFlags;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let own = if last == LastLink::Keep { OFlags::NOFOLLOW } else { OFlags::empty() };
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | own;
-    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
-}
-
-#[cfg(not(unix))]
-fn open(path: &Path, _: LastLink) -> io::Result<File> {
-    OpenOptions::new().read(true).open(path)
 }
 
 #[cfg(all(test, unix))]

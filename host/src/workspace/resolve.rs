@@ -3,8 +3,10 @@
 //! This check serves the person and the model, who get a clear answer and no half-run tool. It is not what contains a guest: the sandbox resolves every
 //! path again, at the moment of use, on the same handle.
 
+use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::text::elided;
 use cap_std::fs::Dir;
+use std::borrow::Cow;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
@@ -39,14 +41,35 @@ pub enum PathRefused {
     },
 }
 
-pub(super) fn resolve(dir: &Dir, root: &Path, path: &str, last: LastLink) -> Result<String, PathRefused> {
+pub(super) fn resolve(
+    dir: &Dir,
+    root: &Path,
+    path: &str,
+    last: LastLink,
+    budget: &dyn Budget,
+) -> Result<Result<String, PathRefused>, Exhausted> {
+    let relative = match below(root, path) {
+        Ok(relative) if relative.as_os_str().is_empty() => return Ok(Ok(".".to_owned())),
+        Ok(relative) => relative,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    Ok(match lies_inside(dir, &relative, last, budget)? {
+        true => relative.into_owned().into_os_string().into_string().map_err(|_| unusable(path, "it is not UTF-8")),
+        false => Err(escapes(path)),
+    })
+}
+
+fn below<'p>(root: &Path, path: &'p str) -> Result<Cow<'p, Path>, PathRefused> {
     check_text(path)?;
-    let relative = lexical(root, Path::new(path)).ok_or_else(|| escapes(path))?;
-    if relative.as_os_str().is_empty() {
-        return Ok(".".to_owned());
+    if is_plain(path) {
+        return Ok(Cow::Borrowed(Path::new(path)));
     }
-    check_links(dir, &relative, last).map_err(|()| escapes(path))?;
-    relative.into_os_string().into_string().map_err(|_| unusable(path, "it is not UTF-8"))
+    lexical(root, Path::new(path)).map(Cow::Owned).ok_or_else(|| escapes(path))
+}
+
+/// Whether a path is nothing but names with a slash between them, as most are.
+fn is_plain(path: &str) -> bool {
+    cfg!(unix) && path.split('/').all(|name| !matches!(name, "" | "." | ".."))
 }
 
 fn check_text(path: &str) -> Result<(), PathRefused> {
@@ -81,21 +104,40 @@ fn lexical(root: &Path, path: &Path) -> Option<PathBuf> {
     Some(out)
 }
 
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Something inside, or something that cannot be looked at: no permission, not a directory, a loop. The tool meets that
+    /// again, and says so in its own words.
+    Inside,
+    /// Something outside.
+    Outside,
+    /// Nothing.
+    Missing,
+}
+
 /// Follows the links on the way, beneath the handle. What does not exist yet is fine as long as what exists of its parents lies inside.
-fn check_links(dir: &Dir, path: &Path, last: LastLink) -> Result<(), ()> {
+fn lies_inside(dir: &Dir, path: &Path, last: LastLink, budget: &dyn Budget) -> Result<bool, Exhausted> {
+    budget.check()?;
+    match place(dir, path, last) {
+        Place::Inside => Ok(true),
+        Place::Outside => Ok(false),
+        Place::Missing => is_missing_inside(dir, path, budget),
+    }
+}
+
+fn place(dir: &Dir, path: &Path, last: LastLink) -> Place {
     if lies_beneath(dir, path, last) {
-        return Ok(());
+        return Place::Inside;
     }
     let looked = match last {
         LastLink::Follow => dir.metadata(path),
         LastLink::Keep => dir.symlink_metadata(path),
     };
     match looked {
-        Ok(_) => Ok(()),
-        Err(error) if led_out(&error) => Err(()),
-        Err(error) if error.kind() == ErrorKind::NotFound => check_missing(dir, path),
-        // Whatever else is wrong (no permission, not a directory, a loop) the tool meets again, and says so in its own words.
-        Err(_) => Ok(()),
+        Err(error) if led_out(&error) => Place::Outside,
+        Err(error) if error.kind() == ErrorKind::NotFound => Place::Missing,
+        Ok(_) | Err(_) => Place::Inside,
     }
 }
 
@@ -104,14 +146,7 @@ fn check_links(dir: &Dir, path: &Path, last: LastLink) -> Result<(), ()> {
 fn lies_beneath(dir: &Dir, path: &Path, last: LastLink) -> bool {
     use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
     let own = if last == LastLink::Keep { OFlags::NOFOLLOW } else { OFlags::empty() };
-    openat2(
-        dir,
-        path,
-        OFlags::PATH | OFlags::CLOEXEC | own,
-        Mode::empty(),
-        ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
-    )
-    .is_ok()
+    openat2(dir, path, super::PIN_ANY | own, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS).is_ok()
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -119,15 +154,28 @@ fn lies_beneath(_: &Dir, _: &Path, _: LastLink) -> bool {
     false
 }
 
-fn check_missing(dir: &Dir, path: &Path) -> Result<(), ()> {
-    // A dangling link at the end is not a missing leaf: creating it would create its target, wherever that is.
-    if dir.symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) && dir.read_link(path).is_err() {
-        return Err(());
+/// Whether a path of which nothing stands at its end lies inside as far as it exists.
+///
+/// Beyond the first missing directory there is nothing to look at, and before it everything lies inside, or the whole path
+/// would have led out. A search by halves finds it in as many looks as the number of directories has binary digits.
+fn is_missing_inside(dir: &Dir, path: &Path, budget: &dyn Budget) -> Result<bool, Exhausted> {
+    let parts: Vec<Component<'_>> = path.components().collect();
+    let first = |count: usize| parts.iter().take(count).collect::<PathBuf>();
+    let (mut there, mut missing) = (0, parts.len());
+    while missing - there > 1 {
+        budget.check()?;
+        let middle = there.midpoint(missing);
+        match place(dir, &first(middle), LastLink::Follow) {
+            Place::Inside => there = middle,
+            Place::Missing => missing = middle,
+            Place::Outside => return Ok(false),
+        }
     }
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => check_links(dir, parent, LastLink::Follow),
-        _ => Ok(()),
-    }
+    budget.check()?;
+    let gap = first(missing);
+    // A dangling link is not a missing leaf: creating it would create its target, wherever that is.
+    let dangles = dir.symlink_metadata(&gap).is_ok_and(|meta| meta.is_symlink()) && dir.read_link(&gap).is_err();
+    Ok(!dangles)
 }
 
 /// cap-std reports an escape as an error of its own making, which has no number of the operating system.
@@ -135,7 +183,7 @@ pub(super) fn led_out(error: &io::Error) -> bool {
     error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
 
-fn escapes(path: &str) -> PathRefused {
+pub(super) fn escapes(path: &str) -> PathRefused {
     PathRefused::Escapes(elided(path, 256))
 }
 
@@ -215,5 +263,81 @@ mod tests {
         for given in ["", "a\0b", &"x".repeat(5000)] {
             assert!(matches!(ws.resolve(given, LastLink::Follow), Err(PathRefused::Unusable { .. })), "{given:?}");
         }
+    }
+
+    #[test]
+    fn a_path_of_the_longest_length_is_one() {
+        let (_keep, ws) = workspace();
+        let longest = "./".repeat(2_047) + "xy";
+        assert_eq!(ws.resolve(&longest, LastLink::Follow).as_deref(), Ok("xy"));
+        assert!(matches!(ws.resolve(&(longest + "z"), LastLink::Follow), Err(PathRefused::Unusable { .. })));
+    }
+
+    #[test]
+    fn what_the_system_refuses_has_not_led_out() {
+        let own = |kind| io::Error::new(kind, "a path led outside of the filesystem");
+        assert!(led_out(&own(ErrorKind::PermissionDenied)));
+        assert!(!led_out(&own(ErrorKind::NotFound)) && !led_out(&rustix::io::Errno::ACCESS.into()));
+    }
+
+    /// Ends at a certain question, and counts them.
+    struct Questions {
+        asked: std::sync::atomic::AtomicUsize,
+        last: usize,
+    }
+
+    impl Questions {
+        fn until(last: usize) -> Self {
+            Self { asked: std::sync::atomic::AtomicUsize::new(0), last }
+        }
+    }
+
+    impl Budget for Questions {
+        fn reserve(&self, _: u64) -> Result<(), Exhausted> {
+            Ok(())
+        }
+
+        fn release(&self, _: u64) {}
+
+        fn check(&self) -> Result<(), Exhausted> {
+            let asked = self.asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            if asked < self.last { Ok(()) } else { Err(Exhausted::Deadline) }
+        }
+    }
+
+    #[test]
+    fn the_first_missing_directory_is_found_in_few_looks_and_within_the_budget() {
+        let (_keep, ws) = workspace();
+        let there = "d/".repeat(500);
+        std::fs::create_dir_all(ws.root().join(&there)).unwrap();
+        let path = there + &"m/".repeat(1000) + "new";
+        let questions = Questions::until(usize::MAX);
+        assert!(matches!(ws.resolve_within(&path, LastLink::Follow, &questions), Ok(Ok(_))));
+        let asked = questions.asked.into_inner();
+        assert!((5..=15).contains(&asked), "{asked} looks");
+        for last in [0, 1, asked - 1] {
+            let ended = ws.resolve_within(&path, LastLink::Follow, &Questions::until(last));
+            assert_eq!(ended, Err(Exhausted::Deadline), "{last}");
+        }
+    }
+
+    #[test]
+    fn a_link_before_what_is_missing_is_judged_wherever_it_stands() {
+        let (outer, ws) = workspace();
+        let deep = "sub/deep/".to_owned();
+        for (name, target, inside) in [
+            ("out", "../../../outside-dir", false),
+            ("absent", "../../../nowhere", false),
+            ("absolute", "/nowhere/at/all", false),
+            ("in", "../../sub", true),
+            ("later", "not-yet", true),
+        ] {
+            symlink(target, ws.root().join("sub/deep").join(name)).unwrap();
+            for behind in ["", "/x", "/x/y/z/1/2/3/4/5/6/7/8"] {
+                let path = format!("{deep}{name}{behind}");
+                assert_eq!(ws.resolve(&path, LastLink::Follow).is_ok(), inside, "{path}");
+            }
+        }
+        drop(outer);
     }
 }

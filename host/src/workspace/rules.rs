@@ -5,6 +5,8 @@
 
 #[cfg(unix)]
 mod ascent;
+#[cfg(unix)]
+mod bare;
 mod names;
 #[cfg(unix)]
 mod place;
@@ -19,9 +21,15 @@ mod tree;
 pub(crate) use tree::{Reading, Tree};
 
 use crate::tool::Advice;
+#[cfg(target_os = "linux")]
+pub(crate) use ascent::PIN_ANY;
 #[cfg(unix)]
-pub(crate) use ascent::Identity;
+pub(crate) use ascent::{Identity, PIN};
+#[cfg(unix)]
+pub(crate) use bare::Admission;
 use cap_std::fs::Dir;
+#[cfg(any(not(unix), test))]
+pub(crate) use names::Part;
 use names::git_tree;
 use std::fmt;
 use std::io;
@@ -98,6 +106,17 @@ pub(crate) enum Forbidden {
     /// It lies in a tree of the host, which is not even read.
     #[error("`{0}` belongs to the host")]
     Hidden(Arc<str>),
+    /// It lies in a repository that has no working tree around it.
+    #[error("it lies in a git repository")]
+    Bare,
+    /// It would make a repository of the directory that it stands in.
+    #[error("`{name}` beside `{beside}` would make a git repository of the directory")]
+    Repository {
+        /// The name that was to be given.
+        name: Box<str>,
+        /// The name that is there.
+        beside: Box<str>,
+    },
     /// It does not lie in the workspace any more.
     #[error("it does not lie in the workspace any more")]
     Outside,
@@ -120,6 +139,12 @@ impl Rules {
     #[cfg(not(unix))]
     pub(super) fn new(_: &Dir, _: &Path) -> io::Result<Self> {
         Ok(Self { trees: Vec::new(), hosts: Vec::new() })
+    }
+
+    /// Which directory the workspace is.
+    #[cfg(unix)]
+    pub(super) fn root(&self) -> Identity {
+        self.root
     }
 
     /// The same, and what this host adds.
@@ -146,6 +171,11 @@ impl Rules {
     /// Whether anything in the workspace must not be read. Where nothing is, reading costs no look at where it happens.
     pub(crate) fn hide_anything(&self) -> bool {
         self.trees.iter().any(|(_, tree)| tree.reading() == Reading::Refused)
+    }
+
+    /// Whether what this path leads to is hidden already.
+    pub(crate) fn hide(&self, path: &Path) -> bool {
+        self.trees.iter().any(|(_, tree)| tree.reading() == Reading::Refused && tree.path() == path)
     }
 
     /// Refuses to change what has a protected name, or stands below one. The path is relative to the workspace, and may be what a tool wrote as well as what
@@ -179,7 +209,7 @@ impl Rules {
     }
 
     #[cfg(not(unix))]
-    fn holds(&self, _: &Tree) -> bool {
+    pub(in crate::workspace) fn holds(&self, _: &Tree) -> bool {
         false
     }
 }

@@ -3,7 +3,7 @@
 use super::super::{Forbidden, PathRefused, resolve};
 use crate::tool::text::elided;
 use crate::tool::{ErrorKind, ExecutionKind, PermissionReason};
-use crate::workspace::HardLinks;
+use crate::workspace::{HardLinks, Reading};
 use std::io;
 use std::sync::Arc;
 
@@ -42,6 +42,29 @@ pub enum FileError {
         /// The tree.
         tree: Arc<str>,
     },
+    /// It lies in a repository that has no working tree around it.
+    #[error("the path `{0}` lies in a git repository, and nothing is changed there; that is for you to do, or for git")]
+    Bare(String),
+    /// It would make a repository of the directory that it stands in.
+    #[error(
+        "the path `{path}` cannot be made: beside `{beside}`, git would take the directory for a repository and run what its settings say; take another name"
+    )]
+    Repository {
+        /// The path.
+        path: String,
+        /// The name that is there.
+        beside: Box<str>,
+    },
+    /// The tool's class gives it no files.
+    #[error(
+        "the path `{0}` is not for this tool: its class gives it no files; a tool that reads files is of class `read`"
+    )]
+    Unseen(String),
+    /// The tool's class lets it read.
+    #[error(
+        "the path `{0}` cannot be changed by this tool, whose class is `read`; a tool that changes files is of class `write`"
+    )]
+    ReadOnly(String),
     /// The file has several names, and the others may lie outside of the workspace.
     #[error(
         "`{0}` has more than one name (hard links), so that a change would show elsewhere; replace the file as a whole"
@@ -126,6 +149,8 @@ impl FileError {
         match why {
             Forbidden::Protected(tree) => Self::Protected { path, tree },
             Forbidden::Hidden(tree) => Self::Hidden { path, tree },
+            Forbidden::Bare => Self::Bare(path),
+            Forbidden::Repository { beside, .. } => Self::Repository { path, beside },
             Forbidden::Outside => Self::Escapes(path),
             Forbidden::Unknown(source) => Self::Io { verb: "reach", path, source },
         }
@@ -154,9 +179,14 @@ impl From<FileError> for ErrorKind {
                 return Self::denied_with(PermissionReason::Workspace, message, HardLinks::advice());
             }
             FileError::Protected { ref tree, .. } | FileError::Hidden { ref tree, .. } => {
+                let advice = matches!(error, FileError::Hidden { .. }).then(Reading::advice);
                 let tree = Some(tree.clone());
-                return Self::PermissionDenied { reason: PermissionReason::Protected, message, advice: None, tree };
+                return Self::PermissionDenied { reason: PermissionReason::Protected, message, advice, tree };
             }
+            FileError::Bare(_) | FileError::Repository { .. } => {
+                return Self::denied(PermissionReason::Protected, message);
+            }
+            FileError::Unseen(_) | FileError::ReadOnly(_) => return Self::denied(PermissionReason::Sandbox, message),
             FileError::Unusable { .. } | FileError::NotUnique { .. } => ExecutionKind::InvalidInput,
             FileError::NotFound(_) => ExecutionKind::NotFound,
             FileError::Io { ref source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {

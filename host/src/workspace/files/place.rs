@@ -1,8 +1,10 @@
 //! Where a file that is changed stands: a directory held open, and a bare name in it, which nobody can lead elsewhere any more.
 
+#[cfg(unix)]
+use super::super::Admission;
 use super::super::{Forbidden, LastLink, Rules};
-use super::{FileError, regular, unblocked};
-use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use super::{FileError, regular};
+use cap_std::fs::{Dir, Metadata};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
@@ -51,6 +53,7 @@ impl Place {
             dir = match step(&dir, part) {
                 Err(error) if error.kind() == ErrorKind::NotFound && missing == Missing::Created => {
                     allowed(&dir, part.as_os_str())?;
+                    let _admission = admit(rules, &dir, part.as_os_str()).map_err(forbidden)?;
                     create(&dir, part).map_err(fail)?
                 }
                 entered => entered.map_err(fail)?,
@@ -74,18 +77,31 @@ impl Place {
         }
     }
 
-    /// Opens what stands there, without waiting, and without following a link that was put there since.
-    #[cfg(unix)]
-    pub(super) fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
-        use cap_std::fs::OpenOptionsExt as _;
-        use rustix::fs::OFlags;
-        let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
-        self.dir.open_with(&self.name, unblocked(options).custom_flags(flags.bits().cast_signed()))
+    /// Leave to put this name there, to be kept until it has been put.
+    pub(super) fn admit(&self, rules: &Rules, path: &str) -> Result<Admission, FileError> {
+        admit(rules, &self.dir, &self.name).map_err(|why| FileError::forbidden(path, why))
     }
+}
 
-    #[cfg(not(unix))]
-    pub(super) fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
-        self.dir.open_with(&self.name, &unblocked(options))
+/// Refuses a new name that would stand beside one with which it makes a repository.
+#[cfg(unix)]
+fn admit(rules: &Rules, dir: &Dir, name: &OsStr) -> Result<Admission, Forbidden> {
+    use std::os::fd::AsFd as _;
+    rules.admit(dir.as_fd(), name)
+}
+
+/// Nothing is kept on such a system: a call that puts the other name there in the same moment is not seen.
+#[cfg(not(unix))]
+pub(super) struct Admission;
+
+#[cfg(not(unix))]
+fn admit(_: &Rules, dir: &Dir, name: &OsStr) -> Result<Admission, Forbidden> {
+    use super::super::Part;
+    let name = name.to_string_lossy();
+    let mut met = Part::of(&name).map(Part::met).into_iter().flatten();
+    match met.find(|beside| dir.symlink_metadata(beside).is_ok()) {
+        None => Ok(Admission),
+        Some(beside) => Err(Forbidden::Repository { name: name.as_ref().into(), beside: (*beside).into() }),
     }
 }
 
@@ -100,20 +116,15 @@ pub(super) fn check_entry(_: &Rules, _: &Dir, _: &OsStr) -> Result<(), Forbidden
     Ok(())
 }
 
-/// Whether what a path leads to may be read: the directory that it stands in is looked at, or the one that it is.
+/// Refuses to read a name in a directory that is held open, where that is the host's own.
 #[cfg(unix)]
-pub(super) fn check_readable(rules: &Rules, root: &Dir, relative: &str) -> Result<(), Forbidden> {
+pub(super) fn check_readable(rules: &Rules, dir: &Dir, name: &OsStr) -> Result<(), Forbidden> {
     use std::os::fd::AsFd as _;
-    let Ok(real) = root.canonicalize(relative) else { return Ok(()) };
-    let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
-        return rules.check_readable(root.as_fd(), OsStr::new("."));
-    };
-    let dir = if parent.as_os_str().is_empty() { root.try_clone()? } else { root.open_dir(parent)? };
     rules.check_readable(dir.as_fd(), name)
 }
 
 #[cfg(not(unix))]
-pub(super) fn check_readable(_: &Rules, _: &Dir, _: &str) -> Result<(), Forbidden> {
+pub(super) fn check_readable(_: &Rules, _: &Dir, _: &OsStr) -> Result<(), Forbidden> {
     Ok(())
 }
 

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
 
+mod bare;
+mod classes;
 mod hostile;
 
 use super::{FileError, MAX_ENTRIES, MAX_FILE_BYTES};

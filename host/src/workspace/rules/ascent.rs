@@ -1,6 +1,8 @@
 //! From a directory up to its workspace, by asking the system and not by any name: names may have changed since they were walked.
 
 use super::Forbidden;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+use crate::workspace::QUIETLY;
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -32,11 +34,14 @@ impl Identity {
     }
 }
 
-/// How a directory is opened in order to go on from there. `PATH` needs no permission to read it.
+/// How anything is opened in order to look at it and no more. `PATH` needs no permission to read it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) const PIN: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+pub(crate) const PIN_ANY: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) const PIN: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+pub(crate) const PIN_ANY: OFlags = OFlags::RDONLY.union(QUIETLY);
+
+/// How a directory is opened in order to go on from there.
+pub(crate) const PIN: OFlags = PIN_ANY.union(OFlags::DIRECTORY);
 
 /// Shows `visit` each directory from `dir` on, itself first, with the one above it, until the workspace is reached; that one is not shown.
 ///

@@ -31,18 +31,62 @@ fn means_git(name: &str) -> bool {
     stem == ".git" || stem.strip_prefix("git~").is_some_and(is_number)
 }
 
+/// One of the names by which git takes the directory that they stand in for a repository: `HEAD` beside `objects` and `refs`, or
+/// `HEAD` beside `commondir`, which says where the two others are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// `HEAD`, without which no directory is a repository.
+    Head,
+    /// One of the others.
+    Store(&'static str),
+}
+
+impl Part {
+    /// The names that git looks for beside `HEAD`.
+    const STORE: [&str; 3] = ["objects", "refs", "commondir"];
+
+    /// The part that some file system finds under this name. Folded is the same as for `.git`, but for short names: a file that
+    /// is made under a short name is not found under a long one.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        // Most names are decided by their first byte.
+        if name.is_ascii() && !name.starts_with(['h', 'H', 'o', 'O', 'r', 'R', 'c', 'C']) {
+            return None;
+        }
+        let folded = folded(name);
+        let stem = folded.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+        if stem == "head" {
+            return Some(Self::Head);
+        }
+        Self::STORE.into_iter().find(|part| *part == stem).map(Self::Store)
+    }
+
+    /// Whether the two make a repository, or the most of one.
+    #[cfg(unix)]
+    pub(super) fn meets(self, other: Self) -> bool {
+        (self == Self::Head) != (other == Self::Head)
+    }
+
+    /// The names that must not stand beside this one.
+    #[cfg(any(not(unix), test))]
+    pub(crate) fn met(self) -> &'static [&'static str] {
+        match self {
+            Self::Head => &Self::STORE,
+            Self::Store(_) => &["HEAD"],
+        }
+    }
+}
+
 /// Whether two names may be one, on a file system that does not tell letter case apart.
 #[cfg(unix)]
 pub(super) fn is_same(one: &std::ffi::OsStr, other: &std::ffi::OsStr) -> bool {
     let folds = || !one.is_ascii() || !other.is_ascii();
-    one.eq_ignore_ascii_case(other) || (folds() && folded(one) == folded(other))
+    let same = || folded(&one.to_string_lossy()) == folded(&other.to_string_lossy());
+    one.eq_ignore_ascii_case(other) || (folds() && same())
 }
 
 /// Through capitals, so that letters with two small forms come to one.
-#[cfg(unix)]
-fn folded(name: &std::ffi::OsStr) -> String {
-    let shown = name.to_string_lossy();
-    let capitals = shown.chars().filter(|c| !is_ignorable(*c)).flat_map(char::to_uppercase);
+fn folded(name: &str) -> String {
+    let capitals = name.chars().filter(|c| !is_ignorable(*c)).flat_map(char::to_uppercase);
     capitals.flat_map(char::to_lowercase).collect()
 }
 
@@ -70,6 +114,25 @@ mod tests {
     }
 
     #[test]
+    fn every_form_that_some_file_system_takes_for_a_part_of_a_repository_is_known() {
+        for name in ["HEAD", "head", "Head.", "HEAD ", "HEAD::$DATA", "HE\u{200c}AD", "\u{feff}head"] {
+            assert_eq!(Part::of(name), Some(Part::Head), "{name}");
+        }
+        for (part, names) in [
+            ("objects", ["objects", "OBJECTS", "object\u{17f}", "objects. ."]),
+            ("refs", ["refs", "ReFs", "ref\u{17f}", "refs::$INDEX_ALLOCATION"]),
+            ("commondir", ["commondir", "CommonDir", "common\u{ad}dir", "commondir "]),
+        ] {
+            for name in names {
+                assert_eq!(Part::of(name), Some(Part::Store(part)), "{name}");
+            }
+        }
+        for name in ["", "heads", "headers", "object", "HEAD.md", "refs.txt", "common", "ORIG_HEAD", "config", "häd"] {
+            assert_eq!(Part::of(name), None, "{name}");
+        }
+    }
+
+    #[test]
     fn the_tree_is_named_by_the_path_up_to_it() {
         assert_eq!(git_tree("a/b/.git/hooks/x"), Some("a/b/.git"));
         assert_eq!(git_tree("é/.Git/.git"), Some("é/.Git"));
@@ -93,5 +156,22 @@ mod tests {
         ] {
             assert_eq!(git_tree(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn a_backslash_separates_names_on_windows_alone() {
+        assert_eq!(git_tree("a\\.git\\x"), cfg!(windows).then_some("a\\.git"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn two_names_are_one_where_some_file_system_folds_either() {
+        let same = |one: &str, other: &str| is_same(one.as_ref(), other.as_ref());
+        for (one, other) in
+            [("plugins", "PLUGINS"), ("plugin\u{17f}", "plugins"), ("plugins", "plugin\u{17f}"), ("\u{e9}", "\u{c9}")]
+        {
+            assert!(same(one, other), "{one} {other}");
+        }
+        assert!(!same("plugins", "plugin") && !same("\u{e9}", "e"));
     }
 }

@@ -1,11 +1,13 @@
 //! The rules for a name in a directory that is held open, judged by what these really are and where they really lie.
 
 use super::ascent::{Identity, ascend};
+use super::bare::is_bare;
 use super::trail::{Entry, Role};
 use super::tree::Object;
 use super::{Forbidden, Reading, Rules, Tree, names};
 use rustix::fs::{AtFlags, FileType, statat};
 use std::ffi::OsStr;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -13,26 +15,47 @@ use std::sync::Arc;
 const GIT: &str = ".git";
 
 impl Rules {
-    /// Refuses to change the directory itself, or what lies in it.
+    /// Refuses to change the directory itself, or what lies in it. A bare repository may be moved as a whole, and goes on being one.
     pub(crate) fn check_dir(&self, dir: BorrowedFd<'_>) -> Result<(), Forbidden> {
+        self.check_dir_beside(dir, &self.come())
+    }
+
+    /// The same, with the trees that have come since.
+    fn check_dir_beside(&self, dir: BorrowedFd<'_>, come: &[(Arc<str>, Tree)]) -> Result<(), Forbidden> {
         let replaced: Vec<_> = self.replaced().collect();
+        // A directory with a `.git` of its own is a working tree, also where it stands in a bare repository.
+        let mut in_work_tree = Identity::at(dir, GIT).is_some();
+        // Told last: what is protected by a name or by its identity has a label.
+        let mut in_bare = !in_work_tree && is_bare(dir);
         ascend(dir, self.root, |here, above| {
             self.check_identity(here)?;
+            if let Some((label, _)) = come.iter().find(|(_, tree)| tree.is(here)) {
+                return Err(Forbidden::Protected(label.clone()));
+            }
             if let Some((label, _)) = replaced.iter().find(|(_, now)| *now == here) {
                 return Err(Forbidden::Protected(Arc::clone(label)));
             }
             let git = Identity::at(above, GIT);
-            if git == Some(here) { Err(Forbidden::Protected(GIT.into())) } else { Ok(()) }
+            if git == Some(here) {
+                return Err(Forbidden::Protected(GIT.into()));
+            }
+            in_work_tree |= git.is_some();
+            in_bare |= !in_work_tree && is_bare(above);
+            Ok(())
         })?;
-        self.check_identity(self.root)
+        self.check_identity(self.root)?;
+        if in_bare { Err(Forbidden::Bare) } else { Ok(()) }
     }
 
     /// Refuses to make, change or remove a name in a directory.
     pub(crate) fn check_entry(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
         self.check_names(&name.to_string_lossy())?;
-        self.check_dir(dir)?;
+        let come = self.come();
+        self.check_dir_beside(dir, &come)?;
         self.check_reserved(dir, name)?;
-        let Some(found) = Identity::at(dir, name) else { return Ok(()) };
+        let found = Identity::at(dir, name);
+        check_come(&come, dir, (name, found))?;
+        let Some(found) = found else { return Ok(()) };
         self.check_identity(found)?;
         // Another form of the name, which this file system folds to the same.
         if Identity::at(dir, GIT) == Some(found) { Err(Forbidden::Protected(GIT.into())) } else { Ok(()) }
@@ -48,8 +71,10 @@ impl Rules {
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
             return Ok(());
         }
-        let moved = Identity::from_stat(&stat);
-        let starts = self.trees.iter().flat_map(|(label, tree)| tree.starts().map(move |start| (label, start)));
+        let (moved, come) = (Identity::from_stat(&stat), self.come());
+        let trees = self.trees.iter().map(|(label, tree)| (label, &**tree));
+        let trees = trees.chain(come.iter().map(|(label, tree)| (label, tree)));
+        let starts = trees.flat_map(|(label, tree)| tree.starts().map(move |start| (label, start)));
         for (label, start) in starts {
             let stays = |here| if here == moved { Err(Forbidden::Protected(label.clone())) } else { Ok(()) };
             match ascend(start, self.root, |here, _| stays(here)) {
@@ -86,15 +111,33 @@ impl Rules {
         met.map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
     }
 
-    /// Whether a tree lies in this workspace, or a link to it, or is the workspace.
-    pub(super) fn holds(&self, tree: &Tree) -> bool {
-        tree.starts().any(|start| ascend(start, self.root, |_, _| Ok(())).is_ok())
+    /// Whether a directory is the workspace or lies in it.
+    pub(crate) fn lies_inside(&self, dir: BorrowedFd<'_>) -> io::Result<bool> {
+        match ascend(dir, self.root, |_, _| Ok(())) {
+            Ok(()) => Ok(true),
+            Err(Forbidden::Unknown(error)) => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Whether a tree lies in this workspace, or a link to it, or is the workspace; also where the system does not tell.
+    pub(in crate::workspace) fn holds(&self, tree: &Tree) -> bool {
+        let lies_outside = |start| matches!(ascend(start, self.root, |_, _| Ok(())), Err(Forbidden::Outside));
+        tree.starts().any(|start| !lies_outside(start))
     }
 
     /// What stands by now in the place of directories that somebody else has moved or removed. Costs nothing where no directory is protected by its name.
     fn replaced(&self) -> impl Iterator<Item = (&Arc<str>, Identity)> {
         let directories = self.trees.iter().filter(|(_, tree)| tree.is_named_directory());
         directories.filter_map(|(label, tree)| Some((label, tree.now().filter(|now| !tree.is(*now))?)))
+    }
+
+    /// The trees that were not there when they were protected and may be there by now: only their identity protects
+    /// what lies in them, and a directory that was made since leads on to names that are not kept yet. Costs nothing
+    /// where every tree was there, and one look for each name that is still missing.
+    fn come(&self) -> Vec<(Arc<str>, Tree)> {
+        let come = self.trees.iter().filter(|(_, tree)| tree.may_have_come());
+        come.filter_map(|(label, tree)| Some((label.clone(), tree.again().ok()?))).collect()
     }
 
     fn hidden(&self) -> impl Iterator<Item = &(Arc<str>, Arc<Tree>)> {
@@ -112,6 +155,21 @@ impl Rules {
     }
 }
 
+/// Refuses a name that leads to a tree which has come since, or what stands under that name where it is one.
+fn check_come(
+    come: &[(Arc<str>, Tree)],
+    dir: BorrowedFd<'_>,
+    (name, found): (&OsStr, Option<Identity>),
+) -> Result<(), Forbidden> {
+    if come.is_empty() {
+        return Ok(());
+    }
+    let dir = Identity::of(dir)?;
+    let leads = |tree: &Tree| tree.entries.iter().any(|entry| entry.is(dir, name));
+    let met = come.iter().find(|(_, tree)| leads(tree) || found.is_some_and(|found| tree.is(found)));
+    met.map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
+}
+
 impl Entry {
     fn is(&self, dir: Identity, name: &OsStr) -> bool {
         self.identity == dir && names::is_same(&self.name, name)
@@ -121,6 +179,16 @@ impl Entry {
 impl Tree {
     fn is(&self, identity: Identity) -> bool {
         self.object.as_ref().is_some_and(|object| object.identity == identity)
+    }
+
+    /// Whether the tree was missing when it was protected, and its own name is taken by now, or could not be kept since
+    /// a directory on the way was missing.
+    fn may_have_come(&self) -> bool {
+        if self.object.is_some() {
+            return false;
+        }
+        let mut ends = self.entries.iter().filter(|entry| entry.role == Role::End).peekable();
+        ends.peek().is_none() || ends.any(|entry| Identity::at(entry.dir.as_fd(), &entry.name).is_some())
     }
 
     fn is_named_directory(&self) -> bool {

@@ -56,6 +56,36 @@ fn native_tools_do_not_read_what_is_the_host_s_own() {
 }
 
 #[test]
+fn what_is_hidden_stays_so_while_a_link_on_the_way_turns() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let (outer, workspace) = world(HardLinks::Refuse);
+    let at = |path: &str| outer.path().join("ws").join(path);
+    fs::create_dir(at("open")).unwrap();
+    fs::write(at("open/key"), "for everybody").unwrap();
+    for (target, name) in [("open", "turn0"), ("cache", "turn1")] {
+        std::os::unix::fs::symlink(target, at(name)).unwrap();
+    }
+    fs::rename(at("turn0"), at("turn")).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                for target in ["cache", "open"] {
+                    let _ = std::os::unix::fs::symlink(target, at("next"));
+                    let _ = fs::rename(at("next"), at("turn"));
+                }
+            }
+        });
+        let files = workspace.files();
+        let read = (0..20_000).filter_map(|_| files.read("turn/key").ok()).find(|text| text != "for everybody");
+        let listed = (0..5_000).filter_map(|_| files.list("turn").ok()).count();
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(read, None);
+        assert!(listed > 0);
+    });
+}
+
+#[test]
 fn a_file_with_several_names_is_replaced_and_not_added_to_unless_the_operator_allows_it() {
     let (outer, workspace) = world(HardLinks::Refuse);
     assert!(matches!(workspace.files().append("package", "+"), Err(FileError::HardLinked(_))));
@@ -72,10 +102,41 @@ fn of_two_hosts_in_one_workspace_the_strictest_counts_and_each_protects_its_own(
     let tree = Arc::new(Tree::open(&outer.path().join("ws/ordinary"), Reading::Allowed).unwrap());
     let other = Arc::new(HostRules { hard_links: HardLinks::Refuse, trees: vec![tree] });
     workspace.keep_rules_of(&other);
+    let rules = workspace.rules();
     workspace.keep_rules_of(&other);
+    assert!(Arc::ptr_eq(&rules, &workspace.rules()), "rules that are kept already add nothing");
     assert_eq!(workspace.rules().hard_links(), HardLinks::Refuse);
     assert!(matches!(workspace.files().write("ordinary", "x"), Err(FileError::Protected { .. })));
     assert!(matches!(workspace.files().write("lib/plugins/a.wasm", "x"), Err(FileError::Protected { .. })));
+}
+
+#[test]
+fn what_is_done_about_several_names_is_read_as_it_is_written() {
+    for (links, name) in [(HardLinks::Refuse, "refuse"), (HardLinks::Allow, "allow")] {
+        assert_eq!((links.to_string().as_str(), name.parse()), (name, Ok(links)));
+    }
+    assert!("both".parse::<HardLinks>().is_err_and(|error| error.contains("both")));
+}
+
+#[test]
+fn a_path_is_judged_by_its_name_before_anything_is_done_and_only_a_hidden_one_is_not_read() {
+    let (outer, workspace) = world(HardLinks::Refuse);
+    let (root, rules) = (outer.path().join("ws"), workspace.rules());
+    let root = root.canonicalize().unwrap();
+    for (path, changed, read) in [
+        ("ordinary", true, true),
+        ("lib/other", true, true),
+        ("lib/plugins-not", true, true),
+        ("sub/.git/config", false, true),
+        ("lib/plugins/a.wasm", false, true),
+        ("./lib/./plugins", false, true),
+        ("later/x/y", false, true),
+        ("cache", false, false),
+        ("./cache/key", false, false),
+    ] {
+        assert_eq!(rules.check_places(path, &root).is_ok(), changed, "{path}");
+        assert_eq!(rules.check_hidden(path, &root).is_ok(), read, "{path}");
+    }
 }
 
 #[test]
@@ -116,4 +177,96 @@ fn native_tools_do_not_replace_a_link_on_the_way_to_what_is_the_host_s() {
     workspace.keep_rules_of(&Arc::new(HostRules { trees: vec![tree], ..HostRules::default() }));
     assert!(matches!(workspace.files().delete("way"), Err(FileError::Protected { .. })));
     workspace.files().write("way/other", "free").unwrap();
+}
+
+#[test]
+fn what_lies_in_a_tree_that_comes_to_its_own_name_later_is_protected() {
+    let (outer, workspace) = world(HardLinks::Refuse);
+    let (root, files) = (outer.path().join("ws"), workspace.files());
+    fs::create_dir(root.join("state")).unwrap();
+    let tree = Tree::open(&root.join("state/own"), Reading::Refused).unwrap();
+    workspace.keep_rules_of(&Arc::new(HostRules { trees: vec![Arc::new(tree)], ..HostRules::default() }));
+    files.write("state/other", "free").unwrap();
+    fs::create_dir(root.join("state/own")).unwrap();
+    fs::write(root.join("state/own/key"), "as it was").unwrap();
+    for path in ["state/own/key", "state/own/new"] {
+        let outcome = files.write(path, "x");
+        assert!(matches!(outcome, Err(FileError::Protected { .. } | FileError::Hidden { .. })), "{path}: {outcome:?}");
+    }
+    assert_eq!(fs::read_to_string(root.join("state/own/key")).unwrap(), "as it was");
+    files.write("state/other", "still free").unwrap();
+}
+
+#[test]
+fn a_tree_whose_way_comes_later_is_protected_as_far_as_it_is_there() {
+    let (outer, workspace) = world(HardLinks::Refuse);
+    let (root, files) = (outer.path().join("ws"), workspace.files());
+    let tree = Tree::open(&root.join("far/off/own"), Reading::Refused).unwrap();
+    workspace.keep_rules_of(&Arc::new(HostRules { trees: vec![Arc::new(tree)], ..HostRules::default() }));
+    let refused = |path: &str| {
+        let outcome = files.write(path, "x");
+        assert!(matches!(outcome, Err(FileError::Protected { .. } | FileError::Hidden { .. })), "{path}: {outcome:?}");
+    };
+    refused("far/other");
+    // Its user makes one directory after the other, and at last the tree.
+    fs::create_dir(root.join("far")).unwrap();
+    files.write("far/other", "free").unwrap();
+    refused("far/off");
+    refused("far/off/own");
+    fs::create_dir(root.join("far/off")).unwrap();
+    files.write("far/off/other", "free").unwrap();
+    refused("far/off/own");
+    refused("far/off/own/key");
+    fs::create_dir(root.join("far/off/own")).unwrap();
+    fs::write(root.join("far/off/own/key"), "as it was").unwrap();
+    refused("far/off/own/key");
+    refused("far/off/own/new");
+    assert!(matches!(files.delete("far/off/own/key"), Err(FileError::Protected { .. } | FileError::Hidden { .. })));
+    assert!(matches!(files.read("far/off/own/key"), Err(FileError::Hidden { .. })));
+    assert_eq!(fs::read_to_string(root.join("far/off/own/key")).unwrap(), "as it was");
+    files.write("far/off/other", "still free").unwrap();
+}
+
+#[test]
+fn a_directory_lies_inside_where_the_way_up_from_it_leads_to_the_workspace() {
+    let (outer, workspace) = world(HardLinks::Refuse);
+    let inside = |path: &str| {
+        let dir = fs::File::open(outer.path().join(path)).unwrap();
+        workspace.rules().lies_inside(std::os::fd::AsFd::as_fd(&dir)).unwrap()
+    };
+    assert!(inside("ws") && inside("ws/lib/plugins") && !inside("."));
+}
+
+#[test]
+fn a_path_is_followed_through_as_many_links_as_the_system_follows() {
+    let outer = TempDir::new().unwrap();
+    let at = |number: usize| outer.path().join(number.to_string());
+    fs::create_dir(at(0)).unwrap();
+    for number in 1..=41 {
+        std::os::unix::fs::symlink(at(number - 1), at(number)).unwrap();
+    }
+    let real = |number| trail::Trail::follow(&at(number)).unwrap().real;
+    assert_eq!(real(40), Some(at(0).canonicalize().unwrap()));
+    assert_eq!(real(41), None);
+}
+
+#[test]
+fn a_name_that_a_path_passes_and_ends_at_is_its_end() {
+    let outer = TempDir::new().unwrap();
+    fs::create_dir_all(outer.path().join("dir/sub")).unwrap();
+    std::os::unix::fs::symlink("dir", outer.path().join("link")).unwrap();
+    let role = |path: &str| {
+        let entries = trail::Trail::follow(&outer.path().join(path)).unwrap().entries;
+        entries.iter().find(|entry| entry.name == "link").map(|entry| entry.role)
+    };
+    assert_eq!(role("link"), Some(trail::Role::End));
+    assert_eq!(role("link/../link"), Some(trail::Role::End));
+    assert_eq!(role("link/../link/sub"), Some(trail::Role::OnTheWay));
+}
+
+#[test]
+fn only_what_is_not_read_counts_as_hidden_and_by_the_path_that_was_named() {
+    let (outer, workspace) = world(HardLinks::Refuse);
+    let hidden = |path: &str| workspace.rules().hide(&outer.path().join("ws").join(path));
+    assert!(hidden("cache") && !hidden("lib/plugins") && !hidden("ordinary"));
 }

@@ -1,5 +1,6 @@
 //! A tree that is protected: a directory with all that lies in it, or one file.
 
+use crate::tool::Advice;
 use crate::tool::text::elided;
 use std::io;
 #[cfg(unix)]
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(unix)]
-use super::ascent::Identity;
+use super::ascent::{Identity, PIN_ANY};
 #[cfg(unix)]
 use super::names::git_tree;
 #[cfg(unix)]
@@ -21,6 +22,15 @@ pub(crate) enum Reading {
     Allowed,
     /// It may not: the tree holds what is the host's own.
     Refused,
+}
+
+impl Reading {
+    /// What an operator can do about what is not read.
+    pub(crate) fn advice() -> Advice {
+        Advice::new(
+            "what was taken for a cache by mistake has a record in `palisade/caches` of your state directory: remove that",
+        )
+    }
 }
 
 /// A protected tree. It is held open, so that it stays the one that was meant, whatever happens to its name; and its name is kept with each link that leads to
@@ -48,6 +58,11 @@ pub(super) struct Object {
 }
 
 impl Tree {
+    /// Its path, as that was written.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether it may be read.
     pub(crate) fn reading(&self) -> Reading {
         self.reading
@@ -93,6 +108,11 @@ impl Tree {
         Ok(Self { path, reading, real, object, entries })
     }
 
+    /// The same tree, as its path leads to it by now.
+    pub(super) fn again(&self) -> io::Result<Self> {
+        Self::open(&self.path, self.reading)
+    }
+
     /// Without the names that are kept in every directory.
     pub(super) fn without_git_names(mut self) -> Self {
         self.entries.retain(|entry| git_tree(&entry.name.to_string_lossy()).is_none());
@@ -108,12 +128,7 @@ impl Tree {
 #[cfg(unix)]
 impl Object {
     fn open(path: &Path) -> io::Result<Self> {
-        use rustix::fs::{Mode, OFlags, open};
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
-        #[cfg(not(any(target_os = "linux", target_os = "android")))]
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        Self::new(open(path, flags, Mode::empty())?)
+        Self::new(rustix::fs::open(path, PIN_ANY, rustix::fs::Mode::empty())?)
     }
 
     fn new(handle: OwnedFd) -> io::Result<Self> {

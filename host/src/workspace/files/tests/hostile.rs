@@ -74,6 +74,33 @@ fn nothing_waits_for_a_pipe_or_writes_into_one() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_is_seen_to_be_one_before_it_is_opened() {
+    use crate::workspace::{LastLink, open_regular};
+    use rustix::fs::inotify;
+    let world = World::new();
+    world.pipe("pipe");
+    world.link("link", "pipe");
+    let watch = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
+    for watched in ["pipe", "file"] {
+        inotify::add_watch(&watch, world.at(watched), inotify::WatchFlags::OPEN).unwrap();
+    }
+    let files = world.workspace.files();
+    for path in ["pipe", "link"] {
+        let attempts = [files.read(path).map(drop), files.list(path).map(drop), files.append(path, "x")];
+        assert!(attempts.iter().all(Result::is_err), "{attempts:?}");
+        assert!(files.write(path, "x").is_err() && files.patch(path, "x", "y").is_err());
+        assert!(open_regular(&world.at(path), LastLink::Follow).is_err());
+    }
+    let mut space = [std::mem::MaybeUninit::uninit(); 512];
+    let opened = inotify::Reader::new(&watch, &mut space).next().map(drop);
+    assert_eq!(opened, Err(rustix::io::Errno::AGAIN), "a pipe was opened");
+    // The watch tells of what is opened.
+    world.workspace.files().read("file").unwrap();
+    assert!(inotify::Reader::new(&watch, &mut space).next().is_ok());
+}
+
 #[test]
 fn nothing_is_changed_in_a_git_directory_however_it_is_spelt_or_reached_and_all_can_be_read() {
     let world = World::new();
