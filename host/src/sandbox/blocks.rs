@@ -3,7 +3,8 @@
 use super::bindings::palisade::tool::types as wit;
 use super::convert::contract;
 use super::limits;
-use crate::tool::json::{JsonBounds, parse_bounded};
+use crate::tool::budget::{Budget, Exhausted};
+use crate::tool::json::{Json, JsonBounds, JsonError};
 use crate::tool::text::elided;
 use crate::tool::uri::leads_to_a_file;
 use crate::tool::{Body, Content, ErrorKind};
@@ -38,11 +39,11 @@ impl Blocks {
     ///
     /// # Errors
     ///
-    /// A breach of the contract where the block says that it is JSON, and is not.
-    pub(super) fn take(&mut self, block: wit::Content) -> Result<Content, ErrorKind> {
+    /// A breach of the contract where the block says that it is JSON, and is not; the end of the budget.
+    pub(super) fn take(&mut self, block: wit::Content, budget: &dyn Budget) -> Result<Content, Unfit> {
         match file(&block).map(|uri| elided(uri, 128)) {
             Some(uri) => Ok(self.leave_out(uri)),
-            None => content(block),
+            None => content(block, budget),
         }
     }
 
@@ -63,13 +64,37 @@ impl Blocks {
     }
 }
 
-fn content(block: wit::Content) -> Result<Content, ErrorKind> {
+/// Why an output is not taken over.
+#[derive(Debug)]
+pub(super) enum Unfit {
+    /// It breaks the contract.
+    Contract(ErrorKind),
+    /// The budget is exhausted.
+    Exhausted(Exhausted),
+}
+
+impl From<Exhausted> for Unfit {
+    fn from(exhausted: Exhausted) -> Self {
+        Self::Exhausted(exhausted)
+    }
+}
+
+/// The text of the block was reserved, and is given back for the text that stands in its place.
+fn json(text: String, budget: &dyn Budget) -> Result<Content, Unfit> {
+    let (json, _kept) = Json::parse_within(&text, JSON, budget).map_err(|error| match error {
+        JsonError::Exhausted(exhausted) => Unfit::Exhausted(exhausted),
+        wrong => Unfit::Contract(contract(&format!("a json block of its output is not valid JSON: {wrong}"))),
+    })?;
+    let read = text.len() as u64;
+    drop(text);
+    budget.release(read);
+    Ok(Content::Json(json))
+}
+
+fn content(block: wit::Content, budget: &dyn Budget) -> Result<Content, Unfit> {
     Ok(match block {
         wit::Content::Text(text) => Content::Text(text),
-        wit::Content::Json(text) => Content::Json(
-            parse_bounded(&text, JSON)
-                .map_err(|error| contract(&format!("a json block of its output is not valid JSON: {error}")))?,
-        ),
+        wit::Content::Json(text) => json(text, budget)?,
         wit::Content::Image(media) => Content::Image { mime: media.mime, data: media.data },
         wit::Content::Audio(media) => Content::Audio { mime: media.mime, data: media.data },
         wit::Content::Resource(resource) => Content::Resource {
@@ -116,6 +141,7 @@ fn file(block: &wit::Content) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::budget::Unlimited;
 
     fn link(uri: &str) -> wit::Content {
         wit::Content::Link(wit::ResourceLink { uri: uri.to_owned(), name: String::new(), mime: None })
@@ -125,7 +151,9 @@ mod tests {
     fn what_stands_for_a_block_that_is_left_out_is_no_longer_than_it_counted_for() {
         for uri in ["file:", "\u{200b}", &"\u{e0001}".repeat(16), &"\u{e0001}".repeat(1000), &"\u{fdfd}".repeat(1000)] {
             let counted = size(&[link(uri)]);
-            let Ok(Content::Text(text)) = Blocks::default().take(link(uri)) else { panic!("it is left out") };
+            let Ok(Content::Text(text)) = Blocks::default().take(link(uri), &Unlimited) else {
+                panic!("it is left out")
+            };
             assert!(text.len() <= counted, "{text:?} has {} bytes, and counts for {counted}", text.len());
         }
     }
@@ -135,17 +163,35 @@ mod tests {
         let media = || wit::Media { mime: "i/p".to_owned(), data: vec![0; 5] };
         let body = wit::ResourceBody::Bytes(vec![0; 7]);
         let resource = wit::EmbeddedResource { uri: "a:1".to_owned(), mime: Some("t/p".to_owned()), body };
+        let (uri, name, mime) = ("a:1".to_owned(), "name".to_owned(), Some("te/p".to_owned()));
+        let named = wit::Content::Link(wit::ResourceLink { uri, name, mime });
         let blocks = [
             (wit::Content::Text("ab".to_owned()), 2),
             (wit::Content::Json("{}".to_owned()), 2),
             (wit::Content::Image(media()), 8),
             (wit::Content::Audio(media()), 8),
             (wit::Content::Resource(resource), LEFT_OUT + 13),
-            (link("a:1"), LEFT_OUT + 3),
+            (named, LEFT_OUT + 11),
         ];
         for (block, bytes) in &blocks {
             assert_eq!(size_of(block), *bytes, "{block:?}");
         }
-        assert_eq!(size(&blocks.map(|(block, _)| block)), 36 + 2 * LEFT_OUT);
+        assert_eq!(size(&blocks.map(|(block, _)| block)), 44 + 2 * LEFT_OUT);
+    }
+
+    #[test]
+    fn blocks_that_point_at_files_are_left_out_and_told_once_for_all_of_them() {
+        let mut blocks = Blocks::default();
+        assert!(matches!(blocks.take(link("https://example.org"), &Unlimited), Ok(Content::Link { .. })));
+        assert_eq!(blocks.left_out(), None);
+        for (uri, told) in [
+            ("file:///one", "`file:///one`, for"),
+            ("file:///two", "`file:///one` and 1 more, for"),
+            ("file:///three", "`file:///one` and 2 more, for"),
+        ] {
+            let taken = blocks.take(link(uri), &Unlimited);
+            assert!(matches!(taken, Ok(Content::Text(text)) if text.contains(uri)));
+            assert!(blocks.left_out().is_some_and(|words| words.contains(told)), "{:?}", blocks.left_out());
+        }
     }
 }

@@ -2,30 +2,32 @@
 
 use super::bindings::exports::palisade::tool::tool as exported;
 use super::bindings::palisade::tool::types as wit;
-use super::blocks::{self, Blocks};
+use super::blocks::{self, Blocks, Unfit};
 use super::guard::Refusal;
 use super::limits;
 use super::prepare::PluginRefused;
 use super::state::State;
-use super::talk::Talk;
+use crate::execution::account::CallBudget;
+use crate::execution::offload::{IN_PLACE, ended, offload};
+use crate::execution::share::Share;
 use crate::execution::{Outcome, ToolOutput};
-use crate::tool::json::{JsonBounds, parse_object};
+use crate::tool::budget::Budget;
+use crate::tool::json::{JsonBounds, JsonError, parse_object, parse_within, type_name};
 use crate::tool::schema::{Building, hidden_in};
 use crate::tool::text::{cut, elided, visible};
 use crate::tool::{
-    Content, Definition, DefinitionError, ErrorKind, ExecutionKind, Limit, PermissionReason, Schema, SideEffects,
-    definition::Idempotence,
+    Definition, DefinitionError, ErrorKind, ExecutionKind, Limit, Schema, SideEffects, definition::Idempotence,
 };
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The longest error message of a guest that is passed on, in bytes.
 const MESSAGE: usize = 16 << 10;
 /// The bounds of a definition's or an output's metadata.
 const METADATA: JsonBounds = JsonBounds { bytes: 64 << 10, depth: 64, members: 10_000 };
-/// How many modified files a guest may list.
-const FILES: usize = 10_000;
 
 /// Checks one definition of a plugin.
 pub(super) fn definition(raw: &exported::Definition, building: Building) -> Result<Definition, PluginRefused> {
@@ -64,24 +66,53 @@ fn side_effects(class: wit::SideEffects) -> SideEffects {
     }
 }
 
-/// What a guest returned, in the host's terms.
+/// What a guest returned, unless it failed or was cancelled.
 pub(super) fn returned(
     returned: Result<exported::Output, exported::ToolError>,
-    definition: &Definition,
     state: &State,
-) -> Result<ToolOutput, ErrorKind> {
+) -> Result<exported::Output, ErrorKind> {
     if state.talk.cancel().is_cancelled() {
         return Err(ErrorKind::Cancelled);
     }
-    match returned {
-        Ok(raw) => output(raw, definition, &state.talk),
-        Err(error) => Err(tool_error(error, state)),
+    returned.map_err(|error| tool_error(error, state))
+}
+
+/// An output in the host's terms, and what the host says of the blocks that it leaves out. What is large is looked at
+/// away from the runtime's threads.
+pub(super) async fn output(
+    raw: exported::Output,
+    class: SideEffects,
+    (budget, turns): (&CallBudget, &Arc<Share>),
+    time: Duration,
+) -> Result<(ToolOutput, Option<String>), ErrorKind> {
+    let (bytes, records) = (size(&raw), records(&raw));
+    let exhausted = |why| ended(why, time, class);
+    if bytes > limits::RESULT {
+        let _ = offload(budget, turns, move |_| {
+            drop(raw);
+            Ok(())
+        })
+        .await;
+        return Err(ErrorKind::ResourceExhausted { limit: Limit::Result, value: limits::RESULT });
     }
+    budget.reserve(bytes + records).map_err(exhausted)?;
+    let taken = if bytes + records <= IN_PLACE as u64 {
+        taken(raw, budget)
+    } else {
+        let away = move |budget: Arc<dyn Budget>| Ok(taken(raw, &*budget));
+        Box::pin(offload(budget, turns, away)).await.map_err(exhausted)?
+    };
+    taken.map_err(|unfit| match unfit {
+        Unfit::Contract(kind) => kind,
+        Unfit::Exhausted(why) => exhausted(why),
+    })
 }
 
 /// A guest can never mint a class of the host's. The exceptions rest on what the host saw itself.
 fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
-    if let Some((limit, value)) = state.limiter.denied().or_else(|| state.guard.exhausted().map(Into::into)) {
+    // A guest may have made do without memory that it was refused. What it says in particular is its own.
+    let memory = if let exported::ToolError::Failed(_) = &error { state.limiter.denied() } else { None };
+    if let Some((limit, value)) = memory.or_else(|| state.guard.exhausted().map(Into::into)) {
         return ErrorKind::ResourceExhausted { limit, value };
     }
     match error {
@@ -106,9 +137,8 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
 /// What the host knows, and behind it the tool's own words.
 fn denied(text: &str, refusal: &Refusal) -> ErrorKind {
     let tree = refusal.tree().cloned();
-    let reason = if tree.is_some() { PermissionReason::Protected } else { PermissionReason::Sandbox };
     ErrorKind::PermissionDenied {
-        reason,
+        reason: refusal.reason(),
         message: format!("{refusal}; the tool says: {}", message(text)),
         advice: refusal.advice(),
         tree,
@@ -116,31 +146,23 @@ fn denied(text: &str, refusal: &Refusal) -> ErrorKind {
 }
 
 fn message(text: &str) -> String {
-    let text = visible(cut(text.trim(), MESSAGE));
+    let text = visible(cut(text, MESSAGE).trim());
     if text.is_empty() { "the tool failed without saying why".to_owned() } else { text }
 }
 
-fn output(raw: exported::Output, definition: &Definition, talk: &Talk) -> Result<ToolOutput, ErrorKind> {
-    if size(&raw) > limits::RESULT {
-        return Err(ErrorKind::ResourceExhausted { limit: Limit::Result, value: limits::RESULT });
-    }
+fn taken(raw: exported::Output, budget: &dyn Budget) -> Result<(ToolOutput, Option<String>), Unfit> {
     let mut blocks = Blocks::default();
-    let content = raw.content.into_iter().map(|block| blocks.take(block)).collect::<Result<Vec<_>, _>>()?;
-    let metadata =
-        object(&raw.metadata).map_err(|reason| contract(&format!("its metadata is not a JSON object: {reason}")))?;
-    if raw.success {
-        conforms(&content, definition)?;
-    }
-    if let Some(left_out) = blocks.left_out() {
-        talk.warn(&left_out);
-    }
-    Ok(ToolOutput {
+    let content = raw.content.into_iter().map(|block| blocks.take(block, budget)).collect::<Result<Vec<_>, _>>()?;
+    let metadata = metadata(&raw.metadata, budget)?;
+    let output = ToolOutput {
         content,
         outcome: if raw.success { Outcome::Success } else { Outcome::Failure },
         metadata,
-        files_modified: raw.files_modified.into_iter().take(FILES).map(|path| visible(&path)).collect(),
+        // What changed is what the host saw change.
+        files_modified: Vec::new(),
         command_executed: raw.command_executed.map(|command| message(&command)),
-    })
+    };
+    Ok((output, blocks.left_out()))
 }
 
 fn size(raw: &exported::Output) -> u64 {
@@ -149,13 +171,22 @@ fn size(raw: &exported::Output) -> u64 {
     (blocks::size(&raw.content) + rest) as u64
 }
 
-fn conforms(content: &[Content], definition: &Definition) -> Result<(), ErrorKind> {
-    let Some(schema) = definition.output_schema() else { return Ok(()) };
-    match content {
-        [Content::Json(value)] => {
-            schema.validate(value).map_err(|wrong| contract(&format!("its output breaks its own schema: {wrong}")))
-        }
-        _ => Err(contract("it has an output schema, so a successful output is exactly one json block")),
+/// What the blocks and names take besides what is in them, in bytes.
+fn records(raw: &exported::Output) -> u64 {
+    (size_of_val(raw.content.as_slice()) + size_of_val(raw.files_modified.as_slice())) as u64
+}
+
+fn metadata(text: &str, budget: &dyn Budget) -> Result<Map<String, Value>, Unfit> {
+    if text.is_empty() || text == "{}" {
+        return Ok(Map::new());
+    }
+    let wrong =
+        |reason: &dyn Display| Unfit::Contract(contract(&format!("its metadata is not a JSON object: {reason}")));
+    match parse_within(text, METADATA, budget) {
+        Ok((Value::Object(metadata), _kept)) => Ok(metadata),
+        Ok((other, _)) => Err(wrong(&JsonError::NotAnObject { got: type_name(&other) })),
+        Err(JsonError::Exhausted(exhausted)) => Err(exhausted.into()),
+        Err(error) => Err(wrong(&error)),
     }
 }
 
@@ -164,9 +195,6 @@ pub(super) fn contract(what: &str) -> ErrorKind {
 }
 
 fn object(text: &str) -> Result<Map<String, Value>, String> {
-    if text.is_empty() || text == "{}" {
-        return Ok(Map::new());
-    }
     parse_object(text, METADATA).map_err(|error| error.to_string())
 }
 
@@ -181,4 +209,108 @@ pub(super) fn compact(value: &Value) -> Cow<'static, str> {
 /// As [`compact`], for an object.
 pub(super) fn compact_object(map: &Map<String, Value>) -> Cow<'static, str> {
     if map.is_empty() { Cow::Borrowed("{}") } else { Cow::Owned(serde_json::to_string(map).unwrap_or_default()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ask::Asking;
+    use super::super::engine::Allocation;
+    use super::super::guard::{Guard, PluginFiles};
+    use super::super::limiter::Limiter;
+    use super::super::talk::Talk;
+    use super::*;
+    use crate::execution::Owner;
+    use crate::execution::owner::input_turns;
+    use crate::tool::Content;
+    use crate::tool::Digest;
+    use crate::tool::budget::Unlimited;
+    use tokio_util::sync::CancellationToken;
+    use wasmtime::ResourceLimiter as _;
+
+    #[test]
+    fn a_guest_that_made_do_without_memory_says_itself_what_it_has_not_found() -> wasmtime::Result<()> {
+        let owner = Owner::of(Digest::of(b"made do"));
+        let account = limits::Limits::default().account();
+        let mut limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account, &owner);
+        assert!(!limiter.table_growing(0, usize::MAX, None)?);
+        let guard = Guard::closed(&PluginFiles::of(owner.descriptors.clone()));
+        let now = std::time::Instant::now();
+        let state = State::new(guard, limiter, Talk::silent(), Asking::nobody(), now);
+        let said = tool_error(exported::ToolError::NotFound("no such thing".to_owned()), &state);
+        assert!(matches!(said, ErrorKind::Execution { kind: ExecutionKind::NotFound, .. }), "{said:?}");
+        let said = tool_error(exported::ToolError::Failed("no memory".to_owned()), &state);
+        assert!(matches!(said, ErrorKind::ResourceExhausted { limit: Limit::Tables, .. }), "{said:?}");
+        Ok(())
+    }
+
+    fn output() -> exported::Output {
+        exported::Output {
+            content: vec![wit::Content::Text("text".to_owned())],
+            success: false,
+            metadata: r#"{"a":1}"#.to_owned(),
+            files_modified: vec!["one".to_owned(), "other".to_owned()],
+            command_executed: Some("ls".to_owned()),
+        }
+    }
+
+    #[test]
+    fn everything_that_an_output_holds_counts() {
+        assert_eq!(size(&output()), 4 + 7 + 8 + 2);
+        assert_eq!(size(&exported::Output { command_executed: None, ..output() }), 4 + 7 + 8);
+        assert_eq!(records(&output()), (size_of::<wit::Content>() + 2 * size_of::<String>()) as u64);
+    }
+
+    #[test]
+    fn an_output_is_taken_over_but_for_what_the_host_knows_better() {
+        let Ok((taken, None)) = taken(output(), &Unlimited) else { panic!("nothing is left out") };
+        assert!(matches!(&*taken.content, [Content::Text(text)] if text == "text"));
+        assert_eq!((taken.outcome, taken.metadata["a"].as_u64()), (Outcome::Failure, Some(1)));
+        assert_eq!((taken.files_modified.len(), taken.command_executed.as_deref()), (0, Some("ls")));
+    }
+
+    #[tokio::test]
+    async fn an_output_up_to_its_bound_is_reserved_for_the_call_and_a_larger_one_is_refused() {
+        let whole = usize::try_from(limits::RESULT).unwrap_or(usize::MAX);
+        for (length, fits) in [(whole, true), (whole + 1, false)] {
+            let account = limits::Limits::default().account();
+            let far = std::time::Instant::now() + Duration::from_secs(3_600);
+            let budget = CallBudget::new(account.clone(), far, CancellationToken::new());
+            let content = vec![wit::Content::Text("x".repeat(length))];
+            let metadata = String::new();
+            let raw =
+                exported::Output { content, metadata, files_modified: Vec::new(), command_executed: None, ..output() };
+            let taken = super::output(raw, SideEffects::None, (&budget, input_turns()), Duration::from_secs(1)).await;
+            let refused = matches!(taken, Err(ErrorKind::ResourceExhausted { limit: Limit::Result, .. }));
+            assert_eq!((taken.is_ok(), refused), (fits, !fits), "{length}");
+            let held = if fits { limits::RESULT + size_of::<wit::Content>() as u64 } else { 0 };
+            assert_eq!(account.held(), held);
+        }
+    }
+
+    #[test]
+    fn metadata_is_an_object_and_may_be_left_out() {
+        for (text, members) in [("", 0), ("{}", 0), (" { } ", 0), (r#"{"a":1}"#, 1)] {
+            assert_eq!(metadata(text, &Unlimited).map(|map| map.len()).ok(), Some(members), "{text}");
+            assert_eq!(object(text).map(|map| map.len()), Ok(members), "{text}");
+        }
+        for text in ["[]", "{", "1"] {
+            assert!(matches!(metadata(text, &Unlimited), Err(Unfit::Contract(_))) && object(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_guest_says_is_shown_within_bounds_and_never_empty() {
+        assert_eq!(message(" no\u{202e} "), visible("no\u{202e}"));
+        assert_eq!(message(" \n"), "the tool failed without saying why");
+        assert_eq!(message(&"x".repeat(MESSAGE + 1)).len(), MESSAGE);
+    }
+
+    #[test]
+    fn json_for_a_guest_is_compact() {
+        for (value, text) in
+            [(serde_json::json!({}), "{}"), (serde_json::json!({"a": [1]}), r#"{"a":[1]}"#), (Value::Null, "null")]
+        {
+            assert_eq!(compact(&value), text);
+        }
+    }
 }

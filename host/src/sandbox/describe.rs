@@ -1,23 +1,29 @@
 //! Asking a plugin for its tools: twice, in a sandbox that holds nothing and where time stands still.
 
 use super::ask::Asking;
+use super::bindings::PluginIndices;
 use super::bindings::exports::palisade::tool::tool as wit;
-use super::bindings::{PluginIndices, PluginPre};
 use super::ended::Ended;
 use super::guard::{Guard, PluginFiles};
 use super::limiter::Limiter;
+use super::linked::Linked;
 use super::prepare::{PluginRefused, brief};
 use super::run::{Stop, bounded, slot, store};
 use super::state::State;
 use super::surroundings::Surroundings;
 use super::talk::Talk;
+use super::turns::Bounds;
 use super::{Sandbox, convert, limits, offer};
-use crate::tool::Definition;
+use crate::execution::account::{Account, MemoryLimits};
+use crate::execution::clock::CallClock;
+use crate::execution::share::Share;
+use crate::execution::{FirstTick, Owner};
 use crate::tool::offer::Offer;
 use crate::tool::schema::Building;
+use crate::tool::{Definition, Digest};
 use std::collections::HashSet;
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use wasmtime_wasi::random::Deterministic;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx};
@@ -30,11 +36,13 @@ const MAX_TOOLS: usize = 256;
 
 impl Sandbox {
     /// What a plugin says of its tools, in its own words and checked. Blocks; must not be called on a thread of a running tokio runtime.
-    pub(super) fn describe(&self, pre: &PluginPre<State>) -> Result<(Described, Vec<Definition>), PluginRefused> {
+    pub(super) fn describe(&self, pre: &Linked, plugin: Digest) -> Result<(Described, Vec<Definition>), PluginRefused> {
+        let owner = Owner::of(plugin);
+        let loading = self.runtime.loading.share(plugin);
         let fault = |error: std::io::Error| PluginRefused::Describe(error.to_string());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(fault)?;
-        let first = runtime.block_on(self.ask(pre))?;
-        let second = runtime.block_on(self.ask(pre))?;
+        let first = runtime.block_on(self.ask(pre, (&owner, &loading)))?;
+        let second = runtime.block_on(self.ask(pre, (&owner, &loading)))?;
         if format!("{first:?}") != format!("{second:?}") {
             return Err(PluginRefused::Unstable);
         }
@@ -42,16 +50,22 @@ impl Sandbox {
         Ok((first, definitions))
     }
 
-    async fn ask(&self, pre: &PluginPre<State>) -> Result<Described, PluginRefused> {
+    async fn ask(&self, pre: &Linked, (owner, loading): (&Owner, &Arc<Share>)) -> Result<Described, PluginRefused> {
         let patient = CancellationToken::new();
-        let _slot = slot(&self.runtime.loading, &patient, limits::QUEUE_TIMEOUT)
+
+        let _slot = slot(loading, pre.units, &patient, limits::QUEUE_TIMEOUT)
             .await
             .map_err(|ended| PluginRefused::Describe(reason(ended)))?;
-        let deadline = Instant::now() + limits::DESCRIBE_TIMEOUT;
+        let clock = CallClock::new(limits::DESCRIBE_TIMEOUT);
+        let deadline = clock.deadline().into_std();
+        let talk = Talk::silent();
+        let signs = talk.signs().clone();
+        // Counted among the memory of all calls, and not refused for what those hold.
+        let account = Account::new(MemoryLimits { call: limits::MEMORY, total: u64::MAX });
         let state = State::new(
-            Guard::closed(&PluginFiles::default()),
-            Limiter::new(limits::MEMORY),
-            Talk::silent(),
+            Guard::closed(&PluginFiles::of(owner.descriptors.clone())),
+            Limiter::new(limits::MEMORY, self.runtime.allocation, &account, owner),
+            talk,
             Asking::nobody(),
             deadline,
         );
@@ -59,13 +73,15 @@ impl Sandbox {
         let _running = self.runtime.running();
         let work = async {
             let instance = pre.instance_pre().instantiate_async(&mut store).await?;
+            store.data_mut().limiter.begin();
             let plugin = PluginIndices::new(pre.instance_pre()).and_then(|indices| indices.load(&mut store, &instance));
             let plugin = plugin.map_err(|error| OtherTypes::error(&error))?;
             let tools = plugin.palisade_tool_tool().call_definitions(&mut store).await?;
             Ok((tools, offer::described(pre.instance_pre(), &instance, &mut store).await?))
         };
-        let time_is_up = async { tokio::time::sleep_until(deadline.into()).await };
-        match bounded(work, time_is_up, &patient, &AtomicBool::new(false)).await {
+        let bounds =
+            Bounds { clock: &clock, cancel: &patient, signs, turns: &owner.turns, first_tick: FirstTick::Free };
+        match bounded(work, &bounds).await {
             Ok(described) => Ok(described),
             Err(Stop::Error(error)) if error.is::<OtherTypes>() => Err(super::prepare::world(&error)),
             Err(stop) => Err(PluginRefused::Describe(reason(stop.into_ended(&store)))),
@@ -91,7 +107,7 @@ fn reason(ended: Ended) -> String {
         }
         Ended::Limit(limit, value) => format!("it reached the limit `{limit}` of {value}"),
         Ended::Parted(_) => "it needs a client, and there is none while it is described".to_owned(),
-        Ended::Trap(message) => message,
+        Ended::Trap(crash) => crash.message,
     }
 }
 

@@ -6,8 +6,9 @@ use super::guard::Exhausted;
 use super::limits;
 use super::run::Interrupted;
 use super::state::State;
-use crate::tool::text::{cut, visible};
-use crate::tool::{ErrorKind, ExecutionKind, Limit, SideEffects};
+use crate::tool::text::{cut, elided, visible};
+use crate::tool::{ErrorKind, Limit, SideEffects};
+use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
 use wasmtime::Trap;
 
@@ -17,8 +18,13 @@ const FUEL_TEXT: &str = "fuel allocated for hostcalls has been exhausted";
 const TABLE_TEXT: &str = "resource table has no free keys";
 /// What it says when a store holds too many handles of the component model.
 const HANDLES_TEXT: &str = "store handle limit exceeded";
-/// How much of a guest's last words on standard error is passed on, in bytes.
+/// How much of a guest's last words on standard error is kept, in bytes.
 const LAST_WORDS: usize = 2 << 10;
+/// How much of a backtrace is kept, in bytes: the engine names twenty frames at most, but the guest chose
+/// the names.
+const FRAMES: usize = 8 << 10;
+/// How much is read of one error of the engine, in bytes.
+const SENTENCE: usize = 512;
 
 /// The end of a guest that did not return.
 #[derive(Debug)]
@@ -32,8 +38,23 @@ pub(super) enum Ended {
     /// It asked its client for something that ends the call.
     Parted(Parted),
     /// A trap of the guest's own making.
-    Trap(String),
+    Trap(Crash),
 }
+
+/// A crash of a guest, as the log and a person's terminal show it. It quotes the guest, so no result carries it.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub(super) struct Crash {
+    /// The kind of crash, and the guest's last words.
+    pub(super) message: String,
+    /// The engine's own account, on one line.
+    #[source]
+    frames: Frames,
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+struct Frames(String);
 
 impl Ended {
     /// No sandbox became free.
@@ -44,11 +65,11 @@ impl Ended {
     /// The error of a call that ended like this.
     pub(super) fn into_kind(self, timeout: Duration, class: SideEffects) -> ErrorKind {
         match self {
-            Self::Deadline => ErrorKind::Timeout { limit: timeout, class },
+            Self::Deadline => ErrorKind::Timeout { limit: timeout, class, input: None },
             Self::Cancelled => ErrorKind::Cancelled,
             Self::Limit(limit, value) => ErrorKind::ResourceExhausted { limit, value },
             Self::Parted(parted) => parted.into(),
-            Self::Trap(message) => ErrorKind::execution(ExecutionKind::Trap, message),
+            Self::Trap(crash) => ErrorKind::crashed(crash),
         }
     }
 }
@@ -71,8 +92,8 @@ pub(super) fn classify(error: &wasmtime::Error, state: &State) -> Ended {
     if let Some((limit, value)) = limit(error, state) {
         return Ended::Limit(limit, value);
     }
-    tracing::debug!("a guest trapped: {error:#}");
-    Ended::Trap(trap_text(error, state))
+    let frames = Frames(elided(&beginning(error, FRAMES), FRAMES));
+    Ended::Trap(Crash { message: trap_text(error, state), frames })
 }
 
 fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
@@ -88,7 +109,8 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
     if is_out_of_memory(error) {
         return Some((Limit::Sandboxes, Runtime::shared().map_or(0, |runtime| runtime.live())));
     }
-    let text = format!("{error:#}");
+    // What the engine says itself, and not the frames around it, whose names the guest chose.
+    let text = beginning(error.root_cause(), SENTENCE);
     if text.contains(FUEL_TEXT) {
         Some((Limit::HostcallData, limits::HOSTCALL_DATA))
     } else if text.contains(TABLE_TEXT) {
@@ -110,7 +132,23 @@ fn is_out_of_memory(error: &wasmtime::Error) -> bool {
     cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::OutOfMemory)
 }
 
-/// What a person can use of a trap: what happened, and the guest's last words. Frames and addresses stay in the log.
+/// The beginning of an error's text, with all of its causes: more, whose length is the guest's choice, is never made.
+fn beginning(error: impl fmt::Display, bytes: usize) -> String {
+    struct Beginning(String, usize);
+    impl fmt::Write for Beginning {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            let kept = cut(text, self.1 - self.0.len());
+            self.0.push_str(kept);
+            if kept.len() == text.len() { Ok(()) } else { Err(fmt::Error) }
+        }
+    }
+    let mut beginning = Beginning(String::new(), bytes);
+    // It fails only where it is full.
+    let _ = write!(beginning, "{error:#}");
+    beginning.0
+}
+
+/// What a person can use of a trap: what happened, and the guest's last words.
 fn trap_text(error: &wasmtime::Error, state: &State) -> String {
     let what = match error.downcast_ref::<Trap>() {
         Some(Trap::StackOverflow) => "the plugin ran out of stack: it recurses too deeply".to_owned(),
@@ -118,14 +156,17 @@ fn trap_text(error: &wasmtime::Error, state: &State) -> String {
         Some(trap) => format!("the plugin crashed: {trap}"),
         None => match error.downcast_ref::<wasmtime_wasi::I32Exit>() {
             Some(exit) => format!("the plugin exited with code {} in place of returning", exit.0),
-            None => format!("the plugin could not be run: {}", cut(&visible(&error.root_cause().to_string()), 512)),
+            None => format!(
+                "the plugin could not be run: {}",
+                cut(&visible(&beginning(error.root_cause(), SENTENCE)), SENTENCE)
+            ),
         },
     };
     let (stderr, _) = state.surroundings.take_errors();
     let words = String::from_utf8_lossy(&stderr);
     let words = words.trim();
     let last = &words[words.ceil_char_boundary(words.len().saturating_sub(LAST_WORDS))..];
-    if last.is_empty() { what } else { format!("{what}; its last words: {}", visible(last)) }
+    if last.is_empty() { what } else { format!("{what}; its last words: {}", elided(last, LAST_WORDS)) }
 }
 
 impl From<Exhausted> for (Limit, u64) {
@@ -136,7 +177,33 @@ impl From<Exhausted> for (Limit, u64) {
             Exhausted::NewEntries(limit) => (Limit::NewEntries, limit),
             Exhausted::ListedEntries(limit) => (Limit::ListedEntries, limit),
             Exhausted::Depth(limit) => (Limit::Depth, limit),
-            Exhausted::OpenFiles(limit) | Exhausted::PluginFiles(limit) => (Limit::OpenFiles, limit),
+            Exhausted::OpenFiles(limit) => (Limit::OpenFiles, limit),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Writes this name a thousand times, and counts how often.
+    struct Frames<'a>(&'a str, Cell<usize>);
+
+    impl fmt::Display for Frames<'_> {
+        fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            (0..1000).try_for_each(|_| {
+                self.1.set(self.1.get() + 1);
+                out.write_str(self.0)
+            })
+        }
+    }
+
+    #[test]
+    fn of_frames_no_more_is_written_than_is_kept() {
+        let frames = Frames(&"ä".repeat(700), Cell::new(0));
+        assert_eq!(beginning(&frames, FRAMES), "ä".repeat(FRAMES / 2));
+        assert_eq!(frames.1.get(), FRAMES / 1400 + 1);
+        assert_eq!(beginning("short", FRAMES), "short");
     }
 }

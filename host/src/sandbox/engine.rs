@@ -2,15 +2,26 @@
 
 use super::limits;
 use super::state::State;
+use crate::execution::account::has_room;
+use crate::execution::owner;
+use crate::execution::share::Pool;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
-use tokio::sync::Semaphore;
-use wasmtime::component::Linker;
+use std::time::Duration;
+use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-/// Idle ticks after which the clock sleeps until the next call.
-const IDLE_TICKS: u32 = 100;
+/// The time without a running guest after which the clock sleeps until the next call.
+const IDLE: Duration = Duration::from_secs(1);
+/// The ticks without a computing guest after which the clock ticks slowly: guests that wait need no tick.
+const QUIET_TICKS: u32 = 25;
+/// The period of the clock while no guest computes: how late the first tick of the next one may end.
+const SLOW_TICK: Duration = Duration::from_millis(10);
+/// Memories in the pool for each unit of the sandboxes. Compilers make one, and two where a component is composed.
+const MEMORIES_PER_UNIT: u32 = 2;
+/// Tables in the pool for each unit of the sandboxes. A Python component has some 28.
+const TABLES_PER_UNIT: u32 = 32;
 
 /// How memory for guests is allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +30,28 @@ pub enum Allocation {
     Pooled,
     /// Mapped for each call, because the address space is too short for a pool: some 50 µs a call.
     OnDemand,
+    /// The same without room to grow, because the address space is too short for that as well: a memory that grows is
+    /// copied.
+    Scarce,
+}
+
+impl Allocation {
+    /// The address space that each memory has from its beginning, in bytes: up to there it grows in place.
+    pub(super) fn reservation(self) -> u64 {
+        match self {
+            Self::Pooled => limits::MAX_MEMORY,
+            Self::OnDemand => limits::MEMORY,
+            Self::Scarce => 0,
+        }
+    }
+
+    /// What this process has room for without a pool.
+    fn without_pool() -> Self {
+        /// Calls at once that have to find room.
+        const CALLS: usize = 16;
+        let wanted = (Self::OnDemand.reservation() as usize).saturating_mul(CALLS);
+        if has_room(wanted) { Self::OnDemand } else { Self::Scarce }
+    }
 }
 
 /// This machine cannot run WebAssembly.
@@ -31,10 +64,8 @@ pub(super) struct Runtime {
     pub(super) engine: Engine,
     pub(super) linker: Linker<State>,
     pub(super) allocation: Allocation,
-    /// For calls.
-    pub(super) slots: Semaphore,
-    /// For loading.
-    pub(super) loading: Semaphore,
+    /// The sandboxes for loading.
+    pub(super) loading: Pool,
     clock: Clock,
 }
 
@@ -58,25 +89,32 @@ impl Runtime {
         let (engine, allocation) = match Engine::new(&pooled()) {
             Ok(engine) => (engine, Allocation::Pooled),
             Err(error) => {
-                tracing::info!("no pool of memory on this machine, allocating for each call: {error:#}");
-                (Engine::new(&on_demand())?, Allocation::OnDemand)
+                let allocation = Allocation::without_pool();
+                tracing::info!(
+                    "no pool of memory on this machine, allocating for each call ({allocation:?}): {error:#}"
+                );
+                (Engine::new(&on_demand(allocation))?, allocation)
             }
         };
         let linker = super::imports::linker(&engine)?;
         let clock = Clock::start(engine.weak())?;
-        Ok(Self {
-            engine,
-            linker,
-            allocation,
-            slots: Semaphore::new(limits::LIVE_SANDBOXES as usize),
-            loading: Semaphore::new(limits::LOADING_SANDBOXES as usize),
-            clock,
-        })
+        Ok(Self { engine, linker, allocation, loading: Pool::new(u64::from(limits::LOADING_SANDBOXES)), clock })
     }
 
     /// How many sandboxes of calls there are now.
     pub(super) fn live(&self) -> u64 {
-        u64::from(limits::LIVE_SANDBOXES).saturating_sub(self.slots.available_permits() as u64)
+        owner::sandboxes().held()
+    }
+
+    /// How many units of the sandboxes a call of this component takes: as many as hold what it needs of the pool, so
+    /// that calls which have their sandboxes never find the pool empty.
+    pub(super) fn units(component: &Component) -> u64 {
+        const MOST: u32 = (limits::MEMORIES as u32).div_ceil(MEMORIES_PER_UNIT);
+        const { assert!(limits::TABLES as u32 <= MOST * TABLES_PER_UNIT) };
+        let units = component.resources_required().map_or(MOST, |needed| {
+            needed.num_memories.div_ceil(MEMORIES_PER_UNIT).max(needed.num_tables.div_ceil(TABLES_PER_UNIT))
+        });
+        u64::from(units.clamp(1, MOST))
     }
 
     /// Keeps the clock ticking while the guard lives.
@@ -112,14 +150,17 @@ fn pooled() -> Config {
     let live = limits::LIVE_SANDBOXES + limits::LOADING_SANDBOXES;
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(live)
-        .total_core_instances(live * 16)
-        .total_memories(live * 2)
-        .total_tables(live * 16)
+        // Only a count: an instance has no place of its own in the pool.
+        .total_core_instances(live * limits::INSTANCES as u32)
+        .total_memories(live * MEMORIES_PER_UNIT)
+        .total_tables(live * TABLES_PER_UNIT)
         .total_stacks(live)
         .max_core_instances_per_component(limits::INSTANCES as u32)
         .max_memories_per_component(limits::MEMORIES as u32)
         .max_tables_per_component(limits::TABLES as u32)
-        .max_tables_per_module(4)
+        .max_tables_per_module(limits::MODULE_TABLES)
+        .max_core_instance_size(limits::INSTANCE_DATA)
+        .max_component_instance_size(limits::INSTANCE_DATA)
         .table_elements(limits::ELEMENTS_PER_TABLE)
         .max_memory_size(limits::MAX_MEMORY as usize)
         .max_unused_warm_slots(live)
@@ -144,16 +185,16 @@ fn pooled_code() -> Config {
 pub(super) fn for_compilation(allocation: Allocation) -> Config {
     let mut config = match allocation {
         Allocation::Pooled => pooled_code(),
-        Allocation::OnDemand => on_demand(),
+        Allocation::OnDemand | Allocation::Scarce => on_demand(allocation),
     };
     config.parallel_compilation(false);
     config
 }
 
-fn on_demand() -> Config {
+fn on_demand(allocation: Allocation) -> Config {
     let mut config = base();
     config
-        .memory_reservation(0)
+        .memory_reservation(allocation.reservation())
         .memory_reservation_for_growth(1 << 20)
         .memory_guard_size(64 << 10)
         .guard_before_linear_memory(false)
@@ -187,19 +228,22 @@ impl Clock {
 }
 
 fn tick(engine: &EngineWeak, running: &AtomicUsize, asleep: &AtomicBool) {
-    let mut idle = 0;
+    let (mut idle, mut quiet) = (Duration::ZERO, 0);
     loop {
-        thread::sleep(limits::TICK);
+        let period = if quiet < QUIET_TICKS { limits::TICK } else { SLOW_TICK };
+        thread::sleep(period);
         let Some(engine) = engine.upgrade() else { return };
         engine.increment_epoch();
-        idle = if running.load(Ordering::SeqCst) == 0 { idle + 1 } else { 0 };
-        if idle > IDLE_TICKS {
+        owner::tick(limits::TURN);
+        quiet = if owner::has_computed() { 0 } else { quiet.saturating_add(1) };
+        idle = if running.load(Ordering::SeqCst) == 0 { idle + period } else { Duration::ZERO };
+        if idle > IDLE {
             asleep.store(true, Ordering::SeqCst);
             while running.load(Ordering::SeqCst) == 0 {
                 thread::park();
             }
             asleep.store(false, Ordering::SeqCst);
-            idle = 0;
+            (idle, quiet) = (Duration::ZERO, 0);
         }
     }
 }
@@ -207,7 +251,15 @@ fn tick(engine: &EngineWeak, running: &AtomicUsize, asleep: &AtomicBool) {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot make an engine has failed")]
+    use super::super::ask::Asking;
+    use super::super::border::Cap;
+    use super::super::guard::{Guard, PluginFiles};
+    use super::super::limiter::Limiter;
+    use super::super::run::store;
+    use super::super::talk::Talk;
     use super::*;
+    use crate::execution::Owner;
+    use crate::tool::Digest;
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
     /// Engines of one number load each other's code.
@@ -219,10 +271,60 @@ mod tests {
 
     #[test]
     fn a_child_makes_the_code_that_this_process_would() {
-        assert_eq!(number(&for_compilation(Allocation::OnDemand)), number(&on_demand()));
+        for allocation in [Allocation::OnDemand, Allocation::Scarce] {
+            assert_eq!(number(&for_compilation(allocation)), number(&on_demand(allocation)));
+        }
         let runtime = Runtime::shared().unwrap();
         let mut hasher = DefaultHasher::new();
         runtime.engine.precompile_compatibility_hash().hash(&mut hasher);
         assert_eq!(number(&for_compilation(runtime.allocation)), hasher.finish());
+    }
+
+    /// A component that has so many memories.
+    fn with_memories(count: usize) -> Component {
+        let instances = "(core instance (instantiate $m))".repeat(count);
+        let text = format!("(component (core module $m (memory 1)) {instances})");
+        Component::new(&Runtime::shared().unwrap().engine, palisade_tests::wat::binary(&text)).unwrap()
+    }
+
+    #[tokio::test]
+    async fn calls_that_have_their_sandboxes_never_use_up_the_pool() {
+        let (runtime, pool) = (Runtime::shared().unwrap(), Pool::new(u64::from(limits::LIVE_SANDBOXES)));
+        let component = with_memories(limits::MEMORIES);
+        let greedy = runtime.linker.instantiate_pre(&component).unwrap();
+        let mut running = Vec::new();
+        for owner in [b"one", b"two"] {
+            let share = pool.share(Digest::of(owner));
+            while let Ok(grant) = share.try_take(Runtime::units(&component)) {
+                let mut store = store(&runtime, idle());
+                let instance = greedy.instantiate_async(&mut store).await;
+                assert!(instance.is_ok(), "{:#} beside {}", instance.err().unwrap(), running.len());
+                running.push((grant, store));
+            }
+        }
+        assert!(running.len() >= 16, "{}", running.len());
+    }
+
+    #[test]
+    fn the_pool_takes_as_many_globals_as_the_border() {
+        let globals = "(global i32 (i32.const 0))".repeat(Cap::Globals.max() as usize);
+        let text = format!("(component (core module $m {globals}) (core instance (instantiate $m)))");
+        let made = Component::new(&Runtime::shared().unwrap().engine, palisade_tests::wat::binary(&text));
+        assert!(made.is_ok(), "{:#}", made.err().unwrap());
+    }
+
+    #[test]
+    fn a_call_takes_as_many_units_as_it_needs_of_the_pool() {
+        let units = [0, 1, 2, 3, 16].map(|memories| Runtime::units(&with_memories(memories)));
+        assert_eq!(units, [1, 1, 1, 2, 8]);
+    }
+
+    /// What a guest that does nothing may touch.
+    fn idle() -> State {
+        let owner = Owner::of(Digest::of(b"idle"));
+        let account = limits::Limits::default().account();
+        let limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account, &owner);
+        let guard = Guard::closed(&PluginFiles::of(owner.descriptors.clone()));
+        State::new(guard, limiter, Talk::silent(), Asking::nobody(), std::time::Instant::now() + limits::TIMEOUT)
     }
 }

@@ -89,6 +89,11 @@ impl Guard {
         Self { root: None, name: PREOPEN_NAME.into(), access: Access::ReadOnly, ledger: Arc::new(ledger) }
     }
 
+    /// Lets go of the mounted directory.
+    pub(crate) fn close(&mut self) {
+        self.root = None;
+    }
+
     /// With another name for the directory, for guests of others that look for that.
     #[cfg(test)]
     pub(crate) fn named(self, name: String) -> Self {

@@ -3,18 +3,27 @@
 
 use super::engine::{Allocation, Runtime};
 use super::limits;
+use crate::execution::Owner;
+use crate::execution::account::{Account, Charge, Part, address_space_limit, has_room};
 use crate::tool::Limit;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::tool::budget::Exhausted;
 use wasmtime::ResourceLimiter;
 
-/// What all calls of the process hold: the machine's memory knows nothing of hosts.
-static HELD: AtomicUsize = AtomicUsize::new(0);
+/// Whether the memories of a guest are still being made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Instantiation,
+    Run,
+}
 
 /// The budget of one store.
 pub(super) struct Limiter {
     memory_limit: usize,
     allocation: Allocation,
-    total: Option<Total>,
+    stage: Stage,
+    charge: Charge,
+    /// Of the plugin's share of the memory of all calls.
+    part: Part,
     memory: usize,
     peak: usize,
     last_memory: usize,
@@ -23,41 +32,15 @@ pub(super) struct Limiter {
     denied: Option<Limit>,
 }
 
-/// One call's part in the memory of all calls, given back when dropped.
-struct Total {
-    account: &'static AtomicUsize,
-    limit: usize,
-    held: usize,
-}
-
-impl Total {
-    fn take(&mut self, more: usize) -> bool {
-        let fits = |held: usize| held.checked_add(more).filter(|sum| *sum <= self.limit);
-        let taken = self.account.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
-        self.held += if taken { more } else { 0 };
-        taken
-    }
-
-    fn give_back(&mut self, bytes: usize) {
-        self.account.fetch_sub(bytes, Ordering::Relaxed);
-        self.held -= bytes;
-    }
-}
-
-impl Drop for Total {
-    fn drop(&mut self) {
-        self.account.fetch_sub(self.held, Ordering::Relaxed);
-    }
-}
-
 impl Limiter {
-    /// For a guest on its own, of which there are few at once.
-    pub(super) fn new(memory_limit: u64) -> Self {
-        let memory_limit = bytes(memory_limit);
+    /// For a guest of at most so many bytes, whose memory counts in this account, and in this plugin's share of the memory of all calls.
+    pub(super) fn new(memory_limit: u64, allocation: Allocation, account: &Account, owner: &Owner) -> Self {
         Self {
-            memory_limit,
-            allocation: Allocation::Pooled,
-            total: None,
+            memory_limit: bytes(memory_limit),
+            allocation,
+            stage: Stage::Instantiation,
+            charge: account.empty_charge(),
+            part: Part::of(&owner.memory),
             memory: 0,
             peak: 0,
             last_memory: 0,
@@ -67,17 +50,17 @@ impl Limiter {
         }
     }
 
-    /// For a call, whose memory counts among that of all calls, and comes from there.
-    pub(super) fn of_call(limits: &limits::Limits, allocation: Allocation) -> Self {
-        let total = Total { account: &HELD, limit: bytes(limits.total_memory), held: 0 };
-        Self { total: Some(total), allocation, ..Self::new(limits.memory) }
+    /// The guest is instantiated: from now on a memory is only grown.
+    pub(super) fn begin(&mut self) {
+        self.stage = Stage::Run;
     }
 
     /// The first limit that was refused, if one was.
     pub(super) fn denied(&self) -> Option<(Limit, u64)> {
         let value = |limit| match limit {
             Limit::Memory => self.memory_limit as u64,
-            Limit::TotalMemory => self.total.as_ref().map_or(0, |total| total.limit as u64),
+            Limit::TotalMemory => self.charge.account().limits().total,
+            Limit::AddressSpace => address_space_limit().unwrap_or(u64::MAX),
             Limit::Sandboxes => Runtime::shared().map_or(0, |runtime| runtime.live()),
             _ => limits::TABLE_ELEMENTS as u64,
         };
@@ -87,6 +70,42 @@ impl Limiter {
     /// The most memory held at once, in bytes.
     pub(super) fn peak(&self) -> u64 {
         self.peak as u64
+    }
+
+    fn charge(&mut self, bytes: u64) -> Result<(), Limit> {
+        let refused = |exhausted| match exhausted {
+            Exhausted::TotalMemory { .. } => Limit::TotalMemory,
+            Exhausted::AddressSpace { .. } => Limit::AddressSpace,
+            Exhausted::CallMemory { .. } | Exhausted::Deadline | Exhausted::Cancelled => Limit::Memory,
+        };
+        self.charge.grow(bytes).map_err(refused)?;
+        let counted = self.part.grow(bytes, self.charge.account().limits());
+        counted.map_err(refused).inspect_err(|_| self.charge.shrink(bytes))
+    }
+
+    /// A memory that grows out of its place is copied: for that moment there are two of it.
+    fn charge_growth(&mut self, current: usize, desired: usize) -> Result<(), Limit> {
+        self.charge((desired - current) as u64)?;
+        if desired as u64 <= self.allocation.reservation() {
+            return Ok(());
+        }
+        let copy = current as u64;
+        let has_room = self.charge(copy);
+        self.give_back(if has_room.is_ok() { copy } else { (desired - current) as u64 });
+        has_room
+    }
+
+    /// How much of the address space a memory takes anew, in bytes, where it is made or grows beyond its reservation.
+    fn mapped(&self, current: usize, desired: usize) -> Option<usize> {
+        let reservation = bytes(self.allocation.reservation());
+        let is_new = current == 0 && self.stage == Stage::Instantiation;
+        let is_mapped = self.allocation == Allocation::Pooled || (!is_new && desired <= reservation);
+        (!is_mapped).then(|| if is_new { desired.max(reservation) } else { desired })
+    }
+
+    fn give_back(&mut self, bytes: u64) {
+        self.charge.shrink(bytes);
+        self.part.shrink(bytes);
     }
 
     fn refuse(&mut self, limit: Limit) -> bool {
@@ -101,11 +120,11 @@ impl ResourceLimiter for Limiter {
         let Some(sum) = self.memory.checked_add(more).filter(|sum| *sum <= self.memory_limit) else {
             return Ok(self.refuse(Limit::Memory));
         };
-        if self.allocation == Allocation::OnDemand && !has_room(desired) {
+        if self.mapped(current, desired).is_some_and(|bytes| !has_room(bytes)) {
             return Ok(self.refuse(Limit::Sandboxes));
         }
-        if self.total.as_mut().is_some_and(|total| !total.take(more)) {
-            return Ok(self.refuse(Limit::TotalMemory));
+        if let Err(limit) = self.charge_growth(current, desired) {
+            return Ok(self.refuse(limit));
         }
         (self.last_memory, self.memory) = (more, sum);
         self.peak = self.peak.max(sum);
@@ -115,21 +134,28 @@ impl ResourceLimiter for Limiter {
     fn memory_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
         let failed = std::mem::take(&mut self.last_memory);
         self.memory = self.memory.saturating_sub(failed);
-        self.total.iter_mut().for_each(|total| total.give_back(failed));
+        self.give_back(failed as u64);
         Ok(())
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let more = desired.saturating_sub(current);
-        let Some(sum) = self.elements.checked_add(more).filter(|sum| *sum <= limits::TABLE_ELEMENTS) else {
+        // One table has no more than in the pool, wherever it lies.
+        let fits = |sum: &usize| *sum <= limits::TABLE_ELEMENTS && desired <= limits::ELEMENTS_PER_TABLE;
+        let Some(sum) = self.elements.checked_add(more).filter(fits) else {
             return Ok(self.refuse(Limit::Tables));
         };
+        if let Err(limit) = self.charge(more as u64 * limits::TABLE_ELEMENT) {
+            return Ok(self.refuse(limit));
+        }
         (self.last_elements, self.elements) = (more, sum);
         Ok(true)
     }
 
     fn table_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
-        self.elements = self.elements.saturating_sub(std::mem::take(&mut self.last_elements));
+        let failed = std::mem::take(&mut self.last_elements);
+        self.elements = self.elements.saturating_sub(failed);
+        self.give_back(failed as u64 * limits::TABLE_ELEMENT);
         Ok(())
     }
 
@@ -146,13 +172,6 @@ impl ResourceLimiter for Limiter {
     }
 }
 
-/// Whether the address space has room for so much, and for the host beside it: what the host itself cannot allocate ends the process.
-fn has_room(memory: usize) -> bool {
-    let wanted = memory.saturating_add(limits::HOST_ROOM);
-    // Mapped and given back at once, and never touched.
-    Vec::<u8>::new().try_reserve_exact(wanted).is_ok()
-}
-
 fn bytes(limit: u64) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
@@ -160,31 +179,95 @@ fn bytes(limit: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::Digest;
 
-    /// A call among others that share this account, of which 150 bytes may be held.
-    fn sharing(account: &'static AtomicUsize) -> Limiter {
-        Limiter { total: Some(Total { account, limit: 150, held: 0 }), ..Limiter::new(100) }
+    /// A call whose guest may have 100 bytes, of an account that has `total` for all calls.
+    fn of_call(total: u64) -> (Account, Limiter) {
+        let limits = limits::Limits { memory: 100, total_memory: total, ..limits::Limits::default() };
+        let account = limits.account();
+        (account.clone(), of_account(Allocation::Pooled, &account))
+    }
+
+    fn of_account(allocation: Allocation, account: &Account) -> Limiter {
+        Limiter::new(account.limits().call, allocation, account, &Owner::of(Digest::of(b"the plugin of these tests")))
     }
 
     #[test]
-    fn the_sum_over_all_calls_is_bounded_and_comes_back_with_each() -> wasmtime::Result<()> {
-        static ACCOUNT: AtomicUsize = AtomicUsize::new(0);
-        let (mut one, mut other) = (sharing(&ACCOUNT), sharing(&ACCOUNT));
-        assert!(one.memory_growing(0, 90, None)?);
-        assert!(other.memory_growing(0, 60, None)?);
-        assert!(!other.memory_growing(60, 61, None)?);
-        assert_eq!(other.denied(), Some((Limit::TotalMemory, 150)));
-        drop(one);
-        assert!(other.memory_growing(60, 100, None)?);
-        other.memory_grow_failed(wasmtime::Error::msg("no"))?;
-        drop(other);
-        assert_eq!(ACCOUNT.load(Ordering::Relaxed), 0);
+    fn memory_and_tables_count_in_the_account_of_the_call_and_come_back_with_it() -> wasmtime::Result<()> {
+        let (account, mut limiter) = of_call(u64::MAX);
+        assert!(limiter.memory_growing(0, 90, None)?);
+        assert!(limiter.table_growing(0, 10, None)?);
+        assert_eq!(account.held(), 90 + 10 * limits::TABLE_ELEMENT);
+        assert!(limiter.table_growing(10, 30, None)?);
+        limiter.table_grow_failed(wasmtime::Error::msg("no"))?;
+        assert!(limiter.memory_growing(90, 100, None)?);
+        limiter.memory_grow_failed(wasmtime::Error::msg("no"))?;
+        assert_eq!(account.held(), 90 + 10 * limits::TABLE_ELEMENT);
+        drop(limiter);
+        assert_eq!(account.held(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn the_memory_of_all_calls_bounds_each() -> wasmtime::Result<()> {
+        // Whatever other tests of this process hold, it is more than nothing.
+        let (_, mut limiter) = of_call(0);
+        assert!(!limiter.memory_growing(0, 1, None)?);
+        assert_eq!(limiter.denied(), Some((Limit::TotalMemory, 0)));
+        let (_, mut limiter) = of_call(0);
+        assert!(!limiter.table_growing(0, 1, None)?);
+        assert_eq!(limiter.denied(), Some((Limit::TotalMemory, 0)));
+        Ok(())
+    }
+
+    #[test]
+    fn a_memory_that_is_copied_as_it_grows_counts_twice_for_that_moment() -> wasmtime::Result<()> {
+        const MIB: usize = 1 << 20;
+        let limits = limits::Limits::default();
+        for (allocation, grown) in [(Allocation::Pooled, 128), (Allocation::OnDemand, 128), (Allocation::Scarce, 76)] {
+            let account = limits.account();
+            let mut limiter = of_account(allocation, &account);
+            let mut held = 0;
+            while held < 128 && limiter.memory_growing(held * MIB, (held + 1) * MIB, None)? {
+                held += 1;
+            }
+            assert_eq!((held, account.held()), (grown, (grown * MIB) as u64), "{allocation:?}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_memory_without_pages_grows_in_the_address_space_that_it_has() {
+        let mut limiter = of_account(Allocation::OnDemand, &of_call(u64::MAX).0);
+        let reservation = Allocation::OnDemand.reservation() as usize;
+        assert_eq!(limiter.mapped(0, 0), Some(reservation));
+        limiter.begin();
+        assert_eq!([(0, 1), (1, reservation)].map(|(from, to)| limiter.mapped(from, to)), [None; 2]);
+        assert_eq!(limiter.mapped(0, reservation + 1), Some(reservation + 1), "beyond its place it is copied");
+    }
+
+    #[test]
+    fn a_table_has_as_many_elements_as_in_the_pool_whoever_allocates_it() -> wasmtime::Result<()> {
+        let (_, mut limiter) = of_call(u64::MAX);
+        assert!(limiter.table_growing(0, limits::ELEMENTS_PER_TABLE, None)?);
+        assert!(!limiter.table_growing(0, limits::ELEMENTS_PER_TABLE + 1, None)?);
+        assert_eq!(limiter.denied(), Some((Limit::Tables, limits::TABLE_ELEMENTS as u64)));
+        Ok(())
+    }
+
+    #[test]
+    fn what_the_host_holds_for_a_call_leaves_room_for_its_guest() -> wasmtime::Result<()> {
+        let (account, mut limiter) = of_call(u64::MAX);
+        assert_eq!(account.reserve(limits::HOST_DATA), Ok(()));
+        assert!(limiter.memory_growing(0, 100, None)?);
+        assert!(!limiter.table_growing(0, 1, None)?);
+        assert_eq!(limiter.denied(), Some((Limit::Memory, 100)));
         Ok(())
     }
 
     #[test]
     fn the_sum_over_all_memories_is_bounded() -> wasmtime::Result<()> {
-        let mut limiter = Limiter::new(100);
+        let (_, mut limiter) = of_call(u64::MAX);
         assert!(limiter.memory_growing(0, 60, None)?);
         assert!(!limiter.memory_growing(0, 60, None)?);
         assert_eq!(limiter.denied(), Some((Limit::Memory, 100)));
@@ -195,10 +278,40 @@ mod tests {
 
     #[test]
     fn a_growth_that_failed_below_is_given_back() -> wasmtime::Result<()> {
-        let mut limiter = Limiter::new(100);
+        let (_, mut limiter) = of_call(u64::MAX);
         assert!(limiter.memory_growing(0, 90, None)?);
         limiter.memory_grow_failed(wasmtime::Error::msg("no"))?;
         assert!(limiter.memory_growing(0, 100, None)?);
         Ok(())
+    }
+
+    #[test]
+    fn a_store_has_as_many_instances_memories_and_tables_as_the_pool() {
+        let (_, limiter) = of_call(u64::MAX);
+        let most = (limits::INSTANCES, limits::MEMORIES, limits::TABLES);
+        assert_eq!((limiter.instances(), limiter.memories(), limiter.tables()), most);
+    }
+
+    #[test]
+    fn outside_of_the_pool_no_memory_is_begun_for_which_the_process_has_no_room() -> wasmtime::Result<()> {
+        // No process has as much address space.
+        let (nowhere, limits) = (isize::MAX as usize, limits::Limits { memory: u64::MAX, ..limits::Limits::default() });
+        for (allocation, denied) in [(Allocation::OnDemand, Limit::Sandboxes), (Allocation::Pooled, Limit::TotalMemory)]
+        {
+            let mut limiter = of_account(allocation, &limits.account());
+            assert!(limiter.memory_growing(0, 1, None)?);
+            assert!(!limiter.memory_growing(1, nowhere, None)?);
+            assert_eq!(limiter.denied().map(|(limit, _)| limit), Some(denied), "{allocation:?}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_limit_that_was_refused_is_told_with_its_value() {
+        let value = |limit| Limiter { denied: Some(limit), ..of_call(u64::MAX).1 }.denied().map(|(_, value)| value);
+        assert_eq!(value(Limit::Memory), Some(100));
+        assert_eq!(value(Limit::AddressSpace), Some(address_space_limit().unwrap_or(u64::MAX)));
+        assert_eq!(value(Limit::Tables), Some(limits::TABLE_ELEMENTS as u64));
+        assert!(value(Limit::Sandboxes).is_some_and(|live| live < limits::TABLE_ELEMENTS as u64));
     }
 }

@@ -119,6 +119,7 @@ pub(super) async fn called(
 ) -> wasmtime::Result<Result<wit::Output, wit::ToolError>> {
     let text = |name: &str| input[name].as_str().unwrap_or_default();
     let instance = pre.instantiate_async(&mut *store).await?;
+    store.data_mut().limiter.begin();
     if offered == Offered::Read {
         let guest = resourceful::ResourcefulIndices::new(pre)?.load(&mut *store, &instance)?;
         let uri = text("uri");

@@ -1,15 +1,14 @@
 //! From bytes to a plugin that can be called: the border that every plugin has to pass.
 
 use super::Sandbox;
-use super::bindings::PluginPre;
 use super::border::{self, BorderRefused};
 use super::cache::About;
 use super::compile::{self, CompileError, Compiled, Compiler};
 use super::engine::Allocation;
-use super::guard::PluginFiles;
 use super::imports::{self, Import};
+use super::linked::Linked;
 use super::recall::Code;
-use super::state::State;
+use crate::execution::Owner;
 use crate::tool::offer::{Offer, OfferError};
 use crate::tool::text::{cut, visible};
 use crate::tool::{Definition, DefinitionError, Digest};
@@ -25,8 +24,8 @@ pub struct Prepared {
     pub(super) definitions: Vec<Definition>,
     pub(super) offer: Offer,
     pub(super) freshness: Freshness,
-    /// What all calls of it hold open.
-    pub(super) files: PluginFiles,
+    /// What all calls of it share.
+    pub(super) owner: Owner,
 }
 
 /// Where the compiled code of a plugin came from.
@@ -150,7 +149,7 @@ impl Sandbox {
         let imports = imports::of(&self.runtime.engine, &component);
         let checked = imports::check(imports.clone())?;
         let pre = self.link(&component)?;
-        let (described, definitions) = self.describe(&pre)?;
+        let (described, definitions) = self.describe(&pre, digest)?;
         self.cache.keep_about(&self.runtime.engine, digest, &About::new(imports, &described.0, &described.1));
         Ok(Arc::new(Prepared {
             code: Code::linked(pre),
@@ -159,7 +158,7 @@ impl Sandbox {
             definitions,
             offer: described.1,
             freshness,
-            files: PluginFiles::default(),
+            owner: Owner::of(digest),
         }))
     }
 
@@ -168,9 +167,9 @@ impl Sandbox {
         Ok(border::check(bytes)?)
     }
 
-    pub(super) fn link(&self, component: &Component) -> Result<PluginPre<State>, PluginRefused> {
+    pub(super) fn link(&self, component: &Component) -> Result<Linked, PluginRefused> {
         let pre = self.runtime.linker.instantiate_pre(component).map_err(|error| world(&error))?;
-        PluginPre::new(pre).map_err(|error| world(&error))
+        Linked::new(pre).map_err(|error| world(&error))
     }
 
     pub(super) fn compile(
@@ -184,15 +183,59 @@ impl Sandbox {
         if let Some(component) = self.cache.code(engine, digest) {
             return Ok((component, Freshness::Cached));
         }
-        let Compiled { component, code } = match (&self.compiler, trust, self.runtime.allocation) {
-            // Where the address space is short, a compiler that finds none ends its process: better that of a child.
-            (Compiler::Child(child), Trust::Nobody, _) | (Compiler::Child(child), _, Allocation::OnDemand) => {
-                compile::in_child(&self.runtime, child, bytes, given_up)?
+        // What comes with the host is part of it: an attempt that fails says nothing of another.
+        let keeps_verdicts = trust == Trust::Nobody;
+        if keeps_verdicts {
+            if let Some(refusal) = self.cache.refusal(engine, digest, self.compiler.limits()) {
+                return Err(refusal.into());
             }
-            _ => compile::in_process(&self.runtime, bytes)?,
+            self.cache.begin_compilation(engine, digest);
+        }
+        let compiled = match (&self.compiler, trust, self.runtime.allocation) {
+            // Where the address space is short, a compiler that finds none ends its process: better that of a child.
+            (Compiler::Child(child), Trust::Nobody, _)
+            | (Compiler::Child(child), _, Allocation::OnDemand | Allocation::Scarce) => {
+                compile::in_child(&self.runtime, child, bytes, given_up)
+            }
+            (Compiler::InProcess(limits), Trust::Nobody, _) => {
+                compile::on_a_thread(&self.runtime, *limits, bytes, given_up)
+            }
+            (_, Trust::Embedded, _) => compile::in_place(&self.runtime, bytes),
         };
+        if keeps_verdicts {
+            self.cache.end_compilation(engine, digest, compiled.as_ref().map(|_| ()));
+        }
+        let Compiled { component, code } = compiled?;
         self.cache.keep_code(engine, digest, &code);
         Ok((component, Freshness::Compiled))
+    }
+}
+
+/// What earlier runs know of a plugin that has no code in the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Tried {
+    /// Nothing, as far as this cache knows.
+    Never,
+    /// Compiling it was begun, and did not come to an end.
+    Before,
+}
+
+impl Sandbox {
+    /// Whether compiling a plugin was tried before.
+    ///
+    /// # Errors
+    ///
+    /// [`PluginRefused`] where an earlier run has found that it does not compile within the limits.
+    pub(crate) fn tried(&self, digest: Digest, trust: Trust) -> Result<Tried, PluginRefused> {
+        let engine = &self.runtime.engine;
+        if trust == Trust::Embedded || self.cache.has_code(engine, digest) {
+            return Ok(Tried::Never);
+        }
+        match self.cache.refusal(engine, digest, self.compiler.limits()) {
+            Some(refusal) => Err(refusal.into()),
+            None if self.cache.was_tried(engine, digest) => Ok(Tried::Before),
+            None => Ok(Tried::Never),
+        }
     }
 }
 

@@ -1,12 +1,11 @@
 //! A plugin that an earlier run has compiled and described: known at once, its code loaded when it is first called.
 
-use super::bindings::PluginPre;
 use super::describe::checked;
-use super::guard::PluginFiles;
 use super::interest::{Interest, Wanted};
+use super::linked::Linked;
 use super::prepare::{Freshness, PluginRefused, Prepared, Trust};
-use super::state::State;
 use super::{Sandbox, border, imports};
+use crate::execution::Owner;
 use crate::tool::Digest;
 use crate::tool::schema::Building;
 use std::sync::{Arc, OnceLock};
@@ -26,7 +25,7 @@ pub(crate) struct Origin {
 
 /// The code of a plugin.
 pub(super) struct Code {
-    linked: OnceLock<PluginPre<State>>,
+    linked: OnceLock<Linked>,
     stored: Option<Stored>,
     /// One call loads it, and the others wait for that without holding a thread.
     turn: Arc<Mutex<()>>,
@@ -87,7 +86,8 @@ impl Sandbox {
         let stored = Some(Stored { sandbox: self.clone(), origin });
         let code = Code { linked: OnceLock::new(), stored, turn: Arc::default(), interest: Arc::default() };
         let freshness = Freshness::Cached;
-        Some(Arc::new(Prepared { code, digest, imports, definitions, offer, freshness, files: PluginFiles::default() }))
+        let owner = Owner::of(digest);
+        Some(Arc::new(Prepared { code, digest, imports, definitions, offer, freshness, owner }))
     }
 }
 
@@ -101,12 +101,12 @@ impl Prepared {
 }
 
 impl Code {
-    pub(super) fn linked(pre: PluginPre<State>) -> Self {
+    pub(super) fn linked(pre: Linked) -> Self {
         Self { linked: OnceLock::from(pre), stored: None, turn: Arc::default(), interest: Arc::default() }
     }
 
     /// The code, if it has been loaded.
-    pub(super) fn get(&self) -> Option<&PluginPre<State>> {
+    pub(super) fn get(&self) -> Option<&Linked> {
         self.linked.get()
     }
 
@@ -132,7 +132,7 @@ impl Code {
 }
 
 impl Stored {
-    fn load(&self, digest: Digest, given_up: &CancellationToken) -> Result<PluginPre<State>, CodeLost> {
+    fn load(&self, digest: Digest, given_up: &CancellationToken) -> Result<Linked, CodeLost> {
         let component = match self.sandbox.cache.code(&self.sandbox.runtime.engine, digest) {
             Some(component) => component,
             None => {
@@ -144,6 +144,6 @@ impl Stored {
                 self.sandbox.compile(&bytes, digest, self.origin.trust, given_up)?.0
             }
         };
-        Ok(self.sandbox.link(&component)?)
+        self.sandbox.link(&component).map_err(CodeLost::from)
     }
 }

@@ -4,30 +4,26 @@ use super::ended::{Ended, classify};
 use super::engine::Runtime;
 use super::limits;
 use super::state::State;
+use super::turns::{Bounds, in_turns};
+use crate::execution::share::{Grant, Share};
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 use wasmtime::{Store, StoreContextMut, UpdateDeadline};
 
-/// Waits for one of the process's sandboxes, for as long as the call has patience left. The call's own clock does not run yet.
-pub(super) async fn slot<'a>(
-    slots: &'a Semaphore,
+/// Waits for so many units of the process's sandboxes, for as long as the call has patience left. The call's own clock does not run yet.
+pub(super) async fn slot(
+    sandboxes: &Arc<Share>,
+    units: u64,
     cancel: &CancellationToken,
     patience: Duration,
-) -> Result<SemaphorePermit<'a>, Ended> {
-    if let Ok(permit) = slots.try_acquire() {
-        return Ok(permit);
-    }
+) -> Result<Grant, Ended> {
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(Ended::Cancelled),
-        permit = tokio::time::timeout(patience, slots.acquire()) => match permit {
-            Ok(Ok(permit)) => Ok(permit),
-            _ => Err(Ended::queue()),
-        },
+        slot = tokio::time::timeout(patience, sandboxes.take(units)) => slot.map_err(|_| Ended::queue()),
     }
 }
 
@@ -42,26 +38,25 @@ pub(super) fn store(runtime: &Runtime, state: State) -> Store<State> {
     store
 }
 
-/// Runs `work` on the caller's own thread until it ends, `time_is_up` completes, or the caller gives up on it.
+/// Runs `work` on the caller's own thread until it ends, its time is up, or the caller gives up on it.
 ///
 /// `work` is polled first: a call that never waits arms no timer at all.
 pub(super) async fn bounded<T>(
     work: impl Future<Output = wasmtime::Result<T>>,
-    time_is_up: impl Future<Output = ()>,
-    cancel: &CancellationToken,
-    polled: &AtomicBool,
+    bounds: &Bounds<'_>,
 ) -> Result<T, Stop> {
-    let mut work = pin!(work);
+    let mut work = pin!(in_turns(work, bounds));
     tokio::select! {
         biased;
         done = &mut work => done.map_err(Stop::Error),
-        () = cancel.cancelled() => {
-            let grace = if polled.load(Ordering::Relaxed) { limits::CANCEL_GRACE } else { Duration::ZERO };
-            // The outcome no longer matters: whatever the guest still returns, the caller has cancelled the call.
-            let _ = tokio::time::timeout(grace, work).await;
+        () = bounds.cancel.cancelled() => {
+            if bounds.signs.has_asked() {
+                // The outcome no longer matters: whatever the guest still returns, the caller has cancelled the call.
+                let _ = tokio::time::timeout(limits::CANCEL_GRACE, work).await;
+            }
             Err(Stop::Cancelled)
         }
-        () = time_is_up => Err(Stop::Deadline),
+        () = bounds.clock.run_out() => Err(Stop::Deadline),
     }
 }
 
@@ -102,11 +97,11 @@ fn at_tick(store: StoreContextMut<'_, State>) -> wasmtime::Result<UpdateDeadline
     if now >= state.deadline {
         return Err(Interrupted::Deadline.into());
     }
-    if state.talk.cancel().is_cancelled() && !state.talk.polled().load(Ordering::Relaxed) {
+    let signs = state.talk.signs();
+    if state.talk.cancel().is_cancelled() && !signs.has_asked() {
         return Err(Interrupted::Cancelled.into());
     }
-    // A plain yield would be polled again at once; this one lets the runtime see to its timers first.
-    Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+    Ok(UpdateDeadline::YieldCustom(1, signs.note_tick()))
 }
 
 #[cfg(test)]
@@ -114,12 +109,15 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
     use super::*;
+    use crate::execution::share::Pool;
+    use crate::tool::Digest;
 
     #[tokio::test]
     async fn a_call_that_has_used_up_its_patience_elsewhere_takes_a_free_sandbox_and_waits_for_none() {
-        let (slots, nobody_cancels) = (Semaphore::new(1), CancellationToken::new());
-        let taken = slot(&slots, &nobody_cancels, Duration::ZERO).await.unwrap();
-        let ended = slot(&slots, &nobody_cancels, Duration::ZERO).await.unwrap_err();
+        let slots = Pool::new(1).share(Digest::of(b"a plugin"));
+        let nobody_cancels = CancellationToken::new();
+        let taken = slot(&slots, 1, &nobody_cancels, Duration::ZERO).await.unwrap();
+        let ended = slot(&slots, 1, &nobody_cancels, Duration::ZERO).await.unwrap_err();
         assert!(matches!(ended, Ended::Limit(crate::tool::Limit::Queue, limits::QUEUE_MILLIS)), "{ended:?}");
         drop(taken);
     }

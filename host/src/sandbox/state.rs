@@ -30,6 +30,12 @@ impl State {
         Self { surroundings: Surroundings::default(), table, guard, limiter, talk, asking, deadline }
     }
 
+    /// Closes all files, which may take long, or not come to an end, where the file system hangs.
+    pub(super) fn close_files(&mut self) {
+        self.table = ResourceTable::new();
+        self.guard.close();
+    }
+
     /// In other surroundings than those of a call.
     pub(super) fn within(self, surroundings: Surroundings) -> Self {
         Self { surroundings, ..self }

@@ -3,6 +3,7 @@
 //! The stock streams grow host memory on empty writes (GHSA-5m8g-xhq4-4h93), so these are our own from end to end.
 
 use super::limits;
+use crate::execution::account::Owed;
 use bytes::Bytes;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,8 @@ pub(super) struct Captured(Arc<Mutex<Buffer>>);
 #[derive(Default)]
 struct Buffer {
     kept: Vec<u8>,
+    /// What is kept counts among the memory of all calls.
+    owed: Owed,
     dropped: u64,
 }
 
@@ -30,12 +33,15 @@ impl Captured {
         let mut buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let room = limits::STDIO.saturating_sub(buffer.kept.len()).min(bytes.len());
         buffer.kept.extend_from_slice(&bytes[..room]);
+        let held = buffer.kept.capacity();
+        buffer.owed.set(held);
         buffer.dropped += (bytes.len() - room) as u64;
     }
 
     /// What was kept, and how many bytes were dropped.
     pub(super) fn take(&self) -> (Vec<u8>, u64) {
         let mut buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        buffer.owed.set(0);
         (std::mem::take(&mut buffer.kept), buffer.dropped)
     }
 }
@@ -100,7 +106,9 @@ mod tests {
         let captured = Captured::default();
         captured.append(&vec![b'x'; limits::STDIO - 1]);
         captured.append(b"abc");
+        let owed = || captured.0.lock().unwrap_or_else(PoisonError::into_inner).owed.get();
+        assert!(owed() >= limits::STDIO as u64, "it counts among the memory of all calls");
         let (kept, dropped) = captured.take();
-        assert_eq!((kept.len(), dropped), (limits::STDIO, 2));
+        assert_eq!((kept.len(), dropped, owed()), (limits::STDIO, 2, 0));
     }
 }

@@ -4,17 +4,17 @@ use super::bindings::palisade::tool::host::{Host, Level};
 use super::bindings::palisade::tool::types;
 use super::limits;
 use super::state::State;
+use super::turns::Signs;
 use crate::execution::{Progress, Severity, Silent, Sink};
 use crate::tool::text::cut;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::sync::CancellationToken;
 
 /// What is left of the budgets of one call, and where messages go.
 pub(super) struct Talk {
     sink: Arc<dyn Sink>,
     cancel: CancellationToken,
-    polled: Arc<AtomicBool>,
+    signs: Arc<Signs>,
     log_left: usize,
     emit_left: usize,
     steps_left: usize,
@@ -26,7 +26,7 @@ impl Talk {
         Self {
             sink,
             cancel,
-            polled: Arc::default(),
+            signs: Arc::default(),
             log_left: limits::LOG,
             emit_left: limits::EMITTED,
             steps_left: limits::PROGRESS_STEPS,
@@ -39,9 +39,9 @@ impl Talk {
         Self::new(Arc::new(Silent), CancellationToken::new())
     }
 
-    /// Set as soon as the guest has asked whether it is cancelled.
-    pub(super) fn polled(&self) -> Arc<AtomicBool> {
-        self.polled.clone()
+    /// What the guest tells the future that polls it.
+    pub(super) fn signs(&self) -> &Arc<Signs> {
+        &self.signs
     }
 
     pub(super) fn cancel(&self) -> &CancellationToken {
@@ -93,7 +93,7 @@ impl Host for State {
     }
 
     fn cancelled(&mut self) -> bool {
-        self.talk.polled.store(true, Ordering::Relaxed);
+        self.talk.signs.note_asked();
         self.talk.cancel.is_cancelled()
     }
 }

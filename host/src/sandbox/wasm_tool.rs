@@ -1,24 +1,32 @@
 //! A tool of a plugin, as the rest of the host sees it.
 
 use super::ask::Asking;
-use super::bindings::PluginPre;
 use super::bindings::exports::palisade::tool::tool as wit;
+use super::conform::conforming;
 use super::ended::Ended;
-use super::guard::{Access, Guard, Mount, Quotas};
+use super::engine::Allocation;
+use super::guard::{Access, Guard, Mount, PluginFiles, Quotas};
 use super::limiter::Limiter;
+use super::linked::Linked;
 use super::offer::{self, Offered};
 use super::recall::CodeLost;
 use super::run::{bounded, slot, store};
 use super::state::State;
 use super::talk::Talk;
-use super::{Limits, Prepared, Sandbox, convert};
+use super::turns::Bounds;
+use super::{Limits, Prepared, Sandbox, convert, limits};
+use crate::execution::account::CallBudget;
+use crate::execution::offload::drop_away;
 use crate::execution::{BoxFuture, Factory, Report, Tool, ToolContext, ToolOutput, ValidInput, wait};
-use crate::tool::text::elided;
-use crate::tool::{Definition, ErrorKind, ExecutionKind, SideEffects, Usage};
+use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, Usage};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 use wasmtime::Store;
+
+#[cfg(test)]
+mod tests;
 
 impl Sandbox {
     /// The factories of a plugin's tools.
@@ -91,11 +99,11 @@ impl WasmTool {
                 }
             }
         };
-        let runtime = &self.sandbox.runtime;
-        let _slot = match runtime.slots.try_acquire() {
+        let (runtime, owner) = (&self.sandbox.runtime, &self.plugin.owner);
+        let slot = match owner.sandboxes.try_take(plugin.units) {
             Ok(free) => free,
-            Err(_) => match wait(self.plugin.digest()) {
-                Ok(_waiting) => Box::pin(slot(&runtime.slots, context.cancel(), patience)).await?,
+            Err(_) => match wait(&owner.queue) {
+                Ok(_waiting) => Box::pin(slot(&owner.sandboxes, plugin.units, context.cancel(), patience)).await?,
                 Err(flooded) => return Ok(Err(flooded)),
             },
         };
@@ -106,29 +114,52 @@ impl WasmTool {
             Err(kind) => return Ok(Err(kind)),
         };
         let talk = Talk::new(context.sink().clone(), context.cancel().clone());
-        let polled = talk.polled();
-        let limiter = Limiter::of_call(&self.limits, runtime.allocation);
+        let signs = talk.signs().clone();
+        let account = context.account();
+        let limiter = Limiter::new(self.limits.memory, runtime.allocation, &account, owner);
         let mut store = store(runtime, State::new(guard, limiter, talk, Asking::of(context), deadline));
         let _running = runtime.running();
         let ended = {
-            let (work, time_is_up) =
-                (pin!(self.call(plugin, &mut store, input, context)), pin!(context.clock().run_out()));
-            bounded(work, time_is_up, context.cancel(), &polled).await
+            let work = pin!(self.call(plugin, &mut store, input, context));
+            let (clock, cancel, first_tick) = (context.clock(), context.cancel(), owner.first_tick());
+            bounded(work, &Bounds { clock, cancel, signs, turns: &owner.turns, first_tick }).await
         };
         let result = match ended {
-            Ok(returned) => Ok(convert::returned(returned, &self.definition, store.data())),
+            Ok(returned) => Ok(match convert::returned(returned, store.data()) {
+                Ok(raw) => {
+                    let budget = CallBudget::new(account, context.deadline(), context.cancel().clone());
+                    let (time, class) = (context.time_limit(), self.definition.side_effects());
+                    let budget = (&budget, &owner.turns);
+                    match convert::output(raw, class, budget, time).await {
+                        Ok((output, left_out)) => {
+                            if let Some(left_out) = left_out {
+                                store.data().talk.warn(&left_out);
+                            }
+                            conforming(output, &self.definition, budget, time).await
+                        }
+                        Err(kind) => Err(kind),
+                    }
+                }
+                Err(kind) => Err(kind),
+            }),
             Err(stop) => {
                 store.data().guard.tidy();
                 Err(stop.into_ended(&store))
             }
         };
         context.set_report(report(&mut store));
+        // Where the address space is short, the next call needs that of this one.
+        if store.data().limiter.peak() > limits::CLEARED_AT_ONCE && runtime.allocation == Allocation::Pooled {
+            store.data_mut().close_files();
+            // In this order: the sandbox is free when its memory is.
+            drop_away(&owner.turns, (store, slot));
+        }
         result
     }
 
     /// The code of the plugin, at its first call. The call's own clock does not run yet.
-    async fn loaded(&self, context: &ToolContext) -> Result<Result<&PluginPre<State>, ErrorKind>, Ended> {
-        let _waiting = match wait(self.plugin.digest()) {
+    async fn loaded(&self, context: &ToolContext) -> Result<Result<&Linked, ErrorKind>, Ended> {
+        let _waiting = match wait(&self.plugin.owner.queue) {
             Ok(waiting) => waiting,
             Err(flooded) => return Ok(Err(flooded)),
         };
@@ -160,7 +191,7 @@ impl WasmTool {
 
     async fn call(
         &self,
-        plugin: &PluginPre<State>,
+        plugin: &Linked,
         store: &mut Store<State>,
         input: &ValidInput,
         context: &ToolContext,
@@ -168,10 +199,9 @@ impl WasmTool {
         if let Entry::Offered(offered) = self.entry {
             return Box::pin(offer::called(offered, plugin.instance_pre(), store, input.value())).await;
         }
-        let plugin = plugin.instantiate_async(&mut *store).await?;
         let caller = context.caller();
         let (opaque, metadata) = (convert::compact(&caller.context), convert::compact_object(&caller.metadata));
-        let call = wit::Call {
+        let call = || wit::Call {
             call_id: caller.call_id.as_str(),
             session_id: caller.session_id.as_deref(),
             turn_id: caller.turn_id.as_deref(),
@@ -181,23 +211,24 @@ impl WasmTool {
             context: &opaque,
             metadata: &metadata,
         };
-        plugin.palisade_tool_tool().call_execute(&mut *store, call).await
+        plugin.execute(store, call).await
     }
 
     /// The class decides what is mounted: a tool that claims to read cannot write, whatever its code does.
     fn guard(&self, context: &ToolContext) -> Result<Guard, ErrorKind> {
-        let class = self.definition.side_effects();
-        if !class.sees_files() {
-            return Ok(Guard::closed(&self.plugin.files));
-        }
-        let access = if class == SideEffects::Read { Access::ReadOnly } else { Access::ReadWrite };
+        let files = PluginFiles::of(self.plugin.owner.descriptors.clone());
+        let access = match self.definition.side_effects().files() {
+            FileAccess::None => return Ok(Guard::closed(&files)),
+            FileAccess::Read => Access::ReadOnly,
+            FileAccess::ReadWrite => Access::ReadWrite,
+        };
         let mount = context.workspace().mount(Mount::new).map_err(|error| ErrorKind::Execution {
             kind: ExecutionKind::Internal,
             message: "the workspace could not be mounted".to_owned(),
             field: None,
             source: Some(Arc::new(error)),
         })?;
-        Ok(Guard::new((&*mount, access, context.workspace().rules()), Quotas::default(), &self.plugin.files))
+        Ok(Guard::new((&*mount, access, context.workspace().rules()), Quotas::default(), &files))
     }
 }
 
@@ -235,8 +266,8 @@ fn report(store: &mut Store<State>) -> Report {
             bytes_written: state.guard.bytes_written(),
             truncated_bytes: state.talk.dropped() + stdout_dropped + stderr_dropped,
         },
-        // Names are the guest's: whoever reads the list on a terminal is not deceived.
-        files_modified: state.guard.modified().iter().map(|path| elided(path, usize::MAX)).collect(),
+        // As they are: whoever shows one to a person or a model escapes it there.
+        files_modified: state.guard.modified().into_iter().map(PathBuf::from).collect(),
         files_unlisted: state.guard.modified_unlisted(),
         stopped: None,
     }

@@ -34,7 +34,16 @@ pub(crate) const FUNCTION: u64 = 1 << 20;
 /// Locals of one function: each may live across all of it. The largest of an interpreter have some thousand.
 pub(crate) const LOCALS: u64 = 20_000;
 /// Globals, tables and memories. A module that is linked dynamically has a global for each symbol that it takes the address of.
-pub(crate) const GLOBALS: u64 = 100_000;
+/// Each takes 16 bytes of what the engine keeps for the instances of a call, and the imports and functions of its module take more.
+pub(crate) const GLOBALS: u64 = limits::INSTANCE_DATA as u64 / 16 - 4_096;
+/// Memories of one module, as many as the pool has for one; each has its own reservation. Compilers make one.
+pub(crate) const MEMORIES: u64 = 1;
+/// Tables of one module, as many as the pool has for one. Compilers make one, and two where they link dynamically.
+pub(crate) const TABLES: u64 = limits::MODULE_TABLES as u64;
+/// Elements with which a table begins, as many as the pool has for one.
+pub(crate) const ELEMENTS: u64 = limits::ELEMENTS_PER_TABLE as u64;
+/// Pages of 64 KiB with which a memory begins, as many as the pool has for one.
+pub(crate) const PAGES: u64 = limits::MAX_MEMORY >> 16;
 /// Segments of data and of elements. A component that was initialised before it was stored has a segment for each run of memory that is not zero.
 pub(crate) const SEGMENTS: u64 = 200_000;
 /// Bytes of custom sections: names and debug information, of which nothing is compiled. A debug build has some ten megabytes.
@@ -74,6 +83,14 @@ pub enum Cap {
     Locals,
     /// Globals, tables and memories.
     Globals,
+    /// Memories of one module.
+    Memories,
+    /// Tables of one module.
+    Tables,
+    /// Elements with which a table begins.
+    Elements,
+    /// Pages with which a memory begins.
+    Pages,
     /// Segments of data and elements.
     Segments,
     /// Bytes of custom sections.
@@ -112,6 +129,10 @@ impl Cap {
             Self::Function => (FUNCTION, "bytes in one function"),
             Self::Locals => (LOCALS, "locals in one function"),
             Self::Globals => (GLOBALS, "globals, tables and memories"),
+            Self::Memories => (MEMORIES, "memories in one module"),
+            Self::Tables => (TABLES, "tables in one module"),
+            Self::Elements => (ELEMENTS, "elements with which a table begins"),
+            Self::Pages => (PAGES, "pages with which a memory begins"),
             Self::Segments => (SEGMENTS, "segments of data and elements"),
             Self::CustomSections => (CUSTOM, "bytes of custom sections (`wasm-tools strip` removes them)"),
         }

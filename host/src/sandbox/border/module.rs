@@ -20,11 +20,21 @@ pub(super) fn take(payload: &Payload<'_>, tally: &mut Tally) -> Result<(), Borde
         Payload::ExportSection(section) => tally.add(Cap::Exports, section.count()),
         Payload::TableSection(section) => {
             tally.add(Cap::Globals, section.count())?;
-            section.clone().into_iter().try_for_each(|table| feature::table(&table?.ty))
+            Cap::Tables.holds(section.count())?;
+            section.clone().into_iter().try_for_each(|table| {
+                let ty = table?.ty;
+                feature::table(&ty)?;
+                Cap::Elements.holds(ty.initial)
+            })
         }
         Payload::MemorySection(section) => {
             tally.add(Cap::Globals, section.count())?;
-            section.clone().into_iter().try_for_each(|memory| feature::memory(&memory?))
+            Cap::Memories.holds(section.count())?;
+            section.clone().into_iter().try_for_each(|memory| {
+                let ty = memory?;
+                feature::memory(&ty)?;
+                Cap::Pages.holds(ty.initial)
+            })
         }
         Payload::GlobalSection(section) => {
             tally.add(Cap::Globals, section.count())?;

@@ -119,3 +119,32 @@ impl From<Class> for SideEffects {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_comes_back_as_it_was_said_to_this_very_version() {
+        let said = Definition {
+            name: "t".to_owned(),
+            title: None,
+            description: "A tool.".to_owned(),
+            input_schema: "{}".to_owned(),
+            output_schema: None,
+            side_effects: SideEffects::Write,
+            idempotent: true,
+            timeout_ms: Some(5),
+            metadata: "{}".to_owned(),
+        };
+        let about = About::new(vec!["wasi:io/streams".to_owned()], &[said], &Offer::default());
+        assert_eq!(About::parse(&about.to_bytes()), Some(about.clone()));
+        let (described, _) = about.clone().described();
+        assert_eq!(described.iter().map(|told| &*told.name).collect::<Vec<_>>(), ["t"]);
+        let of_other_rules = About { rules: RULES - 1, ..about.clone() };
+        let of_other_host = About { host: "0.0.0".to_owned(), ..about };
+        for other in [of_other_rules, of_other_host] {
+            assert_eq!(About::parse(&other.to_bytes()), None);
+        }
+    }
+}

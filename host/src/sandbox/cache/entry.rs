@@ -1,10 +1,9 @@
 //! One entry of the cache: what it holds, and behind it a code over name and content that only whoever has the key can make.
 
-use super::private;
-use crate::workspace::{LastLink, open_regular};
+use super::private::Private;
 use std::fs::File;
-use std::io::{self, Read, Seek as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read, Seek as _};
+use std::path::PathBuf;
 
 /// What entries are authenticated with.
 pub(super) type Key = [u8; 32];
@@ -18,7 +17,7 @@ const PIECE: usize = 128 << 10;
 
 /// An entry, there or not.
 pub(super) struct Entry<'a> {
-    pub(super) dir: &'a Path,
+    pub(super) dir: &'a Private,
     pub(super) name: String,
     pub(super) key: &'a Key,
 }
@@ -26,7 +25,7 @@ pub(super) struct Entry<'a> {
 impl Entry<'_> {
     /// Whether there is a file of this name.
     pub(super) fn exists(&self) -> bool {
-        self.path().symlink_metadata().is_ok_and(|meta| meta.is_file())
+        self.dir.has_file(&self.name)
     }
 
     /// Its content, if it is whole.
@@ -61,19 +60,17 @@ impl Entry<'_> {
 
     /// Writes it whole or not at all, in place of what was there.
     pub(super) fn write(&self, content: &[u8]) -> io::Result<()> {
-        let mut file = private::begin(self.dir)?;
-        file.write_all(content)?;
-        file.write_all(self.hasher().update(content).finalize().as_bytes())?;
-        file.persist(self.path())?;
-        Ok(())
+        let tag = self.hasher().update(content).finalize();
+        self.dir.put(&self.name, &[content, tag.as_bytes()])
     }
 
-    fn path(&self) -> PathBuf {
-        self.dir.join(&self.name)
+    /// Removes it, if it is there.
+    pub(super) fn remove(&self) {
+        self.dir.remove(&self.name);
     }
 
     fn open(&self) -> io::Result<(File, u64)> {
-        let file = open_regular(&self.path(), LastLink::Keep)?;
+        let file = self.dir.file(&self.name)?;
         match file.metadata()?.len() {
             size if size > MAX_ENTRY => Err(io::ErrorKind::FileTooLarge.into()),
             size => Ok((file, size)),

@@ -11,9 +11,16 @@ use std::time::{Duration, SystemTime};
 
 #[cfg(all(test, unix))]
 mod tests;
+#[cfg(all(test, unix))]
+pub(crate) use tests::identities;
 
-/// A file that has just been written may be written again without its times showing it: file systems count in steps, of 2 s at the most.
+/// File systems count times in steps, of 2 s at the most.
 const SETTLED: Duration = Duration::from_secs(2);
+
+/// Whether what was changed at a time would show any change after it was seen: what has just been written may be written again without its times showing it.
+pub(crate) fn has_settled(changed: SystemTime, seen: SystemTime) -> bool {
+    seen.duration_since(changed).is_ok_and(|age| age > SETTLED)
+}
 
 /// A file, as it was when it was looked at.
 #[derive(Debug, Clone)]
@@ -80,7 +87,7 @@ impl Identity {
 
     /// Whether a change after it was looked at would show.
     pub(crate) fn is_settled(&self) -> bool {
-        self.seen.duration_since(self.changed).is_ok_and(|age| age > SETTLED)
+        has_settled(self.changed, self.seen)
     }
 
     /// The digest that stands in an entry, where the entry is about this very file.

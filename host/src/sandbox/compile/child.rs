@@ -9,6 +9,8 @@ use wasmtime::Engine;
 pub(super) const CODE: u8 = 0;
 pub(super) const REFUSED: u8 = 1;
 pub(super) const NO_MEMORY: u8 = 2;
+/// The compiler or the machine failed, which says nothing of the component.
+pub(super) const FAILED: u8 = 3;
 /// The longest words of a refusal, in bytes.
 pub(super) const MAX_WORDS: usize = 4 << 10;
 
@@ -52,24 +54,23 @@ pub fn answer_compilation(order: &[String], input: &mut dyn Read, output: &mut d
 }
 
 fn compile(order: Order, bytes: &[u8]) -> (u8, Vec<u8>) {
-    let compiled =
-        Engine::new(&engine::for_compilation(order.allocation)).and_then(|engine| precompile(&engine, bytes));
-    match compiled {
+    let engine = Engine::new(&engine::for_compilation(order.allocation)).map_err(|error| (FAILED, error));
+    match engine.and_then(|engine| precompile(&engine, bytes).map_err(|error| (REFUSED, error))) {
         Ok(code) => (CODE, code),
-        Err(error) if is_out_of_memory(&error) => (NO_MEMORY, Vec::new()),
-        Err(error) => (REFUSED, crate::tool::text::cut(&brief(&error), MAX_WORDS).as_bytes().to_vec()),
+        Err((_, error)) if is_out_of_memory(&error) => (NO_MEMORY, Vec::new()),
+        Err((kind, error)) => (kind, crate::tool::text::cut(&brief(&error), MAX_WORDS).as_bytes().to_vec()),
     }
 }
 
 /// The engine would take text as well; the border has seen to it that there is none.
-fn precompile(engine: &Engine, bytes: &[u8]) -> wasmtime::Result<Vec<u8>> {
+pub(super) fn precompile(engine: &Engine, bytes: &[u8]) -> wasmtime::Result<Vec<u8>> {
     if !wasmparser::Parser::is_component(bytes) {
         wasmtime::bail!("it is not a component in binary form");
     }
     engine.precompile_component(bytes)
 }
 
-fn is_out_of_memory(error: &wasmtime::Error) -> bool {
+pub(super) fn is_out_of_memory(error: &wasmtime::Error) -> bool {
     let of_system = |error: &io::Error| error.kind() == io::ErrorKind::OutOfMemory;
     error.chain().any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(of_system) || cause.to_string().contains("(os error 12)")

@@ -1,6 +1,6 @@
 //! The parent's side: it starts a child, feeds it, reads a bounded answer, and ends it in time.
 
-use super::child::{CODE, MAX_WORDS, NO_MEMORY, REFUSED};
+use super::child::{CODE, FAILED, MAX_WORDS, NO_MEMORY, REFUSED};
 use super::error::shown;
 use super::{ChildCompiler, CompileError, Order};
 use crate::execution::inherited;
@@ -50,10 +50,12 @@ async fn run(
     given_up: &CancellationToken,
 ) -> Result<Vec<u8>, CompileError> {
     let mut child = spawn(compiler, order).map_err(|error| CompileError::start(&error))?;
+    // As long as for the time that the child keeps: it would be said not to have had it otherwise.
+    let wall = compiler.limits.in_whole_seconds().wall();
     let answered = tokio::select! {
         biased;
         () = cancelled(compiler, given_up) => Err(CompileError::Cancelled),
-        () = tokio::time::sleep(compiler.limits.time) => Err(CompileError::Time { max: compiler.limits.time }),
+        () = tokio::time::sleep(wall) => Err(CompileError::Wall { max: wall }),
         answered = converse(&mut child, bytes) => Ok(answered),
     };
     // One that has ended needs none; the status says how it ended.
@@ -117,11 +119,11 @@ fn judge(said: Said, killed: Option<ExitStatus>, compiler: &ChildCompiler) -> Re
     if said.status.is_some_and(|status| status.success())
         && let Some((kind, body)) = unwrapped(said.answer)
     {
+        let words = |body: &[u8]| shown(&String::from_utf8_lossy(body.get(..MAX_WORDS).unwrap_or(body)));
         return match kind {
             CODE => Ok(body),
-            REFUSED => Err(CompileError::Invalid(shown(&String::from_utf8_lossy(
-                body.get(..MAX_WORDS.min(body.len())).unwrap_or_default(),
-            )))),
+            REFUSED => Err(CompileError::Invalid(words(&body))),
+            FAILED => Err(CompileError::Crashed(words(&body))),
             NO_MEMORY => Err(CompileError::Memory { max: limits.memory }),
             _ => Err(CompileError::crashed("its answer makes no sense")),
         };
@@ -170,3 +172,6 @@ fn signal(status: ExitStatus) -> Option<i32> {
 fn signal(_: ExitStatus) -> Option<i32> {
     None
 }
+
+#[cfg(all(test, unix))]
+mod tests;

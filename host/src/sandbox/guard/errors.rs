@@ -10,8 +10,8 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsError, FsResult, StreamError};
 
 use super::ledger::{Exhausted, Ledger};
-use crate::tool::Advice;
-use crate::workspace::{Forbidden, HardLinks};
+use crate::tool::{Advice, PermissionReason};
+use crate::workspace::{Forbidden, HardLinks, Reading};
 
 /// Why this layer refused an operation. The guest sees not-permitted for each of them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +41,21 @@ pub(crate) enum Refusal {
     /// It lies in a tree of the host, which is not even read.
     #[error("`{0}` is the host's own and not for tools; leave it alone")]
     Hidden(Arc<str>),
+    /// It lies in a repository that has no working tree around it.
+    #[error(
+        "the directory is a git repository (it holds `HEAD`), and nothing is changed there; that is for you to do, or for git"
+    )]
+    Bare,
+    /// The guest wanted to make a repository of a directory, whose settings git would run.
+    #[error(
+        "`{name}` cannot be given to anything beside `{beside}`: git would take the directory for a repository and run what its settings say; another name is accepted"
+    )]
+    Repository {
+        /// The name that was to be given.
+        name: Box<str>,
+        /// The name that is there.
+        beside: Box<str>,
+    },
     /// The file has several names, and the others may lie outside.
     #[error(
         "the file has more than one name (hard links), so that a change would show elsewhere; put a new file in its place"
@@ -57,7 +72,26 @@ pub(crate) enum Refusal {
 impl Refusal {
     /// What an operator can do about it.
     pub(crate) fn advice(&self) -> Option<Advice> {
-        matches!(self, Self::HardLinked).then(HardLinks::advice)
+        match self {
+            Self::HardLinked => Some(HardLinks::advice()),
+            Self::Hidden(_) => Some(Reading::advice()),
+            _ => None,
+        }
+    }
+
+    /// What stands in a result as the reason.
+    pub(crate) fn reason(&self) -> PermissionReason {
+        match self {
+            Self::Protected(_) | Self::Hidden(_) | Self::Bare | Self::Repository { .. } => PermissionReason::Protected,
+            Self::Escape
+            | Self::ReadOnly
+            | Self::SpecialFile
+            | Self::Kernel
+            | Self::Symlink
+            | Self::HardLinked
+            | Self::HardLink
+            | Self::Moved => PermissionReason::Sandbox,
+        }
     }
 
     /// The protected tree that was met, if that is why.
@@ -94,6 +128,8 @@ impl From<Forbidden> for Fault {
         match forbidden {
             Forbidden::Protected(tree) => Refusal::Protected(tree).into(),
             Forbidden::Hidden(tree) => Refusal::Hidden(tree).into(),
+            Forbidden::Bare => Refusal::Bare.into(),
+            Forbidden::Repository { name, beside } => Refusal::Repository { name, beside }.into(),
             Forbidden::Outside => Refusal::Escape.into(),
             Forbidden::Unknown(error) => error.into(),
         }
@@ -196,4 +232,25 @@ fn missing_code(error: &io::Error) -> Option<ErrorCode> {
 #[cfg(not(unix))]
 fn missing_code(_error: &io::Error) -> Option<ErrorCode> {
     None
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_table_of_wasmtime_leaves_out_is_told_by_its_own_code() {
+        for (errno, code) in [
+            (Errno::XDEV, ErrorCode::CrossDevice),
+            (Errno::ROFS, ErrorCode::ReadOnly),
+            (Errno::DQUOT, ErrorCode::Quota),
+            (Errno::TXTBSY, ErrorCode::TextFileBusy),
+            (Errno::NXIO, ErrorCode::NoSuchDevice),
+            (Errno::NODEV, ErrorCode::NoDevice),
+            (Errno::AGAIN, ErrorCode::WouldBlock),
+            (Errno::NOENT, ErrorCode::NoEntry),
+        ] {
+            assert_eq!(os_code(&errno.into()), code, "{errno:?}");
+        }
+    }
 }

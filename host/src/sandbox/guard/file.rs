@@ -64,7 +64,7 @@ impl OpenFile {
     }
 
     /// A file that the guest has just made.
-    pub(super) fn created(file: File, mode: Mode, name: String, ledger: &Ledger) -> Self {
+    pub(super) fn created(file: File, mode: Mode, name: &str, ledger: &Ledger) -> Self {
         ledger.note_created(name);
         // It is noted already, so that nothing needs its name any more.
         Self { changed: AtomicBool::new(true), ..Self::new(file, mode, 0, None) }
@@ -167,7 +167,7 @@ impl OpenFile {
         if !self.changed.swap(true, Ordering::Relaxed)
             && let Some(name) = &self.name
         {
-            ledger.note_changed(name.clone());
+            ledger.note_changed(name);
         }
     }
 
@@ -234,4 +234,51 @@ fn write_all(bytes: &[u8], mut some: impl FnMut(&[u8], usize) -> io::Result<usiz
 /// A length as a file size. Lengths of memory always fit.
 pub(super) fn wide(len: usize) -> u64 {
     u64::try_from(len).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::super::ledger::Quotas;
+    use super::*;
+    use io::ErrorKind::{Interrupted, StorageFull, WriteZero};
+
+    /// Writes ten bytes to what answers in this way, the last answer for ever.
+    fn written(answers: &[Result<usize, io::ErrorKind>]) -> (usize, Option<io::ErrorKind>) {
+        let mut answers = answers.iter();
+        let progress = write_all(&[0; 10], |_, _| answers.next().unwrap().map_err(io::Error::from));
+        (progress.written, progress.stopped.map(|error| error.kind()))
+    }
+
+    #[test]
+    fn a_write_goes_on_until_it_is_whole_or_stopped() {
+        assert_eq!(written(&[Ok(4), Err(Interrupted), Ok(6)]), (10, None));
+        assert_eq!(written(&[Ok(4), Err(StorageFull)]), (4, Some(StorageFull)));
+        assert_eq!(written(&[Ok(4), Ok(0)]), (4, Some(WriteZero)));
+    }
+
+    #[test]
+    fn what_stopped_a_write_is_told_where_nothing_was_written() {
+        let stopped = |written| Progress { written, stopped: Some(StorageFull.into()) }.outcome();
+        assert!(matches!(stopped(0), Err(Fault::Os(error)) if error.kind() == StorageFull));
+        assert_eq!(stopped(3).unwrap(), 3);
+        assert_eq!(Progress { written: 0, stopped: None }.outcome().unwrap(), 0);
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_given_back_and_is_no_change() {
+        let ledger = Ledger::new(Quotas { write_bytes: 10, ..Quotas::default() }, None, Default::default());
+        // Open for reading only, whatever is said of it: the system refuses the write.
+        let place = tempfile::NamedTempFile::new().unwrap();
+        let file = OpenFile::new(File::open(place.path()).unwrap(), Mode::Write, 0, Some("file".to_owned()));
+        for _ in 0..2 {
+            assert!(matches!(file.write(&ledger, &[0; 6], 4), Err(Fault::Os(_))));
+            assert!(matches!(file.append(&ledger, &[0; 10]), Err(Fault::Os(_))));
+        }
+        assert_eq!((ledger.bytes_written(), ledger.modified(), file.is_changed()), (0, Vec::new(), false));
+        let file = OpenFile::new(place.reopen().unwrap(), Mode::Write, 0, Some("file".to_owned()));
+        assert_eq!(file.write(&ledger, &[0; 6], 4).unwrap(), 6);
+        assert_eq!((ledger.bytes_written(), file.is_changed()), (6, true));
+    }
 }

@@ -1,21 +1,33 @@
 //! Which paths a call has changed.
 
+use crate::execution::account::Owed;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// How many paths are listed at most: more than a person reads, and enough for a tool that renames across a project.
 pub(crate) const MAX_PATHS: usize = 4_096;
 
-/// How many bytes the listed paths have at most, in sum: paths may be 4 KiB each, and the list ends up in a result that is itself bounded.
-const MAX_BYTES: usize = 512 << 10;
+/// How many bytes of memory the journal holds at most, for whatever it keeps: a path may be 32 KiB long (128 directories inside each
+/// other, with names of 255 bytes), and the list ends up in a result that is itself bounded.
+const MAX_BYTES: usize = 1 << 20;
+
+/// What a name costs besides its letters, in bytes: its place in a table that is more than half empty at worst, and what stands in
+/// front of its letters.
+const PER_NAME: usize = 112;
 
 /// The changed paths, told apart by what there was before the call: what the call has made and removed again is no change. Allocates nothing before
 /// the first change.
 #[derive(Default)]
 pub(super) struct Journal {
-    changes: HashMap<String, Change>,
+    changes: HashMap<Arc<str>, Change>,
     /// The names that something was moved away from.
-    left: HashSet<String>,
+    left: HashSet<Arc<str>>,
+    /// Whether there was no room for one of these names.
+    left_more: bool,
+    /// What both hold in memory.
     bytes: usize,
+    /// The same, among the memory of all calls.
+    owed: Owed,
     count: u64,
     unlisted: u64,
 }
@@ -38,59 +50,83 @@ pub(super) enum Origin {
 
 impl Journal {
     /// Notes that what this path stands for was made or changed. What was noted first about its origin stays.
-    pub(super) fn note(&mut self, path: String, origin: Origin) {
-        if self.changes.contains_key(&path) {
+    pub(super) fn note(&mut self, path: &str, origin: Origin) {
+        if self.changes.contains_key(path) {
             return;
         }
-        let origin = if self.lies_in_left(&path) { Origin::Before } else { origin };
-        let bytes = self.bytes.saturating_add(path.len());
-        if self.changes.len() >= MAX_PATHS || bytes > MAX_BYTES {
+        let origin = if self.lies_in_left(path) { Origin::Before } else { origin };
+        if self.changes.len() >= MAX_PATHS {
             self.unlisted = self.unlisted.saturating_add(1);
             return;
         }
-        self.bytes = bytes;
+        // A path that something was moved away from is kept already.
+        let known = self.left.get(path).cloned();
+        let letters = if known.is_some() { 0 } else { path.len() };
+        if !self.take(letters) {
+            self.unlisted = self.unlisted.saturating_add(1);
+            return;
+        }
         self.count = self.count.saturating_add(1);
-        self.changes.insert(path, Change { order: self.count, origin });
+        self.changes.insert(known.unwrap_or_else(|| path.into()), Change { order: self.count, origin });
     }
 
     /// Notes that what this path stood for is gone.
-    pub(super) fn note_gone(&mut self, path: String) {
-        match self.changes.get(&path) {
-            Some(change) if change.origin == Origin::Call => self.forget(&path),
+    pub(super) fn note_gone(&mut self, path: &str) {
+        match self.changes.get(path) {
+            Some(change) if change.origin == Origin::Call => self.forget(path),
             _ => self.note(path, Origin::Before),
         }
     }
 
     /// Notes that what one path stood for is found under another now, and so is everything below it. `origin` is that of the new path.
-    pub(super) fn note_moved(&mut self, old: String, new: String, origin: Origin) {
-        let below = format!("{old}/");
-        if self.left.len() < MAX_PATHS {
-            self.left.insert(old.clone());
-        }
-        let moved: Vec<String> = self.changes.keys().filter(|path| path.starts_with(&below)).cloned().collect();
+    pub(super) fn note_moved(&mut self, old: &str, new: &str, origin: Origin) {
+        self.note_left(old);
+        let below = |path: &str| path.strip_prefix(old).is_some_and(|rest| rest.starts_with('/'));
+        let made = self.changes.iter().filter(|(path, change)| change.origin == Origin::Call && below(path));
+        let moved: Vec<Arc<str>> = made.map(|(path, _)| Arc::clone(path)).collect();
         self.note_gone(old);
         for path in moved {
-            if let Some(Change { origin: Origin::Call, .. }) = self.changes.get(&path).copied() {
-                let rest = path.strip_prefix(&below).unwrap_or(&path);
-                let renamed = format!("{new}/{rest}");
-                self.forget(&path);
-                self.note(renamed, Origin::Call);
-            }
+            let renamed = [new, path.strip_prefix(old).unwrap_or(&path)].concat();
+            self.forget(&path);
+            self.note(&renamed, Origin::Call);
         }
         self.note(new, origin);
     }
 
+    fn note_left(&mut self, path: &str) {
+        if self.left_more || self.left.contains(path) {
+            return;
+        }
+        let known = self.changes.get_key_value(path).map(|(path, _)| Arc::clone(path));
+        let letters = if known.is_some() { 0 } else { path.len() };
+        if self.left.len() < MAX_PATHS && self.take(letters) {
+            self.left.insert(known.unwrap_or_else(|| path.into()));
+        } else {
+            self.left_more = true;
+        }
+    }
+
+    /// Books a name with so many letters of its own, if there is room for it.
+    fn take(&mut self, letters: usize) -> bool {
+        let bytes = self.bytes.saturating_add(letters).saturating_add(PER_NAME);
+        let fits = bytes <= MAX_BYTES;
+        if fits {
+            self.hold(bytes);
+        }
+        fits
+    }
+
     /// The paths in the order in which they were changed first.
     pub(super) fn paths(&self) -> Vec<String> {
-        let mut paths: Vec<(&String, &Change)> = self.changes.iter().collect();
+        let mut paths: Vec<(&Arc<str>, &Change)> = self.changes.iter().collect();
         paths.sort_unstable_by_key(|(_, change)| change.order);
-        paths.into_iter().map(|(path, _)| if path.is_empty() { ".".to_owned() } else { path.clone() }).collect()
+        paths.into_iter().map(|(path, _)| if path.is_empty() { ".".to_owned() } else { path.to_string() }).collect()
     }
 
     /// The temporary files that the call has made and that are there still.
     pub(super) fn temporaries(&self) -> Vec<String> {
         let made = self.changes.iter().filter(|(_, change)| change.origin == Origin::Call);
-        made.filter(|(path, _)| is_temporary(path)).map(|(path, _)| path.clone()).collect()
+        made.filter(|(path, _)| is_temporary(path)).map(|(path, _)| path.to_string()).collect()
     }
 
     /// How many changes found no place in the list. A path that is changed twice counts twice here, since it is not remembered.
@@ -102,13 +138,19 @@ impl Journal {
     /// things: that one of them is made and removed again does not take back what was done to the other.
     fn lies_in_left(&self, path: &str) -> bool {
         let mut above = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
-        self.left.len() >= MAX_PATHS || (!self.left.is_empty() && above.any(|above| self.left.contains(above)))
+        self.left_more || (!self.left.is_empty() && above.any(|above| self.left.contains(above)))
     }
 
     fn forget(&mut self, path: &str) {
         if self.changes.remove(path).is_some() {
-            self.bytes = self.bytes.saturating_sub(path.len());
+            let letters = if self.left.contains(path) { 0 } else { path.len() };
+            self.hold(self.bytes.saturating_sub(letters.saturating_add(PER_NAME)));
         }
+    }
+
+    fn hold(&mut self, bytes: usize) {
+        self.bytes = bytes;
+        self.owed.set(bytes);
     }
 }
 
@@ -118,4 +160,62 @@ fn is_temporary(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let digits = name.strip_prefix(".palisade-").and_then(|name| name.strip_suffix(".tmp"));
     digits.is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What both tables hold by their own account, and at the least.
+    fn held(journal: &Journal) -> usize {
+        let mut names: HashMap<*const u8, usize> = HashMap::new();
+        let kept = journal.changes.keys().chain(&journal.left);
+        for name in kept {
+            names.insert(name.as_ptr(), name.len());
+        }
+        names.values().sum::<usize>() + PER_NAME * (journal.changes.len() + journal.left.len())
+    }
+
+    /// A path of so many directories inside each other, with the longest names that there are.
+    fn deep(directories: usize, number: usize) -> String {
+        format!("{}{number:05}", format!("{}/", "d".repeat(255)).repeat(directories))
+    }
+
+    #[test]
+    fn what_it_holds_is_bounded_in_bytes_whatever_the_names_are() {
+        let mut journal = Journal::default();
+        for number in 0..4_200 {
+            journal.note_moved(&deep(126, number), &deep(126, number + 1), Origin::Call);
+            assert!(journal.bytes <= MAX_BYTES && held(&journal) == journal.bytes, "{number}");
+            assert_eq!(journal.owed.get(), journal.bytes as u64);
+        }
+        assert!(journal.unlisted > 0 && journal.left_more && !journal.paths().is_empty());
+    }
+
+    #[test]
+    fn what_is_forgotten_makes_room_again_and_nothing_is_counted_twice() {
+        let mut journal = Journal::default();
+        for number in 0..100 {
+            journal.note("a", Origin::Before);
+            journal.note_moved("a", "b", Origin::Call);
+            journal.note_moved("b", "a", Origin::Before);
+            journal.note_gone("b");
+            let made = deep(3, number);
+            journal.note(&made, Origin::Call);
+            journal.note_gone(&made);
+            assert_eq!((held(&journal), journal.owed.get()), (journal.bytes, journal.bytes as u64));
+        }
+        assert_eq!((journal.unlisted, journal.left_more), (0, false));
+    }
+
+    #[test]
+    fn names_that_something_was_moved_away_from_are_kept_up_to_their_number() {
+        let mut journal = Journal::default();
+        for number in 0..MAX_PATHS {
+            journal.note_left(&number.to_string());
+        }
+        assert!(!journal.left_more);
+        journal.note_left("one more");
+        assert!(journal.left_more && journal.left.len() == MAX_PATHS);
+    }
 }

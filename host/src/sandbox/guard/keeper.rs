@@ -11,10 +11,11 @@ mod system {
     use std::path::{Path, PathBuf};
     use std::sync::{Mutex, PoisonError};
 
-    use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, statat};
+    use rustix::fs::{AtFlags, Mode, fstat, openat, statat};
 
     use super::super::errors::{Fault, Refusal};
     use super::super::ledger::Ledger;
+    use crate::workspace::PIN;
 
     /// The place of an open file that was judged last.
     #[derive(Default)]
@@ -53,10 +54,7 @@ mod system {
     }
 
     fn pin(path: &Path) -> io::Result<std::os::fd::OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        #[cfg(target_os = "linux")]
-        let flags = flags | OFlags::PATH;
-        Ok(openat(rustix::fs::CWD, path, flags, Mode::empty())?)
+        Ok(openat(rustix::fs::CWD, path, PIN, Mode::empty())?)
     }
 
     #[cfg(target_os = "linux")]

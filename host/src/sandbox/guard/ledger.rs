@@ -62,10 +62,8 @@ pub(crate) enum Exhausted {
     ListedEntries(u64),
     /// [`Quotas::depth`]
     Depth(u64),
-    /// Files and directories that all calls of the process hold open together.
+    /// Files and directories that all calls of one plugin hold open together.
     OpenFiles(u64),
-    /// Those that all calls of one plugin hold open together.
-    PluginFiles(u64),
 }
 
 impl fmt::Display for Exhausted {
@@ -76,8 +74,7 @@ impl fmt::Display for Exhausted {
             Self::NewEntries(limit) => write!(f, "{limit} files and directories created"),
             Self::ListedEntries(limit) => write!(f, "{limit} directory entries listed"),
             Self::Depth(limit) => write!(f, "{limit} directories inside each other"),
-            Self::OpenFiles(limit) => write!(f, "{limit} open files of all calls together"),
-            Self::PluginFiles(limit) => write!(f, "{limit} open files of all calls of one plugin together"),
+            Self::OpenFiles(limit) => write!(f, "{limit} open files of all calls of one plugin together"),
         }
     }
 }
@@ -159,22 +156,22 @@ impl Ledger {
     }
 
     /// Notes a path whose contents or metadata have been changed.
-    pub(super) fn note_changed(&self, path: String) {
+    pub(super) fn note_changed(&self, path: &str) {
         self.journal().note(path, Origin::Before);
     }
 
     /// Notes a path that did not exist before.
-    pub(super) fn note_created(&self, path: String) {
+    pub(super) fn note_created(&self, path: &str) {
         self.journal().note(path, Origin::Call);
     }
 
     /// Notes a path that does not exist any more.
-    pub(super) fn note_gone(&self, path: String) {
+    pub(super) fn note_gone(&self, path: &str) {
         self.journal().note_gone(path);
     }
 
     /// Notes that what was under one path is under another now, where it may replace something.
-    pub(super) fn note_moved(&self, old: String, new: String, replaces: bool) {
+    pub(super) fn note_moved(&self, old: &str, new: &str, replaces: bool) {
         let origin = if replaces { Origin::Before } else { Origin::Call };
         self.journal().note_moved(old, new, origin);
     }
@@ -282,5 +279,24 @@ impl Meter {
     fn give_back(&self, amount: u64) {
         let reduce = |used: u64| Some(used.saturating_sub(amount));
         let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reduce);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_told_with_its_number_and_by_what_it_counts() {
+        for (exhausted, words) in [
+            (Exhausted::ReadBytes(1), "1 bytes read"),
+            (Exhausted::WriteBytes(2), "2 bytes written"),
+            (Exhausted::NewEntries(3), "3 files and directories created"),
+            (Exhausted::ListedEntries(4), "4 directory entries"),
+            (Exhausted::Depth(5), "5 directories inside"),
+            (Exhausted::OpenFiles(6), "6 open files"),
+        ] {
+            assert!(exhausted.to_string().starts_with(words), "{exhausted}");
+        }
     }
 }

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod bare;
 mod changes;
 mod links;
 mod listing;
+#[cfg(target_os = "linux")]
+mod opened;
 mod paths;
 mod protected;
 mod quotas;

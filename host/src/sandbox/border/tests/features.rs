@@ -41,7 +41,7 @@ fn features_of_core_modules_that_are_off_are_refused_by_name() {
 fn what_stands_beside_them_passes() {
     for fields in [
         "(memory 1)",
-        "(memory 1) (memory 1 2)",
+        "(memory 1 2)",
         "(table 1 funcref) (table 1 externref)",
         "(func (param i32 i64 f32 f64 v128 funcref externref) (local funcref))",
         "(type (func (param i32) (result i32 i32)))",

@@ -196,7 +196,8 @@ fn a_claim_beyond_a_cap_is_refused_before_its_items_are_read() {
         (1, Cap::Types),
         (2, Cap::Imports),
         (3, Cap::Functions),
-        (4, Cap::Globals),
+        (4, Cap::Tables),
+        (5, Cap::Memories),
         (6, Cap::Globals),
         (7, Cap::Exports),
         (9, Cap::Segments),
@@ -225,4 +226,15 @@ fn custom_sections_are_counted_by_their_bytes() {
     let half = cap::CUSTOM as usize / 2;
     assert_eq!(with(half), Ok(()));
     assert_eq!(with(half + 1), Err(BorderRefused::Cap { cap: Cap::CustomSections, found: cap::CUSTOM + 2 }));
+}
+
+#[test]
+fn a_module_has_the_memories_and_tables_that_the_pool_has_for_one_and_no_more() {
+    let module = |parts: &str| format!("(component (core module {parts}))");
+    assert_eq!(text(&module("(memory 8192)")), Ok(()));
+    assert_eq!(too_many(Cap::Pages, &module("(memory 8193)")), 8193);
+    assert_eq!(too_many(Cap::Memories, &module("(memory 1) (memory 1)")), 2);
+    assert_eq!(text(&module(&"(table 20000 funcref)".repeat(4))), Ok(()));
+    assert_eq!(too_many(Cap::Tables, &module(&"(table 1 funcref)".repeat(5))), 5);
+    assert_eq!(too_many(Cap::Elements, &module("(table 20001 funcref)")), 20_001);
 }

@@ -63,7 +63,7 @@ pub(super) fn set_times(
             ledger.rules()?.check_names(dir.name())?;
             ledger.rules()?.check_dir(dir.handle())?;
             utimensat(dir.handle(), HERE, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-            ledger.note_changed(dir.name().to_owned());
+            ledger.note_changed(dir.name());
         }
     }
     Ok(())
@@ -83,7 +83,7 @@ pub(super) fn set_times_at(
     let found = found.ok_or(ErrorCode::NoEntry)?;
     check_links(&found, ledger)?;
     utimensat(place.handle(), &*place.name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-    ledger.note_changed(place.real_name());
+    ledger.note_changed(&place.real_name());
     Ok(())
 }
 

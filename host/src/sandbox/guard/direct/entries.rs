@@ -19,11 +19,12 @@ pub(super) fn create_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Re
     }
     place.check_change(ledger)?;
     ledger.check_depth(&place.real_name())?;
+    let _admission = place.admit(ledger)?;
     // What any program creates: the user's umask decides about the rest.
     let permissions = Mode::from_raw_mode(0o777);
     ledger.charge_entry()?;
     mkdirat(place.handle(), &*place.name, permissions).inspect_err(|_| ledger.refund_entry())?;
-    ledger.note_created(place.real_name());
+    ledger.note_created(&place.real_name());
     Ok(())
 }
 
@@ -32,7 +33,7 @@ pub(super) fn remove_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Re
     let place = named(dir, path, ledger)?;
     check_moved(&place, ledger)?;
     unlinkat(place.handle(), &*place.name, AtFlags::REMOVEDIR)?;
-    ledger.note_gone(place.real_name());
+    ledger.note_gone(&place.real_name());
     Ok(())
 }
 
@@ -48,7 +49,7 @@ pub(in crate::sandbox::guard) fn unlink(dir: &OpenDir, path: &str, ledger: &Ledg
         return Err(if directory { ErrorCode::IsDirectory } else { ErrorCode::NotDirectory }.into());
     }
     unlinkat(place.handle(), &*place.name, AtFlags::empty())?;
-    ledger.note_gone(place.real_name());
+    ledger.note_gone(&place.real_name());
     Ok(())
 }
 
@@ -61,9 +62,10 @@ pub(super) fn rename(from: (&OpenDir, &str), to: (&OpenDir, &str), ledger: &Ledg
     if (old.slash || new.slash) && !old.stat()?.is_some_and(|stat| is_directory(&stat)) {
         return Err(ErrorCode::NotDirectory.into());
     }
+    let _admission = new.admit(ledger)?;
     let replaces = new.stat()?.is_some();
     renameat(old.handle(), &*old.name, new.handle(), &*new.name)?;
-    ledger.note_moved(old.real_name(), new.real_name(), replaces);
+    ledger.note_moved(&old.real_name(), &new.real_name(), replaces);
     Ok(())
 }
 
@@ -85,10 +87,11 @@ pub(super) fn link(from: (&OpenDir, &str), follow: Follow, to: (&OpenDir, &str),
         FileType::Symlink => return Err(Refusal::Symlink.into()),
         _ => return Err(Refusal::SpecialFile.into()),
     }
+    let _admission = new.admit(ledger)?;
     ledger.charge_entry()?;
     let made = linkat(old.handle(), &*old.name, new.handle(), &*new.name, AtFlags::empty());
     made.inspect_err(|_| ledger.refund_entry())?;
-    ledger.note_created(new.real_name());
+    ledger.note_created(&new.real_name());
     Ok(())
 }
 

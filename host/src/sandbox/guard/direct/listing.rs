@@ -1,6 +1,6 @@
 //! Directory listings, read as the guest asks for them and never kept whole.
 
-use rustix::fs::{AtFlags, Dir, DirEntry, FileType, Mode, OFlags, openat, statat};
+use rustix::fs::{AtFlags, Dir, DirEntry, FileType, Mode, openat, statat};
 use rustix::io::Errno;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEntry};
 
@@ -9,6 +9,7 @@ use crate::sandbox::guard::errors::Fault;
 use crate::sandbox::guard::held::Held;
 use crate::sandbox::guard::ledger::Ledger;
 use crate::sandbox::guard::path::HERE;
+use crate::workspace::READ_DIRECTORY;
 
 /// A listing under way: one open directory and a buffer of at most some ten kilobytes.
 pub(super) struct Listing {
@@ -19,9 +20,8 @@ pub(super) struct Listing {
 impl Listing {
     /// Opens the directory once more, because a listing has a cursor of its own, and the mount's handle may be good for resolving names only.
     pub(super) fn open(dir: &OpenDir, ledger: &Ledger) -> Result<Self, Fault> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let held = Held::one(ledger.files())?;
-        let handle = openat(dir.handle(), HERE, flags, Mode::empty())?;
+        let handle = openat(dir.handle(), HERE, READ_DIRECTORY, Mode::empty())?;
         Ok(Self { entries: Dir::new(handle)?, _held: held })
     }
 

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, OFlags, Stat, statat};
+use rustix::fs::{AtFlags, FileType, Stat, statat};
 #[cfg(target_os = "linux")]
-use rustix::fs::{Mode, ResolveFlags, openat2};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, PathFlags};
 
@@ -20,6 +20,9 @@ use crate::sandbox::guard::errors::Fault;
 use crate::sandbox::guard::errors::Refusal;
 use crate::sandbox::guard::ledger::Ledger;
 use crate::sandbox::guard::path::{self, GuestPath, HERE};
+use crate::workspace::Admission;
+#[cfg(target_os = "linux")]
+use crate::workspace::PIN;
 
 /// What to do where the last component is a symbolic link. Links before it are always followed, as long as they stay inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +83,11 @@ impl Located<'_> {
         Ok(())
     }
 
+    /// Leave to put this name there, to be kept until it has been put.
+    pub(super) fn admit(&self, ledger: &Ledger) -> Result<Admission, Fault> {
+        Ok(ledger.rules()?.admit(self.handle(), OsStr::new(&*self.name))?)
+    }
+
     /// What is there, if anything. Never follows a link.
     pub(super) fn stat(&self) -> Result<Option<Stat>, Fault> {
         match statat(self.handle(), &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -105,8 +113,7 @@ pub(super) fn locate<'a>(dir: &'a OpenDir, path: &GuestPath<'a>) -> Result<Locat
         Resolver::Kernel => match pin(dir, path.parent) {
             Ok(parent) => Ok(plainly(dir, path, parent)),
             Err(Stopped::Symlink) => walk(dir, path, Follow::No),
-            Err(Stopped::Refused(refusal)) => Err(refusal.into()),
-            Err(Stopped::Errno(errno)) => Err(errno.into()),
+            Err(stopped) => Err(stopped.into()),
         },
         Resolver::Walk => walk(dir, path, Follow::No),
     }
@@ -164,12 +171,6 @@ pub(super) fn best_resolver(_dir: BorrowedFd<'_>) -> Resolver {
     Resolver::Walk
 }
 
-/// How a directory is opened in order to act on names in it. `PATH` needs no permission to read it.
-#[cfg(target_os = "linux")]
-pub(super) const PIN: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-#[cfg(not(target_os = "linux"))]
-pub(super) const PIN: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-
 /// Resolution stays beneath the directory and meets no link of any kind, so the names walked are exactly the names written.
 #[cfg(target_os = "linux")]
 pub(super) const BENEATH: ResolveFlags =
@@ -184,6 +185,17 @@ pub(super) enum Stopped {
     Refused(Refusal),
     /// It does not work.
     Errno(Errno),
+}
+
+#[cfg(target_os = "linux")]
+impl From<Stopped> for Fault {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Symlink => ErrorCode::Loop.into(),
+            Stopped::Refused(refusal) => refusal.into(),
+            Stopped::Errno(errno) => errno.into(),
+        }
+    }
 }
 
 /// Opens a path whose components are all plain names.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::kernel::Device;
 use super::locate;
 use crate::sandbox::guard::held::Held;
+use crate::workspace::Opener;
 
 /// A workspace directory, ready to be mounted into any number of calls at once.
 #[derive(Clone)]
@@ -34,8 +35,13 @@ impl Mount {
     }
 
     pub(in crate::sandbox::guard) fn with_resolver(handle: OwnedFd, resolver: Resolver) -> Self {
+        Self::with_ways(handle, resolver, Opener::best())
+    }
+
+    /// With a way of opening that need not be the best of this system.
+    pub(in crate::sandbox::guard) fn with_ways(handle: OwnedFd, resolver: Resolver, opener: Opener) -> Self {
         let device = Device::of(&handle);
-        Self { root: Arc::new(OpenDir { handle, name: String::new(), resolver, device, _held: None }) }
+        Self { root: Arc::new(OpenDir { handle, name: String::new(), resolver, opener, device, _held: None }) }
     }
 
     pub(in crate::sandbox::guard) fn root(&self) -> Root {
@@ -61,6 +67,7 @@ pub(in crate::sandbox::guard) struct OpenDir {
     handle: OwnedFd,
     name: String,
     resolver: Resolver,
+    opener: Opener,
     device: Device,
     _held: Option<Held>,
 }
@@ -68,7 +75,8 @@ pub(in crate::sandbox::guard) struct OpenDir {
 impl OpenDir {
     /// One that a guest has opened from this.
     pub(super) fn below(&self, handle: OwnedFd, name: String, held: Held) -> Self {
-        Self { handle, name, resolver: self.resolver, device: self.device, _held: Some(held) }
+        let (resolver, opener, device) = (self.resolver, self.opener, self.device);
+        Self { handle, name, resolver, opener, device, _held: Some(held) }
     }
 
     pub(super) fn handle(&self) -> BorrowedFd<'_> {
@@ -85,7 +93,12 @@ impl OpenDir {
         self.device
     }
 
-    pub(super) fn resolver(&self) -> Resolver {
+    pub(in crate::sandbox::guard) fn resolver(&self) -> Resolver {
         self.resolver
+    }
+
+    /// How a file is opened that has been seen.
+    pub(super) fn opener(&self) -> Opener {
+        self.opener
     }
 }

@@ -6,13 +6,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::fs::{FileType, Mode as Permissions, OFlags, Stat, fstat, openat};
+use rustix::fs::{FileType, Mode as Permissions, OFlags, Stat, openat};
 use rustix::io::Errno;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags, PathFlags};
 
 use super::attributes::number;
 use super::entries::to_change;
-use super::kernel::Device;
 use super::locate::{Follow, Located, look};
 #[cfg(target_os = "linux")]
 use super::locate::{Stopped, open_beneath};
@@ -25,10 +24,9 @@ use crate::sandbox::guard::file::{Mode, OpenFile};
 use crate::sandbox::guard::held::Held;
 use crate::sandbox::guard::ledger::Ledger;
 use crate::sandbox::guard::path::{self, GuestPath};
-use crate::workspace::Identity;
-
-/// Neither waits for a pipe's other end, nor becomes the owner of a terminal, nor is inherited by a program that the host starts.
-const QUIETLY: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+#[cfg(target_os = "linux")]
+use crate::workspace::PIN_ANY;
+use crate::workspace::{Identity, LastLink, QUIETLY, Seen};
 
 /// How often an open starts over when the name appears or vanishes under it.
 const ATTEMPTS: usize = 4;
@@ -86,15 +84,56 @@ pub(super) fn open(dir: &OpenDir, path: &str, wish: Wish, access: Access, ledger
         return open_to_change(dir, &to_change(path, ledger)?, wish, ledger, held);
     }
     let path = GuestPath::parse(path)?;
-    let (handle, name) = open_to_read(dir, &path, wish, ledger)?;
-    let stat = check_type(&handle, dir.device())?;
+    let (opened, name) = open_to_read(dir, &path, wish, ledger)?;
     let name = || name.unwrap_or_else(|| path::join(dir.name(), path.whole));
-    if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-        return Ok(Node::Dir(Arc::new(dir.below(handle, name(), held))));
+    if opened.is_directory() {
+        return Ok(Node::Dir(Arc::new(dir.below(opened.handle, name(), held))));
     }
     // Nothing can change through the handle where the mount is read-only, so nobody will ask for the name.
     let name = (access == Access::ReadWrite).then(name);
-    Ok(counted(file(handle, &stat, wish.mode, name), held))
+    Ok(counted(file(opened, wish.mode, name), held))
+}
+
+/// What has been opened, and what it was seen to be before.
+struct Opened {
+    handle: OwnedFd,
+    stat: Stat,
+}
+
+impl Opened {
+    fn is_directory(&self) -> bool {
+        FileType::from_raw_mode(self.stat.st_mode) == FileType::Directory
+    }
+
+    /// Opens what has been seen, unless that is neither a regular file nor a directory.
+    fn from_seen(
+        seen: Seen,
+        dir: &OpenDir,
+        flags: OFlags,
+        by_name: impl FnOnce(OFlags) -> Result<OwnedFd, Fault>,
+    ) -> Result<Self, Fault> {
+        let stat = *seen.stat();
+        match seen.file_type() {
+            FileType::RegularFile | FileType::Directory => {}
+            FileType::Symlink => return Err(ErrorCode::Loop.into()),
+            _ => return Err(Refusal::SpecialFile.into()),
+        }
+        // Asked before it is opened, where a handle tells: some files of the kernel do something as they are opened.
+        #[cfg(target_os = "linux")]
+        {
+            dir.device().check(seen.handle(), &stat)?;
+            if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+                return Ok(Self { handle: seen.into_handle(), stat });
+            }
+            Ok(Self { handle: seen.open(dir.opener(), flags, by_name)?, stat })
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let handle = seen.open(dir.opener(), flags, by_name)?;
+            dir.device().check(&handle, &stat)?;
+            Ok(Self { handle, stat })
+        }
+    }
 }
 
 fn counted(file: OpenFile, held: Held) -> Node {
@@ -129,45 +168,53 @@ fn access_flags(mode: Mode) -> OFlags {
     access | QUIETLY
 }
 
-/// Opens in one step where the path holds no symbolic link. The name is known where it differs from the path's letters.
+/// Opens in two steps where the path holds no symbolic link. The name is known where it differs from the path's letters.
 fn open_to_read(
     dir: &OpenDir,
     path: &GuestPath<'_>,
     wish: Wish,
     ledger: &Ledger,
-) -> Result<(OwnedFd, Option<String>), Fault> {
-    let mut flags = access_flags(wish.mode);
-    flags.set(OFlags::DIRECTORY, wish.directory || path.slash);
+) -> Result<(Opened, Option<String>), Fault> {
     if ledger.hides() {
-        return open_walked(dir, path, wish, flags, ledger);
+        return open_walked(dir, path, wish, ledger);
     }
     match dir.resolver() {
         #[cfg(target_os = "linux")]
-        Resolver::Kernel => match open_beneath(dir, path.whole, flags) {
-            Ok(handle) => Ok((handle, None)),
-            Err(Stopped::Symlink) => open_walked(dir, path, wish, flags, ledger),
-            Err(Stopped::Errno(errno)) => Err(unopened(errno)),
-            Err(Stopped::Refused(refusal)) => Err(refusal.into()),
-        },
-        Resolver::Walk => open_walked(dir, path, wish, flags, ledger),
+        Resolver::Kernel => open_plain(dir, path, wish, ledger),
+        Resolver::Walk => open_walked(dir, path, wish, ledger),
     }
+}
+
+#[cfg(target_os = "linux")]
+fn open_plain(
+    dir: &OpenDir,
+    path: &GuestPath<'_>,
+    wish: Wish,
+    ledger: &Ledger,
+) -> Result<(Opened, Option<String>), Fault> {
+    let own = if wish.directory || path.slash { OFlags::DIRECTORY } else { OFlags::empty() };
+    let seen = match open_beneath(dir, path.whole, PIN_ANY | own) {
+        Ok(handle) => Seen::of(handle)?,
+        Err(Stopped::Symlink) => return open_walked(dir, path, wish, ledger),
+        Err(stopped) => return Err(stopped.into()),
+    };
+    let again = |flags| open_beneath(dir, path.whole, flags).map_err(Fault::from);
+    Ok((Opened::from_seen(seen, dir, access_flags(wish.mode) | own, again)?, None))
 }
 
 fn open_walked(
     dir: &OpenDir,
     path: &GuestPath<'_>,
     wish: Wish,
-    mut flags: OFlags,
     ledger: &Ledger,
-) -> Result<(OwnedFd, Option<String>), Fault> {
+) -> Result<(Opened, Option<String>), Fault> {
     let follow = if path.slash { Follow::Yes } else { wish.follow };
     let place = walk(dir, path, follow)?;
-    flags.set(OFlags::DIRECTORY, wish.directory || place.slash);
     if ledger.hides() {
         ledger.rules()?.check_readable(place.handle(), OsStr::new(&*place.name))?;
     }
-    let handle = open_at(&place, flags)?;
-    Ok((handle, Some(place.real_name())))
+    let opened = open_at(&place, wish, dir)?;
+    Ok((opened, Some(place.real_name())))
 }
 
 /// Opens or makes a regular file that may be changed. Looks before it opens, since opening a device or a pipe for writing may have effects already.
@@ -179,7 +226,7 @@ fn open_to_change(dir: &OpenDir, path: &GuestPath<'_>, wish: Wish, ledger: &Ledg
         let opened = match found {
             Some(stat) => {
                 check_changeable(&stat, wish)?;
-                open_existing(&place, wish, dir.device(), ledger)
+                open_existing(&place, wish, dir, ledger)
             }
             None => create_new(&place, wish, ledger),
         };
@@ -209,18 +256,18 @@ fn check_changeable(stat: &Stat, wish: Wish) -> Result<(), Fault> {
     }
 }
 
-fn open_existing(place: &Located<'_>, wish: Wish, device: Device, ledger: &Ledger) -> Result<OpenFile, Fault> {
-    let handle = open_at(place, access_flags(wish.mode))?;
-    let stat = check_type(&handle, device)?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+fn open_existing(place: &Located<'_>, wish: Wish, dir: &OpenDir, ledger: &Ledger) -> Result<OpenFile, Fault> {
+    let opened = open_at(place, wish, dir)?;
+    if opened.is_directory() {
         return Err(ErrorCode::IsDirectory.into());
     }
     // What counts is what was opened, not what was there before.
+    let stat = opened.stat;
     ledger.rules()?.check_identity(Identity::from_stat(&stat))?;
     if wish.mode.writes() {
         ledger.check_links(number(stat.st_nlink).unwrap_or(u64::MAX))?;
     }
-    let file = file(handle, &stat, wish.mode, Some(place.real_name()));
+    let file = file(opened, wish.mode, Some(place.real_name()));
     if wish.truncate && stat.st_size != 0 {
         file.set_size(ledger, 0)?;
     }
@@ -239,38 +286,42 @@ fn create_new(place: &Located<'_>, wish: Wish, ledger: &Ledger) -> Result<OpenFi
     // What any program creates: the user's umask decides about the rest.
     let permissions = Permissions::from_raw_mode(0o666);
     ledger.check_depth(&place.real_name())?;
+    let _admission = place.admit(ledger)?;
     ledger.charge_entry()?;
     let made = openat(place.handle(), &*place.name, flags, permissions);
     let handle = made.inspect_err(|_| ledger.refund_entry())?;
-    Ok(OpenFile::created(File::from(handle), wish.mode, place.real_name(), ledger))
+    Ok(OpenFile::created(File::from(handle), wish.mode, &place.real_name(), ledger))
 }
 
-fn open_at(place: &Located<'_>, flags: OFlags) -> Result<OwnedFd, Fault> {
-    match openat(place.handle(), &*place.name, flags | OFlags::NOFOLLOW, Permissions::empty()) {
+/// Opens what stands in a place, and follows no link.
+fn open_at(place: &Located<'_>, wish: Wish, dir: &OpenDir) -> Result<Opened, Fault> {
+    let own = if wish.directory || place.slash { OFlags::DIRECTORY } else { OFlags::empty() };
+    let seen = Seen::at(place.handle(), &*place.name, LastLink::Keep)?;
+    if !own.is_empty() && seen.file_type() != FileType::Directory {
+        return Err(ErrorCode::NotDirectory.into());
+    }
+    let again = |flags| match openat(place.handle(), &*place.name, flags, Permissions::empty()) {
         Ok(handle) => Ok(handle),
         Err(Errno::LOOP | Errno::MLINK) => Err(ErrorCode::Loop.into()),
-        Err(errno) => Err(unopened(errno)),
-    }
+        Err(errno) => Err(errno.into()),
+    };
+    Opened::from_seen(seen, dir, access_flags(wish.mode) | own | OFlags::NOFOLLOW, again)
 }
 
-/// What an open says of a socket, of a pipe without a reader and of a device without a driver.
-fn unopened(errno: Errno) -> Fault {
-    match errno {
-        Errno::NXIO | Errno::NODEV | Errno::OPNOTSUPP => Refusal::SpecialFile.into(),
-        errno => errno.into(),
-    }
+fn file(opened: Opened, mode: Mode, name: Option<String>) -> OpenFile {
+    let size = u64::try_from(opened.stat.st_size).unwrap_or(0);
+    OpenFile::new(File::from(opened.handle), mode, size, name)
 }
 
-/// The check that counts: of what was opened, not of what was there before.
-fn check_type(handle: &OwnedFd, device: Device) -> Result<Stat, Fault> {
-    let stat = fstat(handle)?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile | FileType::Directory => device.check(handle, &stat).map(|()| stat),
-        _ => Err(Refusal::SpecialFile.into()),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn file(handle: OwnedFd, stat: &Stat, mode: Mode, name: Option<String>) -> OpenFile {
-    let size = u64::try_from(stat.st_size).unwrap_or(0);
-    OpenFile::new(File::from(handle), mode, size, name)
+    #[test]
+    fn a_race_is_lost_where_a_name_vanished_that_was_there_or_came_that_was_not() {
+        let lost = |kind: io::ErrorKind, existed| lost_race(&kind.into(), existed);
+        assert!(lost(io::ErrorKind::NotFound, true) && lost(io::ErrorKind::AlreadyExists, false));
+        assert!(!lost(io::ErrorKind::NotFound, false) && !lost(io::ErrorKind::AlreadyExists, true));
+        assert!(!lost(io::ErrorKind::PermissionDenied, true));
+    }
 }

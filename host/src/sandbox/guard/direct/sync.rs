@@ -2,12 +2,13 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::fs::{Mode, OFlags, fsync, openat};
+use rustix::fs::{Mode, fsync, openat};
 
 use super::node::Node;
 use crate::sandbox::guard::Access;
 use crate::sandbox::guard::errors::Fault;
 use crate::sandbox::guard::path::HERE;
+use crate::workspace::READ_DIRECTORY;
 
 /// How much has to be on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +29,7 @@ pub(super) fn sync(node: &Node, access: Access, what: What) -> Result<(), Fault>
         },
         Node::Dir(dir) if access == Access::ReadWrite => {
             // The mount's own handle may be good for resolving names only.
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            Ok(fsync(openat(dir.handle(), HERE, flags, Mode::empty())?)?)
+            Ok(fsync(openat(dir.handle(), HERE, READ_DIRECTORY, Mode::empty())?)?)
         }
         Node::File(_) | Node::Dir(_) => Ok(()),
     }

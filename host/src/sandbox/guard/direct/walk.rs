@@ -11,10 +11,11 @@ use rustix::fs::{Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
-use super::locate::{Follow, Located, PIN, Pinned};
+use super::locate::{Follow, Located, Pinned};
 use super::mount::OpenDir;
 use crate::sandbox::guard::errors::{Fault, Refusal};
 use crate::sandbox::guard::path::{self, GuestPath, HERE};
+use crate::workspace::PIN;
 
 /// How many links one path may lead through: what Linux accepts.
 const MAX_LINKS: u32 = 40;

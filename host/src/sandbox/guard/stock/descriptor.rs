@@ -96,7 +96,7 @@ impl HostDescriptor for StockView<'_> {
             self.check_writable()?;
             self.ledger.rules()?.check_names(&self.node(&fd)?.name)?;
             stock!(self, &fd, set_times, access, modification)?;
-            self.ledger.note_changed(self.node(&fd)?.name.clone());
+            self.ledger.note_changed(&self.node(&fd)?.name);
             Ok(())
         };
         let outcome = outcome.await;
@@ -129,10 +129,11 @@ impl HostDescriptor for StockView<'_> {
         let outcome = async {
             let name = self.change(&fd, &path)?;
             self.ledger.check_depth(&name)?;
+            self.check_addition(&fd, &path).await?;
             self.ledger.charge_entry()?;
             let made = stock!(self, &fd, create_directory_at, path);
             made.inspect_err(|_| self.ledger.refund_entry())?;
-            self.ledger.note_created(name);
+            self.ledger.note_created(&name);
             Ok(())
         };
         let outcome = outcome.await;
@@ -160,7 +161,7 @@ impl HostDescriptor for StockView<'_> {
         let outcome = async {
             let name = self.change(&fd, &path)?;
             stock!(self, &fd, set_times_at, flags, path, access, modification)?;
-            self.ledger.note_changed(name);
+            self.ledger.note_changed(&name);
             Ok(())
         };
         let outcome = outcome.await;
@@ -204,7 +205,7 @@ impl HostDescriptor for StockView<'_> {
         let outcome = async {
             let name = self.change(&fd, &path)?;
             stock!(self, &fd, remove_directory_at, path)?;
-            self.ledger.note_gone(name);
+            self.ledger.note_gone(&name);
             Ok(())
         };
         let outcome = outcome.await;
@@ -221,10 +222,11 @@ impl HostDescriptor for StockView<'_> {
         let outcome = async {
             let (old, new) = (self.change(&fd, &old_path)?, self.change(&new_fd, &new_path)?);
             self.ledger.check_depth(&new)?;
+            self.check_addition(&new_fd, &new_path).await?;
             let replaces = self.look(&new_fd, PathFlags::empty(), &new_path).await.is_ok();
             let to = self.inner(&new_fd)?;
             stock!(self, &fd, rename_at, old_path, to, new_path)?;
-            self.ledger.note_moved(old, new, replaces);
+            self.ledger.note_moved(&old, &new, replaces);
             Ok(())
         };
         let outcome = outcome.await;
@@ -241,7 +243,7 @@ impl HostDescriptor for StockView<'_> {
         let outcome = async {
             let name = self.change(&fd, &path)?;
             stock!(self, &fd, unlink_file_at, path)?;
-            self.ledger.note_gone(name);
+            self.ledger.note_gone(&name);
             Ok(())
         };
         let outcome = outcome.await;

@@ -17,6 +17,7 @@ use crate::sandbox::guard::file::OpenFile;
 use crate::sandbox::guard::ledger::Ledger;
 use crate::sandbox::guard::path::{self, GuestPath};
 use crate::sandbox::guard::streams::{Position, Writer};
+use crate::workspace::Part;
 
 /// A guard over the stock layer.
 pub(in crate::sandbox::guard) struct StockView<'a> {
@@ -66,6 +67,22 @@ impl StockView<'_> {
         Ok(name)
     }
 
+    /// Refuses a new name that would stand beside one with which it makes a repository. Nothing is locked here: another call that
+    /// puts the other name there in the same moment is not seen.
+    pub(super) async fn check_addition(&mut self, fd: &Resource<Descriptor>, path: &str) -> Result<(), Fault> {
+        let path = path.replace(std::path::MAIN_SEPARATOR, "/");
+        let path = GuestPath::parse(&path)?;
+        let Some(part) = Part::of(path.name) else { return Ok(()) };
+        for beside in part.met() {
+            let other = path::join(path.parent, beside);
+            if self.look(fd, PathFlags::empty(), &other).await.is_ok() {
+                let (name, beside) = (path.name.into(), (*beside).into());
+                return Err(Refusal::Repository { name, beside }.into());
+            }
+        }
+        Ok(())
+    }
+
     pub(super) async fn look(
         &mut self,
         fd: &Resource<Descriptor>,
@@ -99,6 +116,7 @@ impl StockView<'_> {
         let name = path::join(&self.node(fd)?.name, &path.replace(std::path::MAIN_SEPARATOR, "/"));
         if before.is_none() {
             self.ledger.check_depth(&name)?;
+            self.check_addition(fd, &path).await?;
             self.ledger.charge_entry()?;
         }
         let opened = stock!(self, fd, open_at, path_flags, path, open_flags, flags);
@@ -106,12 +124,12 @@ impl StockView<'_> {
             opened
                 .as_ref()
                 .inspect_err(|_| self.ledger.refund_entry())
-                .inspect(|_| self.ledger.note_created(name.clone()))
+                .inspect(|_| self.ledger.note_created(&name))
                 .ok();
         }
         let descriptor = self.table.delete(opened?)?;
         if before.is_some_and(|stat| stat.size > 0) && open_flags.contains(OpenFlags::TRUNCATE) {
-            self.ledger.note_changed(name.clone());
+            self.ledger.note_changed(&name);
         }
         let file = open_file(&descriptor, &name)?;
         let inner = self.table.push(inline(&descriptor)?)?;
@@ -134,11 +152,12 @@ impl StockView<'_> {
             DescriptorType::Directory => return Err(ErrorCode::NotPermitted.into()),
             _ => return Err(Refusal::SpecialFile.into()),
         }
+        self.check_addition(new_fd, &new_path).await?;
         self.ledger.charge_entry()?;
         let to = self.inner(new_fd)?;
         let made = stock!(self, fd, link_at, flags, old_path, to, new_path);
         made.inspect_err(|_| self.ledger.refund_entry())?;
-        self.ledger.note_created(name);
+        self.ledger.note_created(&name);
         Ok(())
     }
 

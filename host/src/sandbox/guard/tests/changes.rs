@@ -113,6 +113,62 @@ fn the_list_of_changes_is_bounded_and_says_what_it_leaves_out() {
         }
         assert_eq!(call.guard.modified().len(), MAX_PATHS);
         assert_eq!(call.guard.modified_unlisted(), 3);
+        for i in 0..MAX_PATHS {
+            call.rmdir(&format!("d{i}")).unwrap();
+        }
+        assert_eq!((call.guard.modified(), call.guard.modified_unlisted()), (Vec::new(), 3));
+        assert!(call.guard.has_changed_anything(), "what is not listed has changed as well");
+    });
+}
+
+#[test]
+fn a_call_has_changed_something_from_its_first_change_on_also_where_nothing_is_left_of_it() {
+    everywhere(|call| {
+        call.read("file.txt").unwrap();
+        call.open_to_write("file.txt").unwrap();
+        assert!(!call.guard.has_changed_anything());
+        call.mkdir("made").unwrap();
+        assert!(call.guard.has_changed_anything());
+        call.rmdir("made").unwrap();
+        assert!(!call.guard.has_changed_anything(), "an empty directory that came and went");
+        call.write("made", "x").unwrap();
+        call.unlink("made").unwrap();
+        assert_eq!(call.guard.modified(), [""; 0]);
+        assert!(call.guard.has_changed_anything(), "somebody may have read what was written");
+    });
+}
+
+#[test]
+fn a_write_into_what_was_there_is_noted_when_it_has_written() {
+    everywhere(|call| {
+        let file = call.open("file.txt", FOLLOW, OpenFlags::empty(), WRITE).unwrap();
+        assert_eq!(call.guard.modified(), [""; 0]);
+        assert_eq!(code(now(call.view().write(file, b"IN".to_vec(), 0))), Ok(2));
+        assert_eq!(call.guard.modified(), ["file.txt"]);
+    });
+}
+
+#[test]
+fn what_a_stopped_call_has_begun_to_write_is_removed_and_nothing_else() {
+    const BEGUN: &str = ".palisade-0123456789abcdef.tmp";
+    let others = [
+        ".palisade-0123456789abcde.tmp",
+        ".palisade-0123456789abcdeg.tmp",
+        ".palisade-0123456789abcdef.txt",
+        "palisade-0123456789abcdef.tmp",
+    ];
+    everywhere(|call| {
+        fs::write(call.host("dir").join(BEGUN), "the user's").unwrap();
+        for path in [BEGUN, &format!("dir/sub/{BEGUN}"), &format!("dir/{BEGUN}")].into_iter().chain(others) {
+            call.write(path, "x").unwrap();
+        }
+        call.guard.tidy();
+        assert!(!call.host(BEGUN).exists() && !call.host("dir/sub").join(BEGUN).exists());
+        let kept = format!("dir/{BEGUN}");
+        let mut expected = vec![kept.as_str()];
+        expected.extend(others);
+        assert_eq!(call.guard.modified(), expected);
+        assert!(expected.iter().all(|path| call.host(path).exists()));
     });
 }
 
@@ -220,6 +276,20 @@ fn synchronised_opens_are_not_supported_and_contradictions_are_invalid() {
         assert_eq!(synchronised.map(drop), Err(ErrorCode::Unsupported));
         let contradiction = call.open("dir", FOLLOW, OpenFlags::DIRECTORY | OpenFlags::CREATE, READ);
         assert_eq!(contradiction.map(drop), Err(ErrorCode::Invalid));
+    });
+}
+
+#[test]
+fn a_handle_says_what_it_is_good_for() {
+    everywhere(|call| {
+        let opened = [READ, WRITE, READ | WRITE].map(|flags| {
+            let file = call.open("file.txt", FOLLOW, OpenFlags::empty(), flags).unwrap();
+            (code(now(call.view().get_flags(file))).unwrap(), flags)
+        });
+        assert!(opened.iter().all(|(told, asked)| told == asked), "{opened:?}");
+        let root = call.root();
+        let told = code(now(call.view().get_flags(root)));
+        assert_eq!(told, Ok(READ | DescriptorFlags::MUTATE_DIRECTORY));
     });
 }
 

@@ -74,8 +74,11 @@ fn two_listings_of_one_directory_do_not_share_a_place() {
         assert_eq!(next(call, &b).unwrap().unwrap().name, first);
         assert_ne!(next(call, &a).unwrap().unwrap().name, first);
         assert!(next(call, &a).unwrap().is_none());
+        let ended = a.rep();
         HostDirectoryEntryStream::drop(&mut call.view(), a).unwrap();
         assert!(next(call, &b).unwrap().is_some());
+        let gone = now(call.view().read_directory_entry(Resource::new_borrow(ended)));
+        assert!(gone.unwrap_err().downcast().is_err(), "its descriptor is given back");
     });
 }
 

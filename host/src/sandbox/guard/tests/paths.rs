@@ -182,3 +182,21 @@ fn a_mount_made_from_a_handle_finds_the_best_way_of_resolving() {
     assert_eq!(call.read("file.txt").unwrap(), "inside");
     assert_eq!(call.open_to_read("../x").map(drop), Err(ErrorCode::NotPermitted));
 }
+
+#[test]
+fn a_path_of_the_longest_length_is_looked_up_and_a_longer_one_is_not() {
+    everywhere(|call| {
+        let longest = format!("{}no", "./".repeat(2_046) + "/");
+        assert_eq!(longest.len(), 4_095);
+        assert_eq!(call.stat(&longest, FOLLOW).map(drop), Err(ErrorCode::NoEntry));
+        assert_eq!(call.stat(&(longest + "t"), FOLLOW).map(drop), Err(ErrorCode::NameTooLong));
+    });
+}
+
+#[test]
+fn a_guest_whose_directory_was_let_go_finds_none() {
+    everywhere(|call| {
+        call.guard.close();
+        assert!(call.view().get_directories().unwrap().is_empty());
+    });
+}

@@ -108,6 +108,17 @@ fn overwriting_and_shrinking_leave_no_hole() {
 }
 
 #[test]
+fn a_growth_that_the_system_refuses_is_given_back() {
+    limited(Quotas { write_bytes: u64::MAX, ..Quotas::default() }, |call| {
+        let rep = call.open_to_write("file.txt").unwrap().rep();
+        for _ in 0..2 {
+            assert_eq!(code(now(call.view().set_size(Resource::new_borrow(rep), u64::MAX))), Err(ErrorCode::Invalid));
+        }
+        assert_eq!(call.guard.exhausted(), None);
+    });
+}
+
+#[test]
 fn new_entries_up_to_the_quota_are_obeyed_and_one_more_is_violated() {
     limited(Quotas { new_entries: 3, ..Quotas::default() }, |call| {
         assert_eq!(call.mkdir("made"), Ok(()));

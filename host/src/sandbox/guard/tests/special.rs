@@ -8,6 +8,7 @@ use rustix::fs::{FileType, Mode, mknodat};
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, PathFlags};
 
 use super::{Call, ErrorCode, FOLLOW, OpenFlags, READ, WRITE, everywhere};
+use crate::workspace::Opener;
 
 fn pipe(call: &Call, name: &str) {
     let root = std::fs::File::open(call.host("")).unwrap();
@@ -47,6 +48,59 @@ fn a_pipe_is_refused_at_once() {
             every_open(call, "to_pipe");
             assert!(call.guard.refused());
         });
+    });
+}
+
+/// The same call with files opened by name, as where `/proc` is not mounted.
+fn by_name(call: &mut Call) {
+    let resolver = call.guard.root.as_ref().unwrap().resolver();
+    let root = std::fs::File::open(call.host("")).unwrap();
+    call.guard.root = Some(super::Mount::with_ways(root.into(), resolver, Opener::Name).root());
+}
+
+/// Runs a test with every way of resolving paths and every way of opening what has been seen.
+fn however_opened(test: impl Fn(&mut Call)) {
+    assert_eq!(Opener::best(), Opener::Handle, "the better way is there to be tested");
+    everywhere(&test);
+    everywhere(|call| {
+        by_name(call);
+        test(call);
+    });
+}
+
+#[test]
+fn a_pipe_is_seen_to_be_one_before_it_is_opened() {
+    use rustix::fs::inotify;
+    however_opened(|call| {
+        pipe(call, "pipe");
+        call.link("to_pipe", "pipe");
+        let watch = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
+        inotify::add_watch(&watch, call.host("pipe"), inotify::WatchFlags::OPEN).unwrap();
+        inotify::add_watch(&watch, call.host("file.txt"), inotify::WatchFlags::OPEN).unwrap();
+        every_open(call, "pipe");
+        every_open(call, "to_pipe");
+        let mut space = [std::mem::MaybeUninit::uninit(); 512];
+        let opened = inotify::Reader::new(&watch, &mut space).next().map(drop);
+        assert_eq!(opened, Err(rustix::io::Errno::AGAIN), "a pipe was opened");
+        // The watch tells of what is opened.
+        call.read("file.txt").unwrap();
+        assert!(inotify::Reader::new(&watch, &mut space).next().is_ok());
+    });
+}
+
+#[test]
+fn what_is_seen_is_what_is_opened_however_it_is_opened() {
+    however_opened(|call| {
+        call.link("to_file", "file.txt");
+        for path in ["file.txt", "to_file", "dir/../file.txt"] {
+            assert_eq!(call.read(path).unwrap(), "inside", "{path}");
+        }
+        call.write("file.txt", "changed").unwrap();
+        call.write("to_file", "again").unwrap();
+        assert_eq!(call.read("file.txt").unwrap(), "again");
+        assert!(call.open_to_read("dir").is_ok() && call.open_to_read("dir/").is_ok());
+        assert_eq!(call.open_to_read("file.txt/").map(drop), Err(ErrorCode::NotDirectory));
+        assert!(!call.guard.refused());
     });
 }
 
@@ -107,8 +161,26 @@ fn files_of_the_kernel_are_refused_wherever_their_file_system_is_mounted() {
         }
         let mut call = of_the_machine("/", resolver, super::Access::ReadOnly);
         assert!(call.open_to_read("etc").is_ok() && call.open_to_read("etc/passwd").is_ok());
+        // Mostly a file system of its own, and an ordinary one.
+        assert!(call.open_to_read("dev").is_ok());
         assert!(!call.guard.refused());
     }
+}
+
+#[test]
+fn a_second_name_is_for_files_and_each_other_kind_has_its_reason() {
+    use crate::sandbox::guard::Refusal;
+    everywhere(|call| {
+        assert_eq!(call.hard_link("dir", "second"), Err(ErrorCode::NotPermitted));
+        assert!(!call.guard.refused(), "no system links directories");
+        call.link("link", "file.txt");
+        assert_eq!(call.hard_link("link", "second"), Err(ErrorCode::NotPermitted));
+        assert_eq!(call.guard.refusal(), Some(&Refusal::Symlink));
+        call.again();
+        pipe(call, "pipe");
+        assert_eq!(call.hard_link("pipe", "second"), Err(ErrorCode::NotPermitted));
+        assert_eq!(call.guard.refusal(), Some(&Refusal::SpecialFile));
+    });
 }
 
 #[test]

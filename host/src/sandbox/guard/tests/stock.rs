@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
-use wasmtime_wasi::p2::bindings::filesystem::types::{HostDirectoryEntryStream, PathFlags};
+use wasmtime_wasi::p2::bindings::filesystem::types::{self, Descriptor, HostDirectoryEntryStream, PathFlags};
 
 use super::{
     Access, Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, Quotas, READ, WRITE, code, now, read_some, write_some,
@@ -25,7 +25,10 @@ struct Stock {
 
 impl Stock {
     fn new(access: Access, quotas: Quotas) -> Self {
-        let call = Call::new(super::resolvers()[0], access, Quotas::default());
+        Self::over(Call::new(super::resolvers()[0], access, Quotas::default()), access, quotas)
+    }
+
+    fn over(call: Call, access: Access, quotas: Quotas) -> Self {
         let dir = cap_std::fs::Dir::open_ambient_dir(call.host(""), cap_std::ambient_authority()).unwrap();
         let root = Mount::new(&dir).unwrap().root();
         let ledger =
@@ -166,5 +169,101 @@ fn a_pipe_is_refused_before_it_is_opened() {
     rustix::fs::mknodat(root, "pipe", rustix::fs::FileType::Fifo, mode, 0).unwrap();
     for write in [false, true] {
         assert_eq!(stock.open("pipe", OpenFlags::empty(), write).map(drop), Err(ErrorCode::NotPermitted));
+    }
+}
+
+#[test]
+fn whichever_part_of_a_repository_comes_second_is_refused_here_too() {
+    for (first, second) in [("HEAD", "objects"), ("refs", "head"), ("commondir", "HEAD"), ("HEAD", "CommonDir")] {
+        let mut stock = writable();
+        fs::write(stock.call.host("dir").join(first), "x").unwrap();
+        let path = format!("dir/{second}");
+        assert_eq!(stock.write(&path, "x"), Err(ErrorCode::NotPermitted), "{path}");
+        let mut root = || stock.view().get_directories().unwrap().remove(0).0;
+        let (one, two, three) = (root(), root(), root());
+        let made = code(now(stock.view().create_directory_at(one, path.clone())));
+        let moved = code(now(stock.view().rename_at(two, "file.txt".to_owned(), three, path.clone())));
+        assert_eq!((made, moved), (Err(ErrorCode::NotPermitted), Err(ErrorCode::NotPermitted)), "{path}");
+        assert!(!stock.call.host(&path).exists());
+        stock.write(&format!("dir/sub/{second}"), "x").unwrap();
+    }
+}
+
+#[test]
+fn whatever_could_change_something_is_judged_as_a_change_here_too() {
+    let opens = [(OpenFlags::CREATE, false), (OpenFlags::TRUNCATE, false), (OpenFlags::empty(), true)];
+    for (open, write) in opens {
+        let mut read_only = Stock::new(Access::ReadOnly, Quotas::default());
+        assert_eq!(read_only.open("file.txt", open, write).map(drop), Err(ErrorCode::NotPermitted), "{open:?}");
+        assert_eq!(read_only.ledger.refusal(), Some(&Refusal::ReadOnly), "{open:?}");
+        let mut stock = writable();
+        fs::create_dir(stock.call.host(".git")).unwrap();
+        fs::write(stock.call.host(".git/config"), "[core]").unwrap();
+        assert_eq!(stock.open(".git/config", open, write).map(drop), Err(ErrorCode::NotPermitted), "{open:?}");
+        assert_eq!(stock.read(".git/config").unwrap(), b"[core]");
+    }
+}
+
+#[test]
+fn a_file_with_several_names_is_read_and_not_changed_in_place_here_either() {
+    let call = Call::strict(super::resolvers()[0], Access::ReadWrite, Quotas::default());
+    let mut stock = Stock::over(call, Access::ReadWrite, Quotas::default());
+    fs::hard_link(stock.call.host("file.txt"), stock.call.host("second")).unwrap();
+    assert_eq!(stock.read("second").unwrap(), b"inside");
+    assert!(stock.open("dir", OpenFlags::DIRECTORY, false).is_ok() && stock.write("dir/deep.txt", "x").is_ok());
+    assert_eq!(stock.open("second", OpenFlags::empty(), true).map(drop), Err(ErrorCode::NotPermitted));
+    assert_eq!(stock.ledger.refusal(), Some(&Refusal::HardLinked));
+}
+
+#[test]
+fn a_file_that_is_missing_and_is_only_read_counts_for_nothing() {
+    let mut stock = Stock::new(Access::ReadWrite, Quotas { new_entries: 0, ..Quotas::default() });
+    assert_eq!(stock.read("missing"), Err(ErrorCode::NoEntry));
+    assert_eq!(stock.ledger.exhausted(), None);
+    assert_eq!(stock.write("missing", ""), Err(ErrorCode::Quota));
+}
+
+#[test]
+fn only_a_truncation_that_takes_something_away_is_noted() {
+    let mut stock = writable();
+    fs::write(stock.call.host("empty"), "").unwrap();
+    for path in ["empty", "file.txt"] {
+        stock.open(path, OpenFlags::TRUNCATE, true).unwrap();
+    }
+    stock.open("dir/deep.txt", OpenFlags::empty(), true).unwrap();
+    assert_eq!(stock.ledger.modified(), ["file.txt"]);
+}
+
+#[test]
+fn the_end_identity_and_errors_of_files_are_told_here_too() {
+    let mut stock = writable();
+    fs::hard_link(stock.call.host("file.txt"), stock.call.host("second")).unwrap();
+    let [file, second, other]: [Resource<Descriptor>; 3] = ["file.txt", "second", "dir/deep.txt"]
+        .map(|path| Resource::new_borrow(stock.open(path, OpenFlags::empty(), false).unwrap()));
+    let of = |fd: &Resource<_>| Resource::new_borrow(fd.rep());
+    let mut read = |length, offset| code(now(stock.view().read(of(&file), length, offset))).unwrap();
+    assert_eq!((read(5, 6), read(0, 6), read(0, 0)), ((Vec::new(), true), (Vec::new(), false), (Vec::new(), false)));
+    assert!(now(stock.view().is_same_object(of(&file), of(&second))).unwrap());
+    assert!(!now(stock.view().is_same_object(of(&file), of(&other))).unwrap());
+    let error = stock.table.push(wasmtime::Error::new(ErrorCode::Quota)).unwrap();
+    let told = types::Host::filesystem_error_code(&mut stock.view(), error).unwrap();
+    assert_eq!(told, Some(ErrorCode::Quota));
+    let root = stock.view().get_directories().unwrap().remove(0).0;
+    let listing = code(now(stock.view().read_directory(root))).unwrap();
+    let before = stock.table.iter_mut().count();
+    HostDirectoryEntryStream::drop(&mut stock.view(), listing).unwrap();
+    assert_eq!(stock.table.iter_mut().count(), before - 1);
+}
+
+#[test]
+fn a_second_name_is_for_files_and_each_other_kind_has_its_reason_here_too() {
+    for (name, refusal) in [("dir", None), ("link", Some(&Refusal::Symlink))] {
+        let mut stock = writable();
+        stock.call.link("link", "file.txt");
+        let root = stock.view().get_directories().unwrap().remove(0).0.rep();
+        let root = || Resource::new_borrow(root);
+        let linked = now(stock.view().link_at(root(), PathFlags::empty(), name.into(), root(), "x".into()));
+        assert_eq!(code(linked), Err(ErrorCode::NotPermitted), "{name}");
+        assert_eq!(stock.ledger.refusal(), refusal, "{name}");
     }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use bytes::Bytes;
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::StreamError;
+use wasmtime_wasi::p2::bindings::filesystem::types;
 
 use super::{ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, code, everywhere, now, read_some, write_some};
 use crate::sandbox::guard::file::MAX_CHUNK;
@@ -38,6 +39,33 @@ fn a_stream_follows_a_file_that_grows() {
             sum += bytes.len();
         }
         assert_eq!(sum, 494);
+    });
+}
+
+#[test]
+fn a_file_that_has_grown_is_read_in_large_pieces_again_after_the_first() {
+    everywhere(|call| {
+        let file = call.open_to_read("file.txt").unwrap();
+        let stream = code(call.view().read_via_stream(file, 0)).unwrap();
+        fs::write(call.host("file.txt"), "x".repeat(10_000)).unwrap();
+        let stream = call.table.get_mut(&stream).unwrap();
+        let mut sizes = Vec::new();
+        while let Some(bytes) = read_some(stream, 20_000).unwrap() {
+            sizes.push(bytes.len());
+        }
+        assert!(sizes.len() == 2 && sizes.iter().sum::<usize>() == 10_000, "{sizes:?}");
+    });
+}
+
+#[test]
+fn an_error_of_a_stream_is_told_as_a_code_and_nothing_else_is() {
+    everywhere(|call| {
+        let told = |call: &mut super::Call, error: wasmtime::Error| {
+            let error = call.table.push(error).unwrap();
+            types::Host::filesystem_error_code(&mut call.view(), Resource::new_borrow(error.rep())).unwrap()
+        };
+        assert_eq!(told(call, wasmtime::Error::new(ErrorCode::Quota)), Some(ErrorCode::Quota));
+        assert_eq!(told(call, wasmtime::Error::msg("of a socket")), None);
     });
 }
 
@@ -102,6 +130,8 @@ fn a_file_is_read_only_if_opened_for_reading_and_written_only_if_opened_for_writ
         assert_eq!(code(now(call.view().set_size(Resource::new_borrow(reader), 0))), Err(ErrorCode::Invalid));
         let read = now(call.view().read(Resource::new_borrow(writer), 1, 0));
         assert_eq!(code(read).map(drop), Err(ErrorCode::BadDescriptor));
+        let nothing = now(call.view().read(Resource::new_borrow(writer), 0, 0));
+        assert_eq!(code(nothing).map(drop), Err(ErrorCode::BadDescriptor));
         assert!(!call.guard.refused());
     });
 }

@@ -3,6 +3,8 @@
 mod reactor;
 
 use super::lists::Run;
+use crate::execution::clock::CallClock;
+use crate::execution::{FirstTick, Owner};
 use crate::sandbox::ask::Asking;
 use crate::sandbox::compile;
 use crate::sandbox::ended::Ended;
@@ -14,12 +16,14 @@ use crate::sandbox::run::{Stop, bounded, store};
 use crate::sandbox::state::State;
 use crate::sandbox::surroundings::Surroundings;
 use crate::sandbox::talk::Talk;
+use crate::sandbox::turns::Bounds;
 use crate::sandbox::{Limits, border, imports, limits};
+use crate::tool::Digest;
 use crate::workspace::Workspace;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
@@ -81,14 +85,18 @@ impl Program {
 
     fn call(&self, linked: &CommandPre<State>, run: &Run, guard: Guard) -> (Result<(), String>, Vec<u8>) {
         let runtime = Runtime::shared().unwrap();
-        let deadline = Instant::now() + run.seconds.map_or(limits::TIMEOUT, Duration::from_secs);
-        let limiter = Limiter::of_call(&Limits::default(), runtime.allocation);
-        let (state, wasi) =
-            (State::new(guard, limiter, Talk::silent(), Asking::nobody(), deadline), self.surroundings(run));
+        let clock = CallClock::new(run.seconds.map_or(limits::TIMEOUT, Duration::from_secs));
+        let deadline = clock.deadline().into_std();
+        let (talk, owner) = (Talk::silent(), Owner::of(Digest::of(self.name.as_bytes())));
+        let limiter = Limiter::new(limits::MEMORY, runtime.allocation, &Limits::default().account(), &owner);
+        let signs = talk.signs().clone();
+        let (state, wasi) = (State::new(guard, limiter, talk, Asking::nobody(), deadline), self.surroundings(run));
         let mut store = store(&runtime, state.within(Surroundings::by(move || wasi)));
         run.fuel.into_iter().for_each(|fuel| store.set_hostcall_fuel(fuel));
         let _running = runtime.running();
-        let (nobody_cancels, polled) = (CancellationToken::new(), false.into());
+        let nobody_cancels = CancellationToken::new();
+        let bounds =
+            Bounds { clock: &clock, cancel: &nobody_cancels, signs, turns: &owner.turns, first_tick: FirstTick::Free };
         let work = async {
             if run.reactor {
                 return reactor::call(linked.instance_pre().instantiate_async(&mut store).await?, &mut store).await;
@@ -96,12 +104,11 @@ impl Program {
             let command = linked.instantiate_async(&mut store).await?;
             command.wasi_cli_run().call_run(&mut store).await
         };
-        let ended = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(bounded(
-            work,
-            async { tokio::time::sleep_until(deadline.into()).await },
-            &nobody_cancels,
-            &polled,
-        ));
+        let ended = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap()
+            .block_on(bounded(work, &bounds));
         let (stdout, _) = store.data().surroundings.take_output();
         (judged(ended, &store), stdout)
     }
@@ -132,7 +139,7 @@ impl Program {
 fn linked(runtime: &Runtime, bytes: &[u8]) -> Result<CommandPre<State>, String> {
     let refused = |refused: PluginRefused| refused.to_string();
     border::check(bytes).map_err(|border| refused(border.into()))?;
-    let component = compile::in_process(runtime, bytes).map_err(|error| refused(error.into()))?.component;
+    let component = compile::in_place(runtime, bytes).map_err(|error| refused(error.into()))?.component;
     imports::check(imports::of(&runtime.engine, &component)).map_err(refused)?;
     let pre = runtime.linker.instantiate_pre(&component).and_then(CommandPre::new);
     pre.map_err(|error| brief(&error))
@@ -174,7 +181,7 @@ fn judged(ended: Result<Result<(), ()>, Stop>, store: &Store<State>) -> Result<(
             Ended::Deadline | Ended::Cancelled => "its time is up".to_owned(),
             Ended::Limit(limit, value) => format!("it reached the limit `{limit}` of {value}"),
             Ended::Parted(parted) => parted.to_string(),
-            Ended::Trap(message) => message.replace('\n', " "),
+            Ended::Trap(crash) => crash.message.replace('\n', " "),
         },
     };
     match store.data().guard.refusal() {

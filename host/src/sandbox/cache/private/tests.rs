@@ -1,0 +1,52 @@
+//! A directory becomes a cache only where it holds nothing else.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
+
+mod files;
+
+use super::super::Cache;
+use super::*;
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt as _, symlink};
+
+/// A private directory with these files.
+fn holding(files: &[&str]) -> tempfile::TempDir {
+    let outer = tempfile::tempdir().unwrap();
+    fs::DirBuilder::new().mode(0o700).create(outer.path().join("dir")).unwrap();
+    files.iter().for_each(|name| fs::write(outer.path().join("dir").join(name), "as it was").unwrap());
+    outer
+}
+
+#[test]
+fn a_directory_that_holds_something_else_is_no_cache_and_stays_as_it_was() {
+    for foreign in ["main.rs", ".git", "Makefile", "code"] {
+        let outer = holding(&["key", foreign]);
+        let mut made = false;
+        let before_key = |_: &Path| {
+            made = true;
+            Ok(())
+        };
+        let refused = Cache::open_and(&outer.path().join("dir"), None, before_key).unwrap_err().to_string();
+        assert!(refused.contains(&format!("it holds `{foreign}`")) && !made, "{refused}");
+        assert_eq!(fs::read(outer.path().join("dir/key")).unwrap(), b"as it was");
+    }
+    let outer = holding(&["key", ".tmp0", "a.code", "a.about", "a.verdict", "a.file"]);
+    Cache::open(&outer.path().join("dir")).unwrap();
+    // What another program puts into a cache later costs nobody the cache.
+    fs::write(outer.path().join("dir/CACHEDIR.TAG"), "").unwrap();
+    Cache::open(&outer.path().join("dir")).unwrap();
+}
+
+#[test]
+fn a_file_of_the_cache_is_no_link_and_no_pipe() {
+    let outer = holding(&[]);
+    let at = |name: &str| outer.path().join("dir").join(name);
+    let private = Private::open(&outer.path().join("dir"), None).unwrap();
+    private.put("one", &[b"own"]).unwrap();
+    symlink("one", at("link")).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    assert!(private.file("one").is_ok());
+    for name in ["link", "pipe", "missing"] {
+        assert!(private.file(name).is_err(), "{name}");
+    }
+}

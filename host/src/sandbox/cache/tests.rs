@@ -1,0 +1,146 @@
+//! The cache gives back what it was given, under the name that it was given for, and from the directory that was opened.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
+
+use super::*;
+use crate::sandbox::engine::Runtime;
+use std::fs;
+
+fn opened(cache: &Cache) -> &Opened {
+    cache.0.as_ref().unwrap()
+}
+
+#[test]
+fn an_entry_under_the_name_of_another_counts_as_absent() {
+    let outer = tempfile::tempdir().unwrap();
+    let cache = Cache::open(&outer.path().join("cache")).unwrap();
+    let entry = |name: &str| opened(&cache).entry(name.to_owned());
+    entry("one").write(b"content").unwrap();
+    assert_eq!(entry("one").read().unwrap(), b"content");
+    fs::copy(outer.path().join("cache/one"), outer.path().join("cache/two")).unwrap();
+    assert!(entry("two").exists());
+    assert!(entry("two").read().is_err() && entry("two").checked_file().is_err());
+    assert!(entry("one").checked_file().is_ok());
+}
+
+#[test]
+fn each_cache_has_a_key_of_its_own_and_keeps_it() {
+    let outer = tempfile::tempdir().unwrap();
+    let open = |name: &str| Cache::open(&outer.path().join(name)).unwrap();
+    let (one, again, other) = (open("one"), open("one"), open("other"));
+    assert_eq!(opened(&one).key, opened(&again).key);
+    assert_ne!(opened(&one).key, opened(&other).key);
+    assert_eq!((one.dir(), Cache::off().dir()), (Some(&*outer.path().join("one")), None));
+    assert!(!opened(&one).entry("none".to_owned()).exists());
+}
+
+#[test]
+fn engines_of_different_kinds_have_different_entries() {
+    let engine = |epochs| Engine::new(wasmtime::Config::new().epoch_interruption(epochs)).unwrap();
+    assert_eq!(number(&engine(true)), number(&engine(true)));
+    assert_ne!(number(&engine(true)), number(&engine(false)));
+}
+
+#[test]
+fn an_entry_that_is_larger_than_any_is_not_read() {
+    let outer = tempfile::tempdir().unwrap();
+    let cache = Cache::open(&outer.path().join("cache")).unwrap();
+    let entry = opened(&cache).entry("large".to_owned());
+    entry.write(b"content").unwrap();
+    let file = File::options().write(true).open(outer.path().join("cache/large")).unwrap();
+    file.set_len((512 << 20) + 1).unwrap();
+    assert_eq!(entry.read().unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+    assert_eq!(entry.checked_file().unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+}
+
+#[test]
+fn what_helps_against_an_unusable_directory_is_said_and_none_is_deleted_that_may_be_no_cache() {
+    use io::ErrorKind::{NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let outer = tempfile::tempdir().unwrap();
+    let error = |obstacle| CacheError::new(outer.path(), obstacle);
+    let system = |kind: io::ErrorKind| error(Obstacle::System(kind.into()));
+    for kind in [PermissionDenied, ReadOnlyFilesystem, StorageFull, QuotaExceeded] {
+        assert!(system(kind).is_unwritable() && !system(kind).is_inside(), "{kind}");
+    }
+    let reachable = || error(Obstacle::Unsafe("others".to_owned()));
+    for other in [system(NotADirectory), reachable(), error(Obstacle::Inside)] {
+        assert!(!other.is_unwritable(), "{other}");
+    }
+    assert!(error(Obstacle::Inside).is_inside() && !reachable().is_inside());
+    for (length, is_cache) in [(31, false), (32, true), (33, false)] {
+        fs::write(outer.path().join("key"), vec![1; length]).unwrap();
+        assert_eq!(reachable().to_string().ends_with("`PALISADE_CACHE`, or delete it"), is_cache, "{length}");
+        assert_eq!(reachable().to_string().ends_with("`PALISADE_CACHE`"), !is_cache, "{length}");
+    }
+}
+
+#[test]
+fn the_end_of_a_name_is_told_from_the_begin_of_the_content() {
+    let outer = tempfile::tempdir().unwrap();
+    let cache = Cache::open(&outer.path().join("cache")).unwrap();
+    opened(&cache).entry("on".to_owned()).write(b"e content").unwrap();
+    let whole = fs::read(outer.path().join("cache/on")).unwrap();
+    fs::write(outer.path().join("cache/one"), whole.strip_prefix(b"e").unwrap()).unwrap();
+    assert!(opened(&cache).entry("one".to_owned()).read().is_err());
+}
+
+#[test]
+fn a_directory_that_is_put_in_the_place_of_the_cache_is_neither_read_nor_written() {
+    let outer = tempfile::tempdir().unwrap();
+    let at = |path: &str| outer.path().join(path);
+    let cache = Cache::open(&at("cache")).unwrap();
+    opened(&cache).entry("kept".to_owned()).write(b"own").unwrap();
+    fs::rename(at("cache"), at("moved")).unwrap();
+    fs::create_dir(at("cache")).unwrap();
+    fs::copy(at("moved/key"), at("cache/key")).unwrap();
+    opened(&cache).entry("new".to_owned()).write(b"own").unwrap();
+    assert_eq!(opened(&cache).entry("kept".to_owned()).read().unwrap(), b"own");
+    assert!(at("moved/new").exists() && !at("cache/new").exists());
+}
+
+#[test]
+fn a_digest_is_remembered_only_where_the_file_had_settled_and_was_not_changed_while_it_was_read() {
+    let Some((fresh, settled, other)) = identities() else { return };
+    let (outer, digest) = (tempfile::tempdir().unwrap(), Digest::of(b"plugin"));
+    let cache = Cache::open(&outer.path().join("cache")).unwrap();
+    cache.remember(&fresh, &fresh, digest);
+    assert_eq!(cache.digest_of(&fresh), None, "a change since may not show");
+    cache.remember(&settled, &other, digest);
+    assert_eq!(cache.digest_of(&settled), None, "the bytes may be of two files");
+    cache.remember(&settled, &settled, digest);
+    assert_eq!(cache.digest_of(&settled), Some(digest));
+    cache.remember(&other, &other, Digest::of(b"other"));
+    assert_eq!(cache.digest_of(&settled), Some(digest), "each path has an entry of its own");
+}
+
+#[test]
+fn how_a_compilation_ended_is_remembered_for_the_content_and_within_the_limits() {
+    let (outer, runtime) = (tempfile::tempdir().unwrap(), Runtime::shared().unwrap());
+    let (engine, digest, other) = (&runtime.engine, Digest::of(b"plugin"), Digest::of(b"other"));
+    let cache = Cache::open(&outer.path().join("cache")).unwrap();
+    let limits = CompileLimits::default();
+    let refusal = |digest| cache.refusal(engine, digest, limits);
+    let was_tried = || cache.was_tried(engine, digest);
+    assert!(!was_tried());
+    cache.begin_compilation(engine, digest);
+    assert_eq!((was_tried(), refusal(digest)), (true, None));
+    let refused = CompileError::Invalid("no".to_owned());
+    cache.end_compilation(engine, digest, Err(&refused));
+    assert_eq!((refusal(digest), refusal(other)), (Some(refused), None));
+    assert!(cache.was_tried(engine, digest) && !cache.was_tried(engine, other));
+    cache.end_compilation(engine, digest, Ok(()));
+    assert_eq!((was_tried(), refusal(digest)), (false, None));
+    // Of an attempt that says nothing of the plugin no note stays, and of one that was not done it does.
+    for (error, tried) in [
+        (CompileError::Cancelled, false),
+        (CompileError::Busy, false),
+        (CompileError::Size { max: 1 }, false),
+        (CompileError::Start("no".to_owned()), false),
+        (CompileError::Crashed("no".to_owned()), true),
+        (CompileError::Wall { max: limits.time }, true),
+    ] {
+        cache.begin_compilation(engine, digest);
+        cache.end_compilation(engine, digest, Err(&error));
+        assert_eq!((was_tried(), refusal(digest)), (tried, None), "{error:?}");
+    }
+}

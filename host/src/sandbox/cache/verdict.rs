@@ -1,0 +1,121 @@
+//! How an earlier attempt to compile a component ended, where it ended without code: so that no start takes the time once more that an earlier one has spent.
+
+use super::super::compile::{CompileError, CompileLimits};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Raised whenever a compiler accepts more than before: verdicts of other rules count as absent.
+const RULES: u32 = 2;
+
+/// What is kept of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in super::super) struct Verdict {
+    rules: u32,
+    host: String,
+    end: End,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum End {
+    /// It still goes on, its process was ended, or the compiler did not get it done.
+    Undone,
+    /// The engine does not accept the component.
+    Invalid(String),
+    /// It took more processor time than it had, in milliseconds.
+    Time(u64),
+    /// It took more memory than it had, in bytes.
+    Memory(u64),
+    /// It made more code than is accepted, in bytes.
+    Code(u64),
+}
+
+impl Verdict {
+    /// Of an attempt that has no end yet.
+    pub(super) fn undone() -> Self {
+        Self::new(End::Undone)
+    }
+
+    /// Of an attempt that failed; nothing where the compiler was not tried, or was not waited for.
+    pub(super) fn of(error: &CompileError) -> Option<Self> {
+        match error {
+            CompileError::Invalid(reason) => Some(End::Invalid(reason.clone())),
+            CompileError::Time { max } => Some(End::Time(u64::try_from(max.as_millis()).unwrap_or(u64::MAX))),
+            CompileError::Memory { max } => Some(End::Memory(*max)),
+            CompileError::Code { max } => Some(End::Code(*max)),
+            CompileError::Wall { .. } | CompileError::Crashed(_) => Some(End::Undone),
+            CompileError::Busy | CompileError::Cancelled | CompileError::Size { .. } | CompileError::Start(_) => None,
+        }
+        .map(Self::new)
+    }
+
+    /// What another attempt within these limits would end with, as far as that is known.
+    pub(super) fn holds_within(&self, limits: CompileLimits) -> Option<CompileError> {
+        match &self.end {
+            End::Undone => None,
+            End::Invalid(reason) => Some(CompileError::Invalid(reason.clone())),
+            End::Time(millis) => {
+                (Duration::from_millis(*millis) >= limits.time).then_some(CompileError::Time { max: limits.time })
+            }
+            End::Memory(bytes) => (*bytes >= limits.memory).then_some(CompileError::Memory { max: limits.memory }),
+            End::Code(max) => Some(CompileError::Code { max: *max }),
+        }
+    }
+
+    fn new(end: End) -> Self {
+        Self { rules: RULES, host: env!("CARGO_PKG_VERSION").to_owned(), end }
+    }
+
+    /// What was written by this very version of the host.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let verdict: Self = serde_json::from_slice(bytes).ok()?;
+        (verdict.rules == RULES && verdict.host == env!("CARGO_PKG_VERSION")).then_some(verdict)
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        // Only maps with keys that are no strings fail to serialise, and there are none.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn within(seconds: u64, memory: u64) -> CompileLimits {
+        CompileLimits { time: Duration::from_secs(seconds), memory }
+    }
+
+    #[test]
+    fn a_verdict_holds_for_the_same_limits_and_stricter_ones_and_not_for_wider_ones() {
+        let time = CompileError::Time { max: Duration::from_secs(5) };
+        let verdict = Verdict::of(&time).and_then(|verdict| Verdict::parse(&verdict.to_bytes()));
+        let held = |limits| verdict.as_ref().and_then(|verdict| verdict.holds_within(limits));
+        assert_eq!(held(within(5, 1)), Some(time));
+        assert_eq!(held(within(2, 1)), Some(CompileError::Time { max: Duration::from_secs(2) }));
+        assert_eq!(held(within(6, 1)), None);
+        let memory = Verdict::of(&CompileError::Memory { max: 100 });
+        let held = |limits| memory.as_ref().and_then(|verdict| verdict.holds_within(limits));
+        assert_eq!((held(within(1, 100)).is_some(), held(within(1, 101))), (true, None));
+    }
+
+    #[test]
+    fn an_attempt_that_was_not_done_is_kept_as_such_and_one_that_says_nothing_of_the_component_is_not() {
+        for error in [CompileError::Wall { max: Duration::from_secs(1) }, CompileError::Crashed(String::new())] {
+            let kept = Verdict::of(&error);
+            assert_eq!(kept, Some(Verdict::undone()), "{error:?}");
+            assert_eq!(kept.and_then(|kept| kept.holds_within(CompileLimits::default())), None, "{error:?}");
+        }
+        for error in [
+            CompileError::Busy,
+            CompileError::Cancelled,
+            CompileError::Size { max: 1 },
+            CompileError::Start(String::new()),
+        ] {
+            assert_eq!(Verdict::of(&error), None, "{error:?}");
+        }
+        let other = Verdict { host: "0.0.0".to_owned(), ..Verdict::undone() };
+        assert_eq!(Verdict::parse(&other.to_bytes()), None, "another version of the host may accept it");
+    }
+}

@@ -1,0 +1,194 @@
+//! The directory of the cache, reached from handle to handle. Each directory on the way is checked while it is held open: the owner of a parent, and each
+//! user who may write there, could put another directory in the place of the next one.
+
+use super::private::{self, Obstacle};
+use crate::workspace::{Identity as Node, READ_DIRECTORY};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, fstat, mkdirat, open, openat, readlinkat, statat};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Component, Path, PathBuf};
+
+#[cfg(test)]
+mod tests;
+
+/// How many links a path may lead through: the limit of Linux.
+const MAX_LINKS: usize = 40;
+
+/// How a directory on the way is opened. `PATH` needs no permission to read it.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const PASS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const PASS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+impl From<Errno> for Obstacle {
+    fn from(error: Errno) -> Self {
+        Self::System(error.into())
+    }
+}
+
+/// Opens the directory at a path, and makes it and its parents where they are missing. Nothing is made inside the workspace. Says
+/// also where the directory lies, without links.
+pub(super) fn open_private(path: &Path, workspace: Option<Node>) -> Result<(OwnedFd, PathBuf), Obstacle> {
+    let mut walk = Walk { passed: Vec::new(), pending: Vec::new(), links: 0, workspace, me: me() };
+    walk.push(&std::path::absolute(path)?);
+    while let Some(part) = walk.pending.pop() {
+        walk.step(part)?;
+    }
+    walk.end()
+}
+
+fn me() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+struct Walk {
+    /// From the root directory to the one that has been reached, without links.
+    passed: Vec<Passed>,
+    pending: Vec<Part>,
+    links: usize,
+    workspace: Option<Node>,
+    me: u32,
+}
+
+struct Passed {
+    handle: OwnedFd,
+    stat: Stat,
+    path: PathBuf,
+}
+
+enum Part {
+    Root,
+    Up,
+    Name(OsString),
+}
+
+impl Walk {
+    fn push(&mut self, path: &Path) {
+        let part = |component: Component<'_>| match component {
+            Component::Prefix(_) | Component::RootDir => Some(Part::Root),
+            Component::ParentDir => Some(Part::Up),
+            Component::Normal(name) => Some(Part::Name(name.to_owned())),
+            Component::CurDir => None,
+        };
+        self.pending.extend(path.components().filter_map(part).rev());
+    }
+
+    fn step(&mut self, part: Part) -> Result<(), Obstacle> {
+        match part {
+            Part::Root => {
+                self.passed.clear();
+                self.pass(open("/", PASS, Mode::empty())?, PathBuf::from("/"))
+            }
+            Part::Up => {
+                if self.passed.len() > 1 {
+                    self.passed.pop();
+                }
+                Ok(())
+            }
+            Part::Name(name) => self.enter(&name),
+        }
+    }
+
+    fn enter(&mut self, name: &OsStr) -> Result<(), Obstacle> {
+        let here = self.here()?;
+        if let Some(risk) = Risk::of_parent(here.stat.st_uid, here.stat.st_mode, self.me) {
+            return Err(risk.about(&here.path));
+        }
+        match statat(&here.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Symlink => self.follow(name, &stat),
+                FileType::Directory => self.descend(name),
+                _ => Err(Obstacle::Unsafe(format!("`{}` is not a directory", here.path.join(name).display()))),
+            },
+            Err(Errno::NOENT) => {
+                self.check_outside()?;
+                match mkdirat(&self.here()?.handle, name, Mode::RWXU) {
+                    Ok(()) | Err(Errno::EXIST) => self.descend(name),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn descend(&mut self, name: &OsStr) -> Result<(), Obstacle> {
+        let here = self.here()?;
+        let (handle, path) = (openat(&here.handle, name, PASS, Mode::empty())?, here.path.join(name));
+        self.pass(handle, path)
+    }
+
+    fn pass(&mut self, handle: OwnedFd, path: PathBuf) -> Result<(), Obstacle> {
+        let stat = fstat(&handle)?;
+        self.passed.push(Passed { handle, stat, path });
+        Ok(())
+    }
+
+    /// In a sticky directory another user may make a link that leads to any directory of this user.
+    fn follow(&mut self, name: &OsStr, stat: &Stat) -> Result<(), Obstacle> {
+        let here = self.here()?;
+        if stat.st_uid != 0 && stat.st_uid != self.me {
+            return Err(Risk::Owner.about(&here.path.join(name)));
+        }
+        let target = OsString::from_vec(readlinkat(&here.handle, name, Vec::new())?.into_bytes());
+        self.links = self.links.saturating_add(1);
+        if self.links > MAX_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        self.push(Path::new(&target));
+        Ok(())
+    }
+
+    fn here(&self) -> Result<&Passed, Obstacle> {
+        self.passed.last().ok_or_else(|| Errno::NOENT.into())
+    }
+
+    fn check_outside(&self) -> Result<(), Obstacle> {
+        let is_workspace = |passed: &Passed| self.workspace == Some(Node::from_stat(&passed.stat));
+        if self.passed.iter().any(is_workspace) { Err(Obstacle::Inside) } else { Ok(()) }
+    }
+
+    fn end(mut self) -> Result<(OwnedFd, PathBuf), Obstacle> {
+        self.check_outside()?;
+        let here = self.passed.pop().ok_or(Errno::NOENT)?;
+        private::check(here.stat.st_uid, here.stat.st_mode, self.me).map_err(Obstacle::Unsafe)?;
+        Ok((openat(&here.handle, ".", READ_DIRECTORY, Mode::empty())?, here.path))
+    }
+}
+
+/// How another user could replace what lies in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Risk {
+    /// The directory belongs to that user.
+    Owner,
+    /// That user may write to it.
+    Writable,
+}
+
+impl Risk {
+    /// Root can replace anything anyway. In a sticky directory a name is replaced by its owner, the directory's owner and root alone.
+    fn of_parent(owner: u32, mode: RawMode, me: u32) -> Option<Self> {
+        let (is_written_by_others, is_sticky) = (mode & 0o022 != 0, mode & 0o1000 != 0);
+        if owner != 0 && owner != me {
+            Some(Self::Owner)
+        } else if is_written_by_others && !is_sticky {
+            Some(Self::Writable)
+        } else {
+            None
+        }
+    }
+
+    fn about(self, path: &Path) -> Obstacle {
+        let path = path.display();
+        Obstacle::Unsafe(match self {
+            Self::Owner => format!(
+                "`{path}` on the way to it belongs to another user, who could put other code in its place; name a directory below directories of your own"
+            ),
+            Self::Writable => format!(
+                "other users can write to `{path}` on the way to it, and could put other code in its place; `chmod go-w {path}` forbids that, or name another \
+                 directory"
+            ),
+        })
+    }
+}

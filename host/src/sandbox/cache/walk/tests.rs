@@ -1,0 +1,136 @@
+//! The way to the cache is checked directory by directory.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
+
+use super::*;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+const ROOT: u32 = 0;
+const ME: u32 = 1000;
+const OTHER: u32 = 1001;
+
+#[test]
+fn a_parent_is_safe_only_where_no_other_user_can_replace_what_lies_in_it() {
+    for (owner, mode, risk) in [
+        (ROOT, 0o755, None),
+        (ME, 0o700, None),
+        (ME, 0o755, None),
+        (ROOT, 0o1777, None),
+        (ME, 0o1777, None),
+        (OTHER, 0o755, Some(Risk::Owner)),
+        (OTHER, 0o1777, Some(Risk::Owner)),
+        (ROOT, 0o777, Some(Risk::Writable)),
+        (ME, 0o775, Some(Risk::Writable)),
+        (ME, 0o757, Some(Risk::Writable)),
+    ] {
+        assert_eq!(Risk::of_parent(owner, mode, ME), risk, "{owner} {mode:o}");
+    }
+    assert_eq!(Risk::of_parent(OTHER, 0o755, ROOT), Some(Risk::Owner), "root does not trust other users either");
+}
+
+#[track_caller]
+fn reason(path: &Path) -> String {
+    match open_private(path, None) {
+        Err(Obstacle::Unsafe(reason)) => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_parent_that_others_can_write_is_refused_with_the_remedy_and_nothing_is_made_there() {
+    let outer = tempfile::tempdir().unwrap();
+    let open = outer.path().join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    for path in ["cache", "deep/cache"] {
+        let reason = reason(&open.join(path));
+        assert!(reason.contains("other users can write to") && reason.contains("chmod go-w"), "{reason}");
+    }
+    assert_eq!(fs::read_dir(&open).unwrap().count(), 0);
+    symlink(&open, outer.path().join("link")).unwrap();
+    reason(&outer.path().join("link/cache"));
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).unwrap();
+    open_private(&open.join("cache"), None).unwrap();
+}
+
+#[test]
+fn the_directory_itself_is_private_and_no_file() {
+    let outer = tempfile::tempdir().unwrap();
+    let made = outer.path().join("a/b/cache");
+    open_private(&made, None).unwrap();
+    assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o7777, 0o700);
+    fs::set_permissions(&made, fs::Permissions::from_mode(0o750)).unwrap();
+    assert!(reason(&made).contains("chmod 700"));
+    fs::write(outer.path().join("file"), "").unwrap();
+    assert!(reason(&outer.path().join("file")).contains("not a directory"));
+    assert!(reason(&outer.path().join("file/cache")).contains("not a directory"));
+}
+
+#[test]
+fn what_lies_in_the_workspace_is_known_by_identity_and_nothing_is_made_there() {
+    let outer = tempfile::tempdir().unwrap();
+    let root = outer.path().join("ws");
+    fs::create_dir_all(root.join("there")).unwrap();
+    symlink(root.join("there"), outer.path().join("link")).unwrap();
+    let workspace = Node::of(fs::File::open(&root).unwrap()).unwrap();
+    for inside in ["ws", "ws/there", "ws/new/cache", "ws/new/../../cache", "link/cache", "link"] {
+        let refused = open_private(&outer.path().join(inside), Some(workspace));
+        assert!(matches!(refused, Err(Obstacle::Inside)), "{inside}: {refused:?}");
+    }
+    assert_eq!((fs::read_dir(&root).unwrap().count(), fs::read_dir(root.join("there")).unwrap().count()), (1, 0));
+    open_private(&outer.path().join("ws/../beside"), Some(workspace)).unwrap();
+}
+
+/// Only root can give files away.
+#[test]
+fn a_parent_or_a_link_of_another_user_is_refused_with_the_remedy() {
+    let outer = tempfile::tempdir().unwrap();
+    let (theirs, link) = (outer.path().join("theirs"), outer.path().join("link"));
+    fs::create_dir_all(theirs.join("cache")).unwrap();
+    fs::create_dir_all(outer.path().join("own/cache")).unwrap();
+    symlink(outer.path().join("own"), &link).unwrap();
+    open_private(&link.join("made"), None).unwrap();
+    let give = |path: &Path| {
+        let other = Some(rustix::fs::Uid::from_raw(65_534));
+        rustix::fs::chownat(rustix::fs::CWD, path, other, None, AtFlags::SYMLINK_NOFOLLOW)
+    };
+    if give(&theirs).and_then(|()| give(&link)).is_err() {
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: only root can give files away\n");
+        return;
+    }
+    for path in [theirs.join("cache"), theirs.join("new"), link.join("made"), theirs.clone()] {
+        let reason = reason(&path);
+        assert!(reason.contains("belongs to another user") && reason.contains("name a directory"), "{reason}");
+    }
+    assert!(!theirs.join("new").exists());
+}
+
+#[test]
+fn a_circle_of_links_ends() {
+    let outer = tempfile::tempdir().unwrap();
+    symlink("two", outer.path().join("one")).unwrap();
+    symlink("one", outer.path().join("two")).unwrap();
+    assert!(matches!(open_private(&outer.path().join("one"), None), Err(Obstacle::System(_))));
+}
+
+#[test]
+fn as_many_links_are_followed_as_the_system_follows_and_no_more() {
+    let outer = tempfile::tempdir().unwrap();
+    let at = |number: usize| outer.path().join(number.to_string());
+    fs::create_dir(at(0)).unwrap();
+    fs::set_permissions(at(0), fs::Permissions::from_mode(0o700)).unwrap();
+    for number in 1..=MAX_LINKS + 1 {
+        symlink(at(number - 1), at(number)).unwrap();
+    }
+    open_private(&at(MAX_LINKS), None).unwrap();
+    assert!(matches!(open_private(&at(MAX_LINKS + 1), None), Err(Obstacle::System(_))));
+}
+
+#[test]
+fn above_the_root_directory_is_the_root_directory() {
+    let outer = tempfile::tempdir().unwrap();
+    let cache = outer.path().join("cache");
+    open_private(&Path::new("/../..").join(cache.strip_prefix("/").unwrap()), None).unwrap();
+    assert!(cache.is_dir());
+}

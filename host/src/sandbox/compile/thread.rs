@@ -1,0 +1,217 @@
+//! Compilation in this process, for hosts without a child: on threads of its own that are waited for within bounds, since nothing can end a compiler that runs.
+
+use super::{CompileError, CompileLimits, child};
+use crate::sandbox::engine::{self, Allocation};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use wasmtime::Engine;
+
+#[cfg(test)]
+mod tests;
+
+/// Threads of one compilation: of a hostile function one thread does all the work, and many plugins are compiled at once anyway.
+const THREADS: usize = 4;
+/// Compilations at once, in the whole process, those among them that are left to themselves. Each holds its threads and its memory until it is done.
+const AT_ONCE: usize = 2;
+/// What the compiler takes for each byte of a plugin that is nothing but code, in bytes (measured; see [`CompileLimits::MEMORY`]).
+const MEMORY_FOR_A_BYTE: u64 = 28;
+/// How often a compilation, or the wait for one, is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Those of this process.
+static PLACES: LazyLock<Places> = LazyLock::new(Places::default);
+
+/// The places that compilations take.
+#[derive(Clone)]
+struct Places {
+    /// A thread has one until it ends, waited for or not.
+    free: Arc<Semaphore>,
+    /// How many are taken by compilations that nobody waits for.
+    left: Arc<AtomicUsize>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self { free: Arc::new(Semaphore::new(AT_ONCE)), left: Arc::default() }
+    }
+}
+
+impl Places {
+    /// Waits for a place while one is taken by a compilation that will be ended.
+    fn take(&self, given_up: &CancellationToken) -> Result<OwnedSemaphorePermit, CompileError> {
+        loop {
+            if given_up.is_cancelled() {
+                return Err(CompileError::Cancelled);
+            }
+            if self.left.load(Ordering::SeqCst) >= AT_ONCE {
+                return Err(CompileError::Busy);
+            }
+            match self.free.clone().try_acquire_owned() {
+                Ok(place) => return Ok(place),
+                Err(_) => std::thread::sleep(LOOK),
+            }
+        }
+    }
+}
+
+/// A compilation under way.
+struct Work {
+    answer: Receiver<Result<Vec<u8>, CompileError>>,
+    meters: Arc<Meters>,
+    abandoned: Arc<Abandoned>,
+}
+
+/// Compiles what a child would.
+pub(super) fn compile(
+    allocation: Allocation,
+    limits: CompileLimits,
+    bytes: &[u8],
+    given_up: &CancellationToken,
+) -> Result<Vec<u8>, CompileError> {
+    compile_in(&PLACES, allocation, limits, bytes, given_up)
+}
+
+fn compile_in(
+    places: &Places,
+    allocation: Allocation,
+    limits: CompileLimits,
+    bytes: &[u8],
+    given_up: &CancellationToken,
+) -> Result<Vec<u8>, CompileError> {
+    if (bytes.len() as u64).saturating_mul(MEMORY_FOR_A_BYTE) > limits.memory {
+        return Err(CompileError::Size { max: limits.memory });
+    }
+    let place = places.take(given_up)?;
+    let work = begin(place, places.left.clone(), allocation, bytes.to_vec());
+    work.map_err(|error| CompileError::start(&error))?.wait(limits, given_up)
+}
+
+fn begin(
+    place: OwnedSemaphorePermit,
+    left: Arc<AtomicUsize>,
+    allocation: Allocation,
+    bytes: Vec<u8>,
+) -> std::io::Result<Work> {
+    let (answer, answered): (SyncSender<_>, _) = sync_channel(1);
+    let abandoned = Arc::new(Abandoned { state: AtomicUsize::new(Abandoned::RUNS), left });
+    let meters = Arc::new(Meters::default());
+    let (own_meters, own) = (meters.clone(), abandoned.clone());
+    Builder::new().name("palisade-compile".to_owned()).spawn(move || {
+        // The place is given back last, when what was taken from it is counted no more.
+        let _place = place;
+        let _ended = Ended(&own);
+        let _ = answer.send(on_threads(&own_meters, || precompile(allocation, &bytes)));
+    })?;
+    Ok(Work { answer: answered, meters, abandoned })
+}
+
+fn precompile(allocation: Allocation, bytes: &[u8]) -> Result<Vec<u8>, CompileError> {
+    let mut config = engine::for_compilation(allocation);
+    let engine = Engine::new(config.parallel_compilation(true)).map_err(|error| CompileError::failed(&error))?;
+    child::precompile(&engine, bytes).map_err(|error| match child::is_out_of_memory(&error) {
+        // Whose memory that was nobody knows.
+        true => CompileError::failed(&error),
+        false => CompileError::invalid(&error),
+    })
+}
+
+/// Does the work on a few threads of its own, each with its meter.
+fn on_threads<T: Send>(
+    meters: &Arc<Meters>,
+    work: impl FnOnce() -> Result<T, CompileError> + Send,
+) -> Result<T, CompileError> {
+    let (meters, cores) = (meters.clone(), std::thread::available_parallelism().map_or(1, usize::from));
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(cores.min(THREADS))
+        .thread_name(|_| "palisade-compile".to_owned())
+        .start_handler(move |_| meters.add_own());
+    pool.build().map_err(|error| CompileError::start(&std::io::Error::other(error)))?.install(work)
+}
+
+impl Work {
+    fn wait(self, limits: CompileLimits, given_up: &CancellationToken) -> Result<Vec<u8>, CompileError> {
+        let begun = Instant::now();
+        let refused = loop {
+            match self.answer.recv_timeout(LOOK) {
+                Ok(made) => return made,
+                Err(RecvTimeoutError::Disconnected) => return Err(CompileError::crashed("it panicked")),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if given_up.is_cancelled() {
+                break CompileError::Cancelled;
+            }
+            if self.meters.processor_time() > limits.time {
+                break CompileError::Time { max: limits.time };
+            }
+            if begun.elapsed() > limits.wall() {
+                break CompileError::Wall { max: limits.wall() };
+            }
+        };
+        self.abandoned.abandon();
+        Err(refused)
+    }
+}
+
+/// The files in which Linux counts the processor time of each thread, in nanoseconds. Elsewhere there are none, and the clock alone decides.
+#[derive(Default)]
+struct Meters(Mutex<Vec<PathBuf>>);
+
+impl Meters {
+    fn add_own(&self) {
+        if let Ok(own) = std::fs::read_link("/proc/thread-self") {
+            self.all().push(PathBuf::from("/proc").join(own).join("schedstat"));
+        }
+    }
+
+    fn processor_time(&self) -> Duration {
+        let of = |file: &PathBuf| -> Option<u64> {
+            std::fs::read_to_string(file).ok()?.split_whitespace().next()?.parse().ok()
+        };
+        Duration::from_nanos(self.all().iter().filter_map(of).sum())
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a thread was left to itself, and whether it has ended since.
+struct Abandoned {
+    state: AtomicUsize,
+    left: Arc<AtomicUsize>,
+}
+
+impl Abandoned {
+    const RUNS: usize = 0;
+    const LEFT: usize = 1;
+    const ENDED: usize = 2;
+
+    fn abandon(&self) {
+        // Counted first: a thread that ends in between takes back what was counted.
+        self.left.fetch_add(1, Ordering::SeqCst);
+        if self.state.compare_exchange(Self::RUNS, Self::LEFT, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            self.left.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    fn end(&self) {
+        if self.state.swap(Self::ENDED, Ordering::SeqCst) == Self::LEFT {
+            self.left.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// However the thread ends, by a panic too, it is counted no more.
+struct Ended<'a>(&'a Abandoned);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}

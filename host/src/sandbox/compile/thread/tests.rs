@@ -1,0 +1,67 @@
+//! A compilation in this process costs its caller no more than it may, although nothing ends it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot make its plugin has failed")]
+
+use super::*;
+use palisade_tests::bomb::{cheap_to_compile, seconds_to_compile};
+
+fn within(time: Duration, memory: u64) -> CompileLimits {
+    CompileLimits { time, memory }
+}
+
+#[test]
+fn a_compilation_that_takes_too_long_is_refused_and_left_and_a_few_of_them_end_all_others() {
+    let (never, costly, small) = (CancellationToken::new(), seconds_to_compile("costly"), cheap_to_compile("small"));
+    let places = Places::default();
+    let compile = |bytes: &[u8], limits| compile_in(&places, Allocation::OnDemand, limits, bytes, &never);
+    let roomy = CompileLimits::default();
+    assert!(!compile(&small, roomy).unwrap().is_empty());
+    let max = small.len() as u64;
+    assert_eq!(compile(&small, within(roomy.time, max)), Err(CompileError::Size { max }));
+    assert!(matches!(compile(b"junk", roomy), Err(CompileError::Invalid(_))));
+
+    let short = within(Duration::from_millis(100), roomy.memory);
+    for _ in 0..AT_ONCE {
+        let refused = compile(&costly, short);
+        assert!(matches!(refused, Err(CompileError::Time { .. } | CompileError::Wall { .. })), "{refused:?}");
+    }
+    assert_eq!(compile(&small, roomy), Err(CompileError::Busy));
+    // They end when they are done, and then others are compiled again.
+    while places.left.load(Ordering::SeqCst) > 0 {
+        std::thread::yield_now();
+    }
+    assert!(compile(&small, roomy).is_ok());
+}
+
+#[test]
+fn a_compilation_that_is_given_up_is_not_waited_for() {
+    let given_up = CancellationToken::new();
+    given_up.cancel();
+    let place = Places::default().take(&CancellationToken::new()).unwrap();
+    let work = begin(place, Arc::default(), Allocation::OnDemand, seconds_to_compile("costly")).unwrap();
+    assert_eq!(work.wait(CompileLimits::default(), &given_up), Err(CompileError::Cancelled));
+}
+
+#[test]
+fn of_many_that_begin_together_no_more_are_left_than_there_are_places() {
+    let (never, costly, places) = (CancellationToken::new(), seconds_to_compile("costly"), Places::default());
+    let short = within(Duration::from_millis(50), CompileLimits::MEMORY);
+    let refused: Vec<CompileError> = std::thread::scope(|scope| {
+        let compile = || compile_in(&places, Allocation::OnDemand, short, &costly, &never).unwrap_err();
+        let threads: Vec<_> = (0..3 * AT_ONCE).map(|_| scope.spawn(compile)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let begun = refused.iter().filter(|refused| **refused != CompileError::Busy).count();
+    assert_eq!(begun, AT_ONCE, "{refused:?}");
+}
+
+#[test]
+fn who_waits_for_a_place_and_gives_up_waits_no_longer() {
+    let (given_up, places) = (CancellationToken::new(), Places::default());
+    let _taken: Vec<_> = (0..AT_ONCE).map(|_| places.take(&given_up).unwrap()).collect();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| places.take(&given_up).err());
+        given_up.cancel();
+        assert_eq!(waiting.join().unwrap(), Some(CompileError::Cancelled));
+    });
+}

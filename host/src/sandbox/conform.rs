@@ -1,0 +1,114 @@
+//! The output of a tool against the schema that the tool declares.
+
+use super::convert::contract;
+use crate::execution::account::CallBudget;
+use crate::execution::offload::{IN_PLACE, ended, offload};
+use crate::execution::share::Share;
+use crate::execution::{Outcome, ToolOutput};
+use crate::tool::budget::{Budget, Exhausted};
+use crate::tool::json::Json;
+use crate::tool::schema::Violations;
+use crate::tool::{Content, Definition, ErrorKind, Schema};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Passes on an output that conforms to the schema of its tool. The validator reads a value, which is dropped after it. What
+/// takes long is judged away from the runtime's threads, until the deadline of the call or its cancellation.
+pub(super) async fn conforming(
+    output: ToolOutput,
+    definition: &Definition,
+    (budget, turns): (&CallBudget, &Arc<Share>),
+    time: Duration,
+) -> Result<ToolOutput, ErrorKind> {
+    let Some(schema) = definition.output_schema().filter(|_| output.outcome == Outcome::Success) else {
+        return Ok(output);
+    };
+    let [Content::Json(json)] = output.content.as_slice() else {
+        return Err(contract("it has an output schema, so a successful output is exactly one json block"));
+    };
+    let exhausted = |why| ended(why, time, definition.side_effects());
+    if let Some(verdict) = judged_here(json, schema, budget).map_err(exhausted)? {
+        return verdict.map(|()| output).map_err(|wrong| breach(&wrong));
+    }
+    let judged = Box::pin(judged_away(output, schema.clone(), (budget, turns))).await.map_err(exhausted)?;
+    judged.map_err(|wrong| breach(&wrong))
+}
+
+/// The verdict on a short output, if it takes no longer than a moment.
+fn judged_here(json: &Json, schema: &Schema, budget: &CallBudget) -> Result<Option<Result<(), Violations>>, Exhausted> {
+    if json.as_str().len() > IN_PLACE {
+        return Ok(None);
+    }
+    let (value, kept) = json.to_value_within(budget)?;
+    let verdict = schema.validate_at_once(&value);
+    drop(value);
+    budget.release(kept);
+    Ok(verdict)
+}
+
+async fn judged_away(
+    output: ToolOutput,
+    schema: Schema,
+    (budget, turns): (&CallBudget, &Arc<Share>),
+) -> Result<Result<ToolOutput, Violations>, Exhausted> {
+    let judge = move |budget: Arc<dyn Budget>| {
+        let [Content::Json(json)] = output.content.as_slice() else { return Ok(Ok(output)) };
+        let (value, kept) = json.to_value_within(&*budget)?;
+        let verdict = schema.validate_within(&value, &budget);
+        drop(value);
+        budget.release(kept);
+        Ok(verdict?.map(|()| output))
+    };
+    offload(budget, turns, judge).await
+}
+
+fn breach(wrong: &Violations) -> ErrorKind {
+    contract(&format!("its output breaks its own schema: {wrong}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its call has failed")]
+    use super::super::Limits;
+    use super::*;
+    use crate::execution::share::Pool;
+    use crate::tool::{Digest, SideEffects};
+    use serde_json::{Value, json};
+    use std::time::Instant;
+    use tokio_util::sync::CancellationToken;
+
+    const TIME: Duration = Duration::from_secs(60);
+
+    async fn judge(output: Value, ends: Duration, cancel: CancellationToken) -> Result<ToolOutput, ErrorKind> {
+        let schema = json!({"type": "array", "items": {"type": "integer"}});
+        let definition = Definition::new("t", "A tool.", SideEffects::None, json!({"type": "object"})).unwrap();
+        let definition = definition.with_checked_output(Schema::output(schema).unwrap());
+        let output = ToolOutput { content: vec![Content::Json(output.into())], ..ToolOutput::default() };
+        let budget = CallBudget::new(Limits::default().account(), Instant::now() + ends, cancel);
+        let turns = Pool::new(1).share(Digest::of(b"a plugin"));
+        conforming(output, &definition, (&budget, &turns), TIME).await
+    }
+
+    fn long() -> Value {
+        (0..100_000).collect()
+    }
+
+    #[tokio::test]
+    async fn a_long_output_is_judged_until_the_deadline_or_the_cancellation() {
+        let cancel = CancellationToken::new();
+        assert!(judge(long(), TIME, cancel.clone()).await.is_ok());
+        let late = judge(long(), Duration::ZERO, cancel.clone()).await;
+        assert!(matches!(late, Err(ErrorKind::Timeout { limit: TIME, class: SideEffects::None, .. })), "{late:?}");
+        cancel.cancel();
+        let cancelled = judge(long(), TIME, cancel.clone()).await;
+        assert!(matches!(cancelled, Err(ErrorKind::Cancelled)), "{cancelled:?}");
+    }
+
+    #[tokio::test]
+    async fn a_short_output_is_judged_at_once() {
+        let over = CancellationToken::new();
+        assert!(judge(json!([1, 2]), Duration::ZERO, over.clone()).await.is_ok());
+        let wrong = judge(json!([1, "2"]), Duration::ZERO, over).await.unwrap_err();
+        assert!(wrong.to_string().contains("`/1`: want integer, got string"), "{wrong}");
+    }
+}

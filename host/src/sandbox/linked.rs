@@ -1,0 +1,56 @@
+//! The code of a plugin, ready to be instantiated, and where in it the function lies that each call goes to.
+
+use super::bindings::PluginPre;
+use super::bindings::exports::palisade::tool::tool as wit;
+use super::engine::Runtime;
+use super::state::State;
+use wasmtime::component::{ComponentExportIndex, Instance, InstancePre};
+use wasmtime::{Error, Result, Store};
+
+/// The interface that every plugin exports, and its function that is a call.
+const EXECUTE: [&str; 2] = ["palisade:tool/tool@0.1.0", "execute"];
+
+/// A plugin that exports what the contract asks for, its imports linked.
+pub(super) struct Linked {
+    plugin: PluginPre<State>,
+    execute: ComponentExportIndex,
+    /// How many units of the sandboxes a call of it takes.
+    pub(super) units: u64,
+}
+
+impl Linked {
+    /// Checks what the plugin exports, by its names.
+    pub(super) fn new(pre: InstancePre<State>) -> Result<Self> {
+        let plugin = PluginPre::new(pre)?;
+        let component = plugin.instance_pre().component();
+        let [interface, function] = EXECUTE;
+        let interface = component.get_export_index(None, interface);
+        let execute = interface.and_then(|interface| component.get_export_index(Some(&interface), function));
+        let execute = execute.ok_or_else(|| Error::msg("it exports no function `execute`"))?;
+        let units = Runtime::units(component);
+        Ok(Self { plugin, execute, units })
+    }
+
+    /// What instances are made of.
+    pub(super) fn instance_pre(&self) -> &InstancePre<State> {
+        self.plugin.instance_pre()
+    }
+
+    /// Makes an instance and calls the one function in it: looking up the others with their types
+    /// costs 2 % of a call. `call` is made when the instance is there.
+    pub(super) async fn execute<'c>(
+        &self,
+        store: &mut Store<State>,
+        call: impl FnOnce() -> wit::Call<'c> + Send,
+    ) -> Result<std::result::Result<wit::Output, wit::ToolError>> {
+        let instance: Instance = self.instance_pre().instantiate_async(&mut *store).await?;
+        store.data_mut().limiter.begin();
+        let execute = instance
+            .get_typed_func::<(wit::Call<'_>,), (std::result::Result<wit::Output, wit::ToolError>,)>(
+                &mut *store,
+                &self.execute,
+            )?;
+        let (returned,) = execute.call_async(store, (call(),)).await?;
+        Ok(returned)
+    }
+}

@@ -1,0 +1,396 @@
+//! Turns: a guest that computes for longer than a tick, or beside guests of other plugins, does so
+//! only while it holds one of as many turns as there are cores.
+//!
+//! Guests that wait for their turn are parked. So the queue of the runtime stays short, timers and
+//! cancellations are noticed at once, and a guest that is overdue or cancelled ends without another
+//! turn.
+
+use super::run::Interrupted;
+use crate::execution::FirstTick;
+use crate::execution::clock::CallClock;
+use crate::execution::owner::note_computing;
+use crate::execution::share::Share;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use tokio::task::yield_now;
+use tokio_util::sync::CancellationToken;
+
+/// What a guest's store tells the future that polls the guest.
+#[derive(Debug, Default)]
+pub(super) struct Signs {
+    asked: AtomicBool,
+    ticks: AtomicU64,
+}
+
+impl Signs {
+    /// Notes that the guest has asked whether it is cancelled.
+    pub(super) fn note_asked(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the guest has asked whether it is cancelled.
+    pub(super) fn has_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the guest gives way because its tick is over. The future to give way by.
+    pub(super) fn note_tick(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.ticks.fetch_add(1, Ordering::Relaxed);
+        let mut has_given_way = false;
+        // Wakes nothing: the future that polls the guest goes on with it in its turn.
+        Box::pin(poll_fn(
+            move |_| if std::mem::replace(&mut has_given_way, true) { Poll::Ready(()) } else { Poll::Pending },
+        ))
+    }
+
+    /// For how many ticks the guest has computed.
+    pub(super) fn ticks(&self) -> u64 {
+        self.ticks.load(Ordering::Relaxed)
+    }
+}
+
+/// What ends the run of a guest, and what lets it go on.
+pub(super) struct Bounds<'a> {
+    /// The time of the call.
+    pub(super) clock: &'a CallClock,
+    /// Cancelled when the caller gives up.
+    pub(super) cancel: &'a CancellationToken,
+    /// What the guest's store tells.
+    pub(super) signs: Arc<Signs>,
+    /// The plugin's share of the turns.
+    pub(super) turns: &'a Arc<Share>,
+    /// How the guest gets its first tick.
+    pub(super) first_tick: FirstTick,
+}
+
+impl Bounds<'_> {
+    /// Why the guest computes no further, if it does not. A cancelled guest that asks for its
+    /// cancellation may react.
+    fn check(&self) -> Result<(), Interrupted> {
+        if self.cancel.is_cancelled() && !self.signs.has_asked() {
+            Err(Interrupted::Cancelled)
+        } else if self.clock.left().is_zero() {
+            Err(Interrupted::Deadline)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn needs_turn(&self) -> bool {
+        self.signs.ticks() > 0 || self.first_tick == FirstTick::InTurn
+    }
+}
+
+/// Polls the work of a guest, in turns from the guest's second tick on, or from its first. The turn
+/// is given back while the guest waits for something of the host.
+pub(super) async fn in_turns<T>(
+    work: impl Future<Output = wasmtime::Result<T>>,
+    bounds: &Bounds<'_>,
+) -> wasmtime::Result<T> {
+    let (mut work, mut wakeup, mut ticks) = (pin!(work), None, 0);
+    loop {
+        let mut turn = None;
+        if bounds.needs_turn() {
+            turn = Some(bounds.turns.take(1).await);
+            if bounds.signs.ticks() > ticks {
+                // Timers, and guests that are overdue, come first.
+                yield_now().await;
+            }
+            bounds.check()?;
+        }
+        ticks = bounds.signs.ticks();
+        match poll_fn(|cx| Poll::Ready(step(work.as_mut(), &bounds.signs, &mut wakeup, cx))).await {
+            Step::Done(done) => return done,
+            Step::Ticked => drop(turn),
+            Step::Waits(wakeup) => {
+                drop(turn);
+                wakeup.woken().await;
+            }
+        }
+        bounds.check()?;
+    }
+}
+
+/// How far one poll brings a guest.
+enum Step<T> {
+    /// To its end.
+    Done(wasmtime::Result<T>),
+    /// To the end of its tick.
+    Ticked,
+    /// To where it waits for something of the host.
+    Waits(Arc<Wakeup>),
+}
+
+fn step<T>(
+    mut work: Pin<&mut impl Future<Output = wasmtime::Result<T>>>,
+    signs: &Signs,
+    wakeup: &mut Option<Arc<Wakeup>>,
+    cx: &mut Context<'_>,
+) -> Step<T> {
+    note_computing();
+    let ticks = signs.ticks();
+    // A call that never waits needs no waker of its own: one that does is polled once more, with
+    // that.
+    let polled = match &*wakeup {
+        None => work.as_mut().poll(cx),
+        Some(wakeup) => wakeup.poll(work.as_mut(), cx),
+    };
+    if polled.is_pending() && signs.ticks() == ticks && wakeup.is_none() {
+        let own = wakeup.get_or_insert_with(Arc::default).clone();
+        return match own.poll(work, cx) {
+            Poll::Ready(done) => Step::Done(done),
+            Poll::Pending if signs.ticks() > ticks => Step::Ticked,
+            Poll::Pending => Step::Waits(own),
+        };
+    }
+    match (polled, &*wakeup) {
+        (Poll::Ready(done), _) => Step::Done(done),
+        (Poll::Pending, Some(wakeup)) if signs.ticks() == ticks => Step::Waits(wakeup.clone()),
+        (Poll::Pending, _) => Step::Ticked,
+    }
+}
+
+/// Tells whether the guest itself was woken, and not only the future around it: a guest that waits
+/// needs no turn.
+#[derive(Debug, Default)]
+struct Wakeup {
+    is_woken: AtomicBool,
+    around: Mutex<Option<Waker>>,
+}
+
+impl Wakeup {
+    fn poll<F: Future>(self: &Arc<Self>, work: Pin<&mut F>, cx: &Context<'_>) -> Poll<F::Output> {
+        self.is_woken.store(false, Ordering::SeqCst);
+        self.wakes(cx.waker());
+        work.poll(&mut Context::from_waker(&Waker::from(self.clone())))
+    }
+
+    async fn woken(&self) {
+        poll_fn(|cx| {
+            self.wakes(cx.waker());
+            if self.is_woken.load(Ordering::SeqCst) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    fn wakes(&self, waker: &Waker) {
+        let mut around = self.around.lock().unwrap_or_else(PoisonError::into_inner);
+        if !around.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            *around = Some(waker.clone());
+        }
+    }
+}
+
+impl Wake for Wakeup {
+    fn wake(self: Arc<Self>) {
+        self.is_woken.store(true, Ordering::SeqCst);
+        let around = self.around.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(around) = around {
+            around.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use super::*;
+    use crate::execution::share::Pool;
+    use crate::tool::Digest;
+    use std::time::Duration;
+    use tokio::time::{advance, sleep};
+
+    const TIME: Duration = Duration::from_secs(1);
+
+    /// A guest that computes for ever, as its store would tell.
+    async fn computing(signs: &Signs) -> wasmtime::Result<()> {
+        loop {
+            signs.note_tick().await;
+        }
+    }
+
+    struct Fixture {
+        pool: Pool,
+        clock: Arc<CallClock>,
+        cancel: CancellationToken,
+        signs: Arc<Signs>,
+        turns: Arc<Share>,
+        first_tick: FirstTick,
+    }
+
+    impl Fixture {
+        fn new(turns: u64) -> Self {
+            let pool = Pool::leased(turns);
+            let turns = pool.share(Digest::of(b"guest"));
+            let (clock, cancel, signs) = (CallClock::new(TIME), CancellationToken::new(), Arc::default());
+            Self { pool, clock, cancel, signs, turns, first_tick: FirstTick::Free }
+        }
+
+        /// Another guest of the same plugin.
+        fn another(&self) -> Self {
+            Self { pool: self.pool.clone(), turns: self.turns.clone(), ..Self::new(1) }
+        }
+
+        fn bounds(&self) -> Bounds<'_> {
+            Bounds {
+                clock: &self.clock,
+                cancel: &self.cancel,
+                signs: self.signs.clone(),
+                turns: &self.turns,
+                first_tick: self.first_tick,
+            }
+        }
+
+        async fn run(&self) -> wasmtime::Result<()> {
+            in_turns(computing(&self.signs), &self.bounds()).await
+        }
+    }
+
+    /// Lets everything happen that can happen without time passing, which it does not by itself.
+    async fn settle() {
+        for _ in 0..100 {
+            yield_now().await;
+        }
+    }
+
+    fn interrupted(error: &wasmtime::Error) -> Interrupted {
+        *error.downcast_ref::<Interrupted>().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_guest_that_is_resumed_after_its_deadline_gets_no_further_tick() {
+        let guest = Fixture::new(1);
+        let other = guest.pool.share(Digest::of(b"other"));
+        let taken = other.try_take(1).unwrap();
+        let passes = async {
+            settle().await;
+            assert_eq!(guest.signs.ticks(), 1, "it waits for its turn");
+            advance(TIME).await;
+            drop(taken);
+        };
+        let (ended, ()) = tokio::join!(guest.run(), passes);
+        assert_eq!((interrupted(&ended.unwrap_err()), guest.signs.ticks()), (Interrupted::Deadline, 1));
+        assert_eq!(guest.pool.held(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_guest_that_is_resumed_after_its_cancellation_gets_no_further_tick() {
+        let guest = Fixture::new(1);
+        let _ = guest.clock.deadline();
+        let cancelled = async {
+            settle().await;
+            guest.cancel.cancel();
+            guest.signs.ticks()
+        };
+        let (ended, ticks) = tokio::join!(guest.run(), cancelled);
+        assert_eq!((interrupted(&ended.unwrap_err()), guest.signs.ticks()), (Interrupted::Cancelled, ticks));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_guest_that_asks_for_its_cancellation_may_react_until_its_deadline() {
+        let guest = Fixture::new(1);
+        guest.signs.note_asked();
+        guest.cancel.cancel();
+        let passes = async {
+            settle().await;
+            assert!(guest.signs.ticks() > 1);
+            advance(TIME).await;
+        };
+        let (ended, ()) = tokio::join!(guest.run(), passes);
+        assert_eq!(interrupted(&ended.unwrap_err()), Interrupted::Deadline);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn guests_of_one_plugin_take_turns_and_leave_half_of_the_turns() {
+        let first = Fixture::new(4);
+        let guests = [first.another(), first.another(), first.another(), first];
+        let passes = async {
+            settle().await;
+            let pool = &guests[0].pool;
+            assert!(pool.held() <= 2, "{}", pool.held());
+            let other = pool.share(Digest::of(b"other"));
+            assert!(other.try_take(1).is_ok(), "another plugin finds a turn");
+            settle().await;
+            assert!(guests.iter().all(|guest| guest.signs.ticks() > 5), "none waits for ever");
+            guests.iter().for_each(|guest| guest.cancel.cancel());
+        };
+        let [a, b, c, d] = &guests;
+        let (a, b, c, d, ()) = tokio::join!(a.run(), b.run(), c.run(), d.run(), passes);
+        assert!([a, b, c, d].iter().all(Result::is_err));
+        assert_eq!(guests[0].pool.held(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_guest_gets_its_first_tick_in_its_turn_where_it_is_told_so() {
+        let guest = Fixture::new(1);
+        let taken = guest.pool.share(Digest::of(b"other")).try_take(1).unwrap();
+        let (waits, late) = (guest.another(), Fixture { first_tick: FirstTick::InTurn, ..guest.another() });
+        let passes = async {
+            settle().await;
+            assert_eq!((waits.signs.ticks(), late.signs.ticks()), (1, 0));
+            drop(taken);
+            settle().await;
+            assert!(late.signs.ticks() > 0);
+            for guest in [&waits, &late] {
+                guest.cancel.cancel();
+            }
+        };
+        let later = async {
+            yield_now().await;
+            late.run().await
+        };
+        let (one, other, ()) = tokio::join!(waits.run(), later, passes);
+        assert!(one.is_err() && other.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_guest_holds_no_turn_while_it_waits_for_the_host() {
+        let (guest, polls) = (Fixture::new(1), AtomicU64::new(0));
+        let sleeping = async {
+            guest.signs.note_tick().await;
+            sleep(TIME / 2).await;
+            polls.fetch_add(1, Ordering::Relaxed);
+            guest.signs.note_tick().await;
+            Ok(())
+        };
+        let watched = async {
+            settle().await;
+            assert_eq!((guest.pool.held(), guest.signs.ticks()), (0, 1));
+            advance(TIME / 2 - Duration::from_millis(10)).await;
+            settle().await;
+            assert_eq!(polls.load(Ordering::Relaxed), 0);
+            advance(Duration::from_millis(10)).await;
+        };
+        let bounds = guest.bounds();
+        let (ended, ()) = tokio::join!(in_turns(sleeping, &bounds), watched);
+        assert!(ended.is_ok());
+        assert_eq!((guest.pool.held(), guest.signs.ticks()), (0, 2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_that_was_granted_and_is_not_taken_goes_to_another_guest_in_the_end() {
+        let guest = Fixture::new(1);
+        let taken = guest.turns.try_take(1).unwrap();
+        let idle = guest.turns.take(1);
+        let next = Fixture { first_tick: FirstTick::InTurn, ..guest.another() };
+        let mut idle = pin!(idle);
+        assert!(poll_fn(|cx| Poll::Ready(idle.as_mut().poll(cx).is_pending())).await);
+        drop(taken);
+        let passes = async {
+            settle().await;
+            assert_eq!(next.signs.ticks(), 0, "the one before it has the turn");
+            guest.pool.write_off_older_than(Duration::ZERO);
+            settle().await;
+            assert!(next.signs.ticks() > 0);
+            next.cancel.cancel();
+        };
+        let (ended, ()) = tokio::join!(next.run(), passes);
+        assert!(ended.is_err());
+        drop(idle.await);
+        assert_eq!(guest.pool.held(), 0, "what was written off is given back once");
+    }
+}
