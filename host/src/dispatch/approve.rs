@@ -4,10 +4,11 @@ use super::party::Memory;
 use super::{Road, question};
 use crate::confirm::Answer;
 use crate::execution::ValidInput;
+use crate::execution::offload::ended;
 use crate::policy::{Decision, Mode, Rule};
-use crate::registry::Registered;
+use crate::registry::{Origin, Registered};
 use crate::session::Allowance;
-use crate::tool::{Definition, Digest, ErrorKind, PermissionReason};
+use crate::tool::{Digest, ErrorKind, PermissionReason};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -34,6 +35,20 @@ impl Approval {
         }
     }
 
+    /// Whether making the input small takes a thread milliseconds.
+    pub(super) fn is_large(&self) -> bool {
+        self.input.is_large() && matches!(self.tool.origin(), Origin::Plugin { .. })
+    }
+
+    /// Makes the input small for the time that the call waits for its place.
+    pub(super) fn compact(&mut self) -> Result<(), ErrorKind> {
+        if !matches!(self.tool.origin(), Origin::Plugin { .. }) {
+            return Ok(());
+        }
+        // Memory alone takes no time.
+        self.input.compact().map_err(|why| ended(why, Duration::ZERO, self.tool.definition().side_effects()))
+    }
+
     pub(super) fn into_parts(self) -> (Arc<Registered>, ValidInput) {
         (self.tool, self.input)
     }
@@ -45,32 +60,38 @@ pub(super) async fn approve(road: &Road<'_>, input: ValidInput) -> Result<Approv
         return Err(ErrorKind::Cancelled);
     }
     let tool = road.tool.clone();
-    let decision = road.session.policy().explain(tool.definition());
-    let expiry = match decision.mode {
-        Mode::Auto => None,
-        Mode::Deny => return Err(denied(tool.definition(), decision.rule)),
-        Mode::Prompt | Mode::PromptOnce => Box::pin(confirmed(road, decision, &input)).await?,
+    let decision = road.session.policy().explain(tool.definition(), tool.origin());
+    let (input, expiry) = match decision.mode {
+        Mode::Auto => (input, None),
+        Mode::Deny => return Err(denied(&tool, decision.rule)),
+        Mode::Prompt | Mode::PromptOnce => Box::pin(confirmed(road, decision, input)).await?,
     };
     Ok(Approval { tool, input, expiry })
 }
 
 /// An *always* counts for the tool from then on, and so does any allow of a tool that asks once.
-async fn confirmed(road: &Road<'_>, decision: Decision, input: &ValidInput) -> Result<Option<Expiry>, ErrorKind> {
+async fn confirmed(
+    road: &Road<'_>,
+    decision: Decision,
+    input: ValidInput,
+) -> Result<(ValidInput, Option<Expiry>), ErrorKind> {
     let (allowance, is_remembered) = (allowance(&road.tool), road.party.memory == Memory::OfSession);
     if is_remembered && road.session.allows(&allowance) {
-        return Ok(None);
+        return Ok((input, None));
     }
     let after = road.dispatcher.confirmation_timeout;
     let at = Instant::now() + after;
-    match question::ask(road, input, &allowance, (decision.rule, after)).await? {
-        Answer::Allow | Answer::Always if !is_remembered => Ok(Some(Expiry { at, after })),
-        Answer::Allow if decision.mode == Mode::Prompt => Ok(Some(Expiry { at, after })),
+    let (input, answer) = question::ask(road, input, &allowance, (decision.rule, after)).await?;
+    let expiry = match answer {
+        Answer::Allow | Answer::Always if !is_remembered => Some(Expiry { at, after }),
+        Answer::Allow if decision.mode == Mode::Prompt => Some(Expiry { at, after }),
         Answer::Allow | Answer::Always => {
             road.session.always_allow(allowance);
-            Ok(None)
+            None
         }
-        Answer::Deny => Err(ErrorKind::UserDenied),
-    }
+        Answer::Deny => return Err(ErrorKind::UserDenied),
+    };
+    Ok((input, expiry))
 }
 
 /// A native tool has no bytes to go by: what it says of itself stands for them.
@@ -81,8 +102,9 @@ fn allowance(tool: &Registered) -> Allowance {
     Allowance { digest, tool: definition.name().as_str().into(), class: definition.side_effects() }
 }
 
-fn denied(definition: &Definition, rule: Rule) -> ErrorKind {
+fn denied(tool: &Registered, rule: Rule) -> ErrorKind {
+    let definition = tool.definition();
     let (name, class) = (definition.name(), definition.side_effects());
     let message = format!("the policy denies `{name}` (class {class})");
-    ErrorKind::denied_with(PermissionReason::Policy, message, rule.advice_on_deny(definition))
+    ErrorKind::denied_with(PermissionReason::Policy, message, rule.advice_on_deny(definition, tool.origin()))
 }

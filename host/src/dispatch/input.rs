@@ -1,38 +1,246 @@
 //! The first two checks: the input against the schema, and its paths against the workspace.
 
 use crate::execution::ValidInput;
+use crate::execution::account::{Account, CallBudget, Charge};
+use crate::execution::offload::{IN_PLACE, ended};
+use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::call::Nulls;
 use crate::tool::formats::drop_absent;
-use crate::tool::json::{JsonBounds, parse_bounded};
-use crate::tool::{CallInput, Definition, ErrorKind, PermissionReason, Violations};
+use crate::tool::json::{JsonBounds, JsonError, parse_within};
+use crate::tool::{CallInput, Definition, ErrorKind, PermissionReason, SideEffects, Violations};
 use crate::workspace::{LastLink, PathRefused, Workspace};
 use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 
-/// Checks an input. Nothing has run yet, and nothing will unless all of it holds.
+/// The looks at its budget that work in place may take: some 5 µs each for a path, and 50 µs for anything else.
+const LOOKS_IN_PLACE: u32 = 64;
+/// A look at the budget for so many bytes of a path, in which the system looks up a hundred directories at most.
+const PATH_PER_LOOK: usize = 256;
+
+/// What checking an input may use.
+#[derive(Clone)]
+pub(super) struct Purse {
+    budget: CallBudget,
+    time: Duration,
+}
+
+impl Purse {
+    /// Memory of this account, for so long or until it is cancelled.
+    pub(super) fn new(account: Account, time: Duration, cancel: CancellationToken) -> Self {
+        Self { budget: CallBudget::new(account, Instant::now() + time, cancel), time }
+    }
+
+    pub(super) fn budget(&self) -> &CallBudget {
+        &self.budget
+    }
+
+    /// The error of a call whose input could not be checked within the budget.
+    pub(super) fn exhausted(&self, why: Exhausted, class: SideEffects) -> ErrorKind {
+        ended(why, self.time, class)
+    }
+}
+
+/// The budget of work that holds up a thread of the runtime: it ends after so many looks, and the work is done again elsewhere.
+pub(super) struct Moment(AtomicU32);
+
+impl Moment {
+    pub(super) fn new() -> Self {
+        Self(AtomicU32::new(LOOKS_IN_PLACE))
+    }
+}
+
+impl Budget for Moment {
+    fn reserve(&self, _: u64) -> Result<(), Exhausted> {
+        Ok(())
+    }
+
+    fn release(&self, _: u64) {}
+
+    fn check(&self) -> Result<(), Exhausted> {
+        let left = self.0.load(Ordering::Relaxed).checked_sub(1).ok_or(Exhausted::Deadline)?;
+        self.0.store(left, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// The input of a call as it came.
+pub(super) struct Given {
+    pub(super) input: CallInput,
+    pub(super) nulls: Nulls,
+    pub(super) memory: Counted,
+}
+
+/// Whether the memory of an input that comes as a value is reserved in the account of its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counted {
+    /// It is: the input was read under that account.
+    Already,
+    /// It is not.
+    NotYet,
+}
+
+/// What came of a look at an input that holds up nobody.
+pub(super) enum Glance {
+    /// The input is checked.
+    Checked(ValidInput),
+    /// Checking it may take long.
+    Long(Given),
+}
+
+/// Checks an input where that takes no longer than a few hundred microseconds.
+pub(super) fn glance(
+    definition: &Definition,
+    workspace: &Workspace,
+    given: Given,
+    account: &Account,
+) -> Result<Glance, ErrorKind> {
+    let schema = definition.input_schema();
+    // An account by itself tells of no time.
+    let exhausted = |why| ended(why, Duration::ZERO, definition.side_effects());
+    let read = match given.input {
+        CallInput::Value(value) => match short(&value, IN_PLACE) {
+            Some(bytes) => reserved(value, bytes, given.memory, account),
+            None => return Ok(Glance::Long(Given { input: CallInput::Value(value), ..given })),
+        },
+        CallInput::Text(text) if text.len() <= IN_PLACE => parsed(&text, account),
+        input @ CallInput::Text(_) => return Ok(Glance::Long(Given { input, ..given })),
+    };
+    let (mut value, bytes) = read.map_err(|unread| unread.or(exhausted))?;
+    if given.nulls == Nulls::StandForAbsent {
+        drop_absent(definition.parameters(), &mut value);
+    }
+    let later = |value| {
+        let (input, memory) = (CallInput::Value(value), Counted::Already);
+        Ok(Glance::Long(Given { input, nulls: Nulls::AsGiven, memory }))
+    };
+    match schema.validate_at_once(&value) {
+        Some(verdict) => verdict.map_err(ErrorKind::Validation)?,
+        None => return later(value),
+    }
+    if schema.has_workspace_paths() {
+        match resolve(definition, workspace, &mut value, &Moment::new()) {
+            Ok(()) => {}
+            Err(Unchecked::Refused(kind)) => return Err(kind),
+            // A path that has been looked up becomes itself when it is looked up again.
+            Err(Unchecked::Exhausted(_)) => return later(value),
+        }
+    }
+    whole_numbers(&mut value);
+    Ok(Glance::Checked(ValidInput::new(value).taking(bytes)))
+}
+
+/// The memory of a value whose text has at most this length, in bytes. Such a value is within the bounds of an input.
+fn short(value: &Value, bytes: usize) -> Option<u64> {
+    JsonBounds { bytes, ..JsonBounds::CALL_INPUT }.admit(value).ok()
+}
+
+/// The memory of an input while it waits to be checked; one that is beyond its bounds does not wait.
+pub(super) fn waiting(given: &Given, account: &Account) -> Result<Charge, ErrorKind> {
+    let refused = |error| unread(error).or(|why| ended(why, Duration::ZERO, SideEffects::None));
+    let (bounds, mut charge) = (JsonBounds::CALL_INPUT, account.empty_charge());
+    let bytes = match &given.input {
+        CallInput::Value(_) if given.memory == Counted::Already => 0,
+        CallInput::Value(value) => bounds.admit(value).map_err(refused)?,
+        CallInput::Text(text) if text.len() <= bounds.bytes => text.len() as u64,
+        CallInput::Text(text) => return Err(refused(JsonError::TooLong { got: text.len(), max: bounds.bytes })),
+    };
+    charge.grow(bytes).map_err(|why| refused(JsonError::Exhausted(why)))?;
+    Ok(charge)
+}
+
+/// An input that came as a value, and the memory that it takes, which is reserved.
+fn reserved(value: Value, bytes: u64, memory: Counted, budget: &dyn Budget) -> Result<(Value, u64), Unchecked> {
+    if memory == Counted::NotYet {
+        budget.reserve(bytes)?;
+    }
+    Ok((value, bytes))
+}
+
+/// The value of an input that came as text, and the memory that it takes, which is reserved.
+fn parsed(text: &str, budget: &dyn Budget) -> Result<(Value, u64), Unchecked> {
+    parse_within(text, JsonBounds::CALL_INPUT, budget).map_err(unread)
+}
+
+fn unread(error: JsonError) -> Unchecked {
+    match error {
+        JsonError::Exhausted(why) => Unchecked::Exhausted(why),
+        wrong => Unchecked::Refused(invalid("", wrong.to_string())),
+    }
+}
+
+/// Checks an input, for as long as the budget allows. Nothing has run yet, and nothing will unless all of it holds.
 pub(super) fn check(
     definition: &Definition,
     workspace: &Workspace,
-    input: CallInput,
-    nulls: Nulls,
-) -> Result<ValidInput, ErrorKind> {
-    let mut value = match input {
+    given: Given,
+    budget: &Arc<dyn Budget>,
+) -> Result<Result<ValidInput, ErrorKind>, Exhausted> {
+    Unchecked::or_verdict(checked(definition, workspace, given, budget))
+}
+
+/// Why an input is not accepted.
+pub(super) enum Unchecked {
+    Refused(ErrorKind),
+    Exhausted(Exhausted),
+}
+
+impl Unchecked {
+    /// Tells the verdict on an input from the end of the work on it.
+    pub(super) fn or_verdict<T>(checked: Result<T, Self>) -> Result<Result<T, ErrorKind>, Exhausted> {
+        match checked {
+            Ok(checked) => Ok(Ok(checked)),
+            Err(Self::Refused(kind)) => Ok(Err(kind)),
+            Err(Self::Exhausted(why)) => Err(why),
+        }
+    }
+
+    fn or(self, exhausted: impl FnOnce(Exhausted) -> ErrorKind) -> ErrorKind {
+        match self {
+            Self::Refused(kind) => kind,
+            Self::Exhausted(why) => exhausted(why),
+        }
+    }
+}
+
+impl From<ErrorKind> for Unchecked {
+    fn from(kind: ErrorKind) -> Self {
+        Self::Refused(kind)
+    }
+}
+
+impl From<Exhausted> for Unchecked {
+    fn from(why: Exhausted) -> Self {
+        Self::Exhausted(why)
+    }
+}
+
+fn checked(
+    definition: &Definition,
+    workspace: &Workspace,
+    given: Given,
+    budget: &Arc<dyn Budget>,
+) -> Result<ValidInput, Unchecked> {
+    budget.check()?;
+    let (mut value, bytes) = match given.input {
         CallInput::Value(value) => {
-            JsonBounds::CALL_INPUT.admit(&value).map_err(|error| invalid("", error.to_string()))?;
-            value
+            let bytes = JsonBounds::CALL_INPUT.admit(&value).map_err(unread)?;
+            reserved(value, bytes, given.memory, &**budget)?
         }
-        CallInput::Text(text) => {
-            parse_bounded(&text, JsonBounds::CALL_INPUT).map_err(|error| invalid("", error.to_string()))?
-        }
+        CallInput::Text(text) => parsed(&text, &**budget)?,
     };
-    if nulls == Nulls::StandForAbsent {
+    if given.nulls == Nulls::StandForAbsent {
         drop_absent(definition.parameters(), &mut value);
     }
-    definition.validate_params(&value).map_err(ErrorKind::Validation)?;
-    if definition.input_schema().has_workspace_paths() {
-        resolve(definition, workspace, &mut value)?;
+    let schema = definition.input_schema();
+    schema.validate_within(&value, budget)?.map_err(ErrorKind::Validation)?;
+    if schema.has_workspace_paths() {
+        resolve(definition, workspace, &mut value, &**budget)?;
     }
     whole_numbers(&mut value);
-    Ok(ValidInput::new(value))
+    Ok(ValidInput::new(value).taking(bytes))
 }
 
 /// Whether checking an input of this tool looks into the workspace.
@@ -40,13 +248,20 @@ pub(super) fn names_paths(definition: &Definition) -> bool {
     definition.input_schema().has_workspace_paths()
 }
 
-fn resolve(definition: &Definition, workspace: &Workspace, value: &mut Value) -> Result<(), ErrorKind> {
+fn resolve(
+    definition: &Definition,
+    workspace: &Workspace,
+    value: &mut Value,
+    budget: &dyn Budget,
+) -> Result<(), Unchecked> {
     let last = if definition.keeps_links() { LastLink::Keep } else { LastLink::Follow };
-    definition.input_schema().map_workspace_paths(value, |pointer, path| {
-        workspace.resolve(path, last).map_err(|refused| match refused {
+    definition.input_schema().map_workspace_paths(value, budget, |pointer, path| {
+        (0..=path.len() / PATH_PER_LOOK).try_for_each(|_| budget.check())?;
+        let resolved = workspace.resolve_within(path, last, budget)?.map_err(|refused| match refused {
             PathRefused::Escapes(_) => ErrorKind::denied(PermissionReason::Workspace, refused.to_string()),
             PathRefused::Unusable { .. } => invalid(pointer, refused.to_string()),
-        })
+        })?;
+        Ok(resolved)
     })
 }
 
@@ -75,13 +290,63 @@ fn whole_numbers(value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its input has failed")]
     use super::*;
+    use crate::sandbox::Limits;
     use serde_json::json;
+
+    #[test]
+    fn few_paths_are_looked_up_in_place_and_many_or_long_ones_are_not() {
+        let world = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(world.path()).unwrap();
+        let path = json!({"type": "string", "format": "workspace-path"});
+        let schema = json!({"type": "object", "properties": {"p": {"items": path}}});
+        let definition = Definition::new("t", "A tool.", SideEffects::Read, schema).unwrap();
+        let is_checked = |path: &str, count: usize| {
+            let input = CallInput::Value(json!({"p": vec![path; count]}));
+            let given = Given { input, nulls: Nulls::AsGiven, memory: Counted::NotYet };
+            let glanced = glance(&definition, &workspace, given, &Limits::default().account());
+            matches!(glanced.unwrap(), Glance::Checked(_))
+        };
+        assert!(is_checked("a", 10) && is_checked("a/b", 1) && is_checked(&"a/".repeat(60), 3));
+        assert!(!is_checked("a", 4096) && !is_checked("a", 100) && !is_checked(&"a/".repeat(2_000), 4));
+    }
+
+    #[test]
+    fn an_input_with_a_path_that_was_looked_up_before_stays_the_same() {
+        let world = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(world.path()).unwrap();
+        for path in [".", "a/../b", "./c//d", &*world.path().join("e").to_string_lossy()] {
+            for last in [LastLink::Keep, LastLink::Follow] {
+                let once = workspace.resolve(path, last).unwrap();
+                assert_eq!(workspace.resolve(&once, last), Ok(once));
+            }
+        }
+    }
 
     #[test]
     fn a_whole_number_is_an_integer_in_whichever_form_it_is_written() {
         let mut value = json!({"a": 1000.0, "b": [1e3, 0.5, -2.0, 1e300], "c": {"d": -0.0}});
         whole_numbers(&mut value);
         assert_eq!(value.to_string(), json!({"a": 1000, "b": [1000, 0.5, -2, 1e300], "c": {"d": 0}}).to_string());
+    }
+
+    #[test]
+    fn an_input_counts_while_it_waits_to_be_checked() {
+        let account = Limits::default().account();
+        let given = |input, memory| Given { input, nulls: Nulls::AsGiven, memory };
+        let list = || CallInput::Value(json!(vec!["x"; 1000]));
+        for (given, is_counted) in [
+            (given(list(), Counted::NotYet), true),
+            (given(list(), Counted::Already), false),
+            (given(CallInput::Text("[]".to_owned()), Counted::NotYet), true),
+        ] {
+            let waits = waiting(&given, &account);
+            assert!(waits.is_ok() && (account.held() > 0) == is_counted, "{}", account.held());
+            drop(waits);
+            assert_eq!(account.held(), 0);
+        }
+        let long = given(CallInput::Text(" ".repeat(JsonBounds::CALL_INPUT.bytes + 1)), Counted::NotYet);
+        assert!(matches!(waiting(&long, &account), Err(ErrorKind::Validation(_))));
     }
 }

@@ -60,7 +60,7 @@ fn judged(ended: Ended, context: &ToolContext, tool: &dyn Tool) -> Result<ToolOu
 }
 
 fn timeout(context: &ToolContext, tool: &dyn Tool) -> ErrorKind {
-    ErrorKind::Timeout { limit: context.time_limit(), class: tool.definition().side_effects() }
+    ErrorKind::Timeout { limit: context.time_limit(), class: tool.definition().side_effects(), input: None }
 }
 
 /// What a tool that was told to stop left.

@@ -1,7 +1,8 @@
 //! On whose behalf a call is made.
 
 use crate::confirm::Asker;
-use crate::execution::{Client, NoClient};
+use crate::execution::Client;
+use crate::execution::account::Account;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,9 +13,11 @@ pub struct Party {
     /// Is asked whether the call may run, in place of the host's confirmer.
     pub(crate) asker: Option<Arc<dyn Asker>>,
     /// Is asked by the tool, while it runs.
-    pub(crate) client: Arc<dyn Client>,
+    pub(crate) client: Option<Arc<dyn Client>>,
     /// Whether answers for later calls count.
     pub(crate) memory: Memory,
+    /// Where the call's memory counts, if its input was read under an account, which counts it already.
+    pub(crate) account: Option<Account>,
 }
 
 /// For what an answer counts, where it is about more than this call.
@@ -30,13 +33,19 @@ impl Party {
     /// With a client that answers what tools ask.
     #[must_use]
     pub fn with_client(self, client: Arc<dyn Client>) -> Self {
-        Self { client, ..self }
+        Self { client: Some(client), ..self }
     }
 
     /// With somebody else to ask whether the call may run than the host's confirmer.
     #[must_use]
     pub(crate) fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
         Self { asker: Some(asker), ..self }
+    }
+
+    /// With the account under which the input was read.
+    #[must_use]
+    pub(crate) fn with_account(self, account: Option<Account>) -> Self {
+        Self { account, ..self }
     }
 
     /// With a caller that cannot be told from others: no answer counts for another call, and none that was given before counts for this one.
@@ -48,12 +57,14 @@ impl Party {
 
 impl Default for Party {
     fn default() -> Self {
-        Self { asker: None, client: Arc::new(NoClient), memory: Memory::OfSession }
+        Self { asker: None, client: None, memory: Memory::OfSession, account: None }
     }
 }
 
 impl fmt::Debug for Party {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Party").field("kinds", &self.client.kinds()).finish_non_exhaustive()
+        f.debug_struct("Party")
+            .field("kinds", &self.client.as_ref().map(|client| client.kinds()))
+            .finish_non_exhaustive()
     }
 }

@@ -1,34 +1,42 @@
 //! One question to a person: put, announced, answered once, and its end announced, whatever it is. The call's own clock does not run here.
 
 use super::Road;
+use super::input::{Moment, Purse, Unchecked};
 use super::summary::summary;
 use crate::confirm::{self, Answer, Asker as _, ConfirmationRequest, Decision, RequestId};
 use crate::events::{CallSink, Event};
+use crate::execution::offload::offload;
+use crate::execution::owner::input_turns;
 use crate::execution::{BoxFuture, ValidInput};
 use crate::policy::Rule;
-use crate::registry::Registered;
 use crate::session::Allowance;
+use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::{Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects};
 use crate::workspace::{FileError, Workspace};
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 /// How long a question stands unless somebody says otherwise.
 pub(crate) const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(300);
 
+/// The longest that a question may stand. A call that waits for an answer holds its input; a person who has not answered
+/// for a day has forgotten what the question was about.
+pub(crate) const MAX_CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Asks, and waits for the first answer: from whoever is asked, or by an *always* that another question got meanwhile.
 pub(super) async fn ask(
     road: &Road<'_>,
-    input: &ValidInput,
+    input: ValidInput,
     allowance: &Allowance,
     (rule, stands): (Rule, Duration),
-) -> Result<Answer, ErrorKind> {
+) -> Result<(ValidInput, Answer), ErrorKind> {
     // Nobody is asked about what would be refused whatever the answer.
-    let changes = foreseen(road.tool.definition(), input, road.session.workspace())?;
+    let (input, changes) = foreseen_for(road, input).await?;
     // Questions are as bounded in number as the calls that wait for a place: each holds its input for as long as it stands.
-    let _waiting = crate::execution::wait(road.tool.share())?;
-    let request = request(road, input, changes, stands)?;
+    let _waiting = crate::execution::wait(road.tool.queue())?;
+    let request = request(road, &input, changes, stands)?;
     // The client of this call before whoever the host asks in general.
     let mut answer = match &road.party.asker {
         Some(asker) => asker.put(&request),
@@ -37,7 +45,7 @@ pub(super) async fn ask(
     // The question is put before it is announced: whoever hears of it can answer at once.
     let first = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
     if matches!(first, Poll::Ready(confirm::Asked::Nobody)) {
-        return Err(nobody(&road.tool, rule));
+        return Err(nobody(road, rule));
     }
     let asked = Asked::announce(road.sink, &request);
     let decision = match first {
@@ -46,11 +54,11 @@ pub(super) async fn ask(
     };
     asked.settle(decision);
     match decision {
-        Decision::Answered(answer) => Ok(answer),
-        Decision::AllowedMeanwhile => Ok(Answer::Always),
+        Decision::Answered(answer) => Ok((input, answer)),
+        Decision::AllowedMeanwhile => Ok((input, Answer::Always)),
         Decision::TimedOut => Err(ErrorKind::ConfirmationTimeout { after: stands }),
         Decision::Withdrawn => Err(ErrorKind::Cancelled),
-        Decision::Unanswerable => Err(nobody(&road.tool, rule)),
+        Decision::Unanswerable => Err(nobody(road, rule)),
         Decision::Deferred => Err(ErrorKind::AwaitsClient),
     }
 }
@@ -133,49 +141,64 @@ fn request(
     })
 }
 
-/// The paths that a call would change: the `workspace-path` arguments of a tool that can change anything.
-pub(super) fn projected(definition: &Definition, input: &ValidInput) -> Vec<String> {
-    match definition.side_effects() {
-        SideEffects::Write | SideEffects::Execute => {
-            let paths = definition.input_schema().workspace_paths(input.value());
-            paths.into_iter().map(|argument| argument.value).collect()
-        }
-        SideEffects::None | SideEffects::Read | SideEffects::Network => Vec::new(),
-    }
-}
-
-/// The same, where none of them is in a place that is protected whatever lies there, and none that is read in a hidden one. Commands are held back by other means.
+/// The paths that a call would change: the `workspace-path` arguments of a tool that can change anything. None of them is in
+/// a place that is protected whatever lies there, and none that is read in a hidden one. Commands are held back by other means.
 pub(super) fn foreseen(
     definition: &Definition,
     input: &ValidInput,
     workspace: &Workspace,
-) -> Result<Vec<String>, ErrorKind> {
-    let rules = workspace.rules();
-    let refuse = |path: &String, why| ErrorKind::from(FileError::forbidden(path, why));
-    match definition.side_effects() {
-        SideEffects::Write => {
-            let paths = projected(definition, input);
-            paths
-                .iter()
-                .try_for_each(|path| rules.check_places(path, workspace.root()).map_err(|why| refuse(path, why)))?;
-            Ok(paths)
+    budget: &dyn Budget,
+) -> Result<Result<Vec<String>, ErrorKind>, Exhausted> {
+    let (class, rules, root) = (definition.side_effects(), workspace.rules(), workspace.root());
+    let mut changes = Vec::new();
+    let look = |path: &str| {
+        budget.check()?;
+        let refuse = |why| Unchecked::Refused(FileError::forbidden(path, why).into());
+        match class {
+            SideEffects::Read => return rules.check_hidden(path, root).map_err(refuse),
+            SideEffects::Write => rules.check_places(path, root).map_err(refuse)?,
+            SideEffects::Execute | SideEffects::None | SideEffects::Network => {}
         }
-        SideEffects::Read if rules.hide_anything() => {
-            let paths = definition.input_schema().workspace_paths(input.value());
-            let hidden = paths.iter().try_for_each(|path| {
-                rules.check_hidden(&path.value, workspace.root()).map_err(|why| refuse(&path.value, why))
-            });
-            hidden.map(|()| Vec::new())
-        }
-        _ => Ok(projected(definition, input)),
-    }
+        budget.reserve((path.len() + size_of::<String>()) as u64)?;
+        changes.push(path.to_owned());
+        Ok(())
+    };
+    let looked = match class {
+        SideEffects::None | SideEffects::Network => Ok(()),
+        SideEffects::Read if !rules.hide_anything() => Ok(()),
+        _ => definition.input_schema().each_workspace_path(input.value(), budget, look),
+    };
+    Unchecked::or_verdict(looked.map(|()| changes))
 }
 
-fn nobody(tool: &Registered, rule: Rule) -> ErrorKind {
+/// The same for a call that waits for it: in place where that takes a moment, and else away from the runtime's threads.
+async fn foreseen_for(road: &Road<'_>, input: ValidInput) -> Result<(ValidInput, Vec<String>), ErrorKind> {
+    let (tool, workspace) = (road.tool.clone(), road.session.workspace().clone());
+    if let Ok(changes) = foreseen(tool.definition(), &input, &workspace, &Moment::new()) {
+        return Ok((input, changes?));
+    }
+    let (time, class) = (road.dispatcher.time_limit(&tool, None), tool.definition().side_effects());
+    let account = input.account().unwrap_or_else(|| road.dispatcher.limits.account());
+    let purse = Purse::new(account, time, road.cancel.clone());
+    let look = move |budget: Arc<dyn Budget>| {
+        let changes = foreseen(tool.definition(), &input, &workspace, &*budget)?;
+        Ok(changes.map(|changes| (input, changes)))
+    };
+    Box::pin(offload(purse.budget(), input_turns(), look)).await.map_err(|why| purse.exhausted(why, class))?
+}
+
+fn nobody(road: &Road<'_>, rule: Rule) -> ErrorKind {
+    let tool = &road.tool;
     let (name, class) = (tool.definition().name(), tool.definition().side_effects());
     let message = match rule {
-        Rule::Tool => format!("`{name}` (class {class}) needs a confirmation, and nobody can be asked"),
+        Rule::Tool | Rule::PluginTool => {
+            format!("`{name}` (class {class}) needs a confirmation, and nobody can be asked")
+        }
         _ => format!("`{name}` is of class {class}, which needs a confirmation, and nobody can be asked"),
     };
-    ErrorKind::denied_with(PermissionReason::NoConfirmer, message, rule.advice_on_prompt(tool.definition()))
+    ErrorKind::denied_with(
+        PermissionReason::NoConfirmer,
+        message,
+        road.session.policy().advice_on_prompt(rule, tool.definition(), tool.origin()),
+    )
 }

@@ -16,36 +16,37 @@ pub(super) struct Place<'a> {
     pub(super) patience: Duration,
 }
 
-/// A place for the call, once one is free.
-pub(super) async fn admit<'a>(road: &Road<'a>) -> Result<Place<'a>, ErrorKind> {
+/// A place for the call, once one is free, where it has waited so long before.
+pub(super) async fn admit<'a>(road: &Road<'a>, waited: Duration) -> Result<Place<'a>, ErrorKind> {
     if road.cancel.is_cancelled() {
         return Err(ErrorKind::Cancelled);
     }
-    match try_admit(road) {
+    let patience = QUEUE_TIMEOUT.saturating_sub(waited);
+    match try_admit(road, patience) {
         Some(place) => Ok(place),
         // In a box, as is all that most calls do without: their state is moved about.
-        None => Box::pin(wait(road)).await,
+        None => Box::pin(wait(road, patience)).await,
     }
 }
 
 /// A place without waiting, and so without a timer.
-fn try_admit<'a>(road: &Road<'a>) -> Option<Place<'a>> {
+fn try_admit<'a>(road: &Road<'a>, patience: Duration) -> Option<Place<'a>> {
     let session = road.session.slots().try_admit(name(road))?;
     let message = road.message.map(Semaphore::try_acquire).transpose().ok()?;
-    Some(Place { _session: session, _message: message, patience: QUEUE_TIMEOUT })
+    Some(Place { _session: session, _message: message, patience })
 }
 
-async fn wait<'a>(road: &Road<'a>) -> Result<Place<'a>, ErrorKind> {
+async fn wait<'a>(road: &Road<'a>, patience: Duration) -> Result<Place<'a>, ErrorKind> {
     tokio::select! {
         biased;
         () = road.cancel.cancelled() => Err(ErrorKind::Cancelled),
-        place = turn(road) => place,
+        place = turn(road, patience) => place,
     }
 }
 
 /// The message's place comes last, so that a call which waits for its tool's own cap holds up no other call of the message.
-async fn turn<'a>(road: &Road<'a>) -> Result<Place<'a>, ErrorKind> {
-    let _waiting = crate::execution::wait(road.tool.share())?;
+async fn turn<'a>(road: &Road<'a>, patience: Duration) -> Result<Place<'a>, ErrorKind> {
+    let _waiting = crate::execution::wait(road.tool.queue())?;
     let begun = Instant::now();
     let places = async {
         let session = road.session.slots().admit(name(road)).await;
@@ -53,9 +54,9 @@ async fn turn<'a>(road: &Road<'a>) -> Result<Place<'a>, ErrorKind> {
             Some(places) => places.acquire().await.ok(),
             None => None,
         };
-        Place { _session: session, _message: message, patience: QUEUE_TIMEOUT.saturating_sub(begun.elapsed()) }
+        Place { _session: session, _message: message, patience: patience.saturating_sub(begun.elapsed()) }
     };
-    tokio::time::timeout(QUEUE_TIMEOUT, places).await.map_err(|_| exhausted())
+    tokio::time::timeout(patience, places).await.map_err(|_| exhausted())
 }
 
 /// Nothing became free in time.

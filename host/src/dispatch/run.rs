@@ -1,6 +1,7 @@
 //! The run itself: a fresh instance, and whatever comes out of it made into the uniform result.
 
 use super::approve::Approval;
+use super::late::{Hiding, Late};
 use super::native;
 use super::threads::{Threads, Timers, overdue};
 use crate::events::CallSink;
@@ -8,7 +9,7 @@ use crate::execution::{self, Outcome, Tool, ToolContext, ToolOutput, ValidInput}
 use crate::registry::{Origin, Registered};
 use crate::tool::result::joined;
 use crate::tool::text::{cut, visible};
-use crate::tool::{CallId, Content, ErrorKind, ExecutionKind, ToolResult};
+use crate::tool::{CallId, Content, ErrorKind, ExecutionKind, FileAccess, ToolResult};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -35,13 +36,19 @@ pub(super) async fn run(
     approval: Approval,
     context: Arc<ToolContext>,
     threads: Option<&Threads>,
+    late: &Late,
     sink: &CallSink,
     id: CallId,
 ) -> ToolResult {
     let (tool, input) = approval.into_parts();
-    let instance = tool.instantiate();
+    let mut instance = tool.instantiate();
     // What sees no file has nothing that could hang in the kernel: it is spared the way to another thread and back.
-    let threads = threads.filter(|_| tool.definition().side_effects().sees_files() || *tool.origin() == Origin::Native);
+    let sees_files = tool.definition().side_effects().files() != FileAccess::None;
+    let threads = threads.filter(|_| sees_files || *tool.origin() == Origin::Native);
+    if sees_files && threads.is_some() {
+        let (late, workspace) = (late.clone(), context.workspace().clone());
+        instance = Box::new(Hiding { late, workspace, tool: instance });
+    }
     let ended = match (tool.origin(), threads) {
         // The sandbox keeps its own deadline, over everything that it does.
         (Origin::Plugin { .. }, None) => instance.execute(input, &context).await.map_err(Stopped::from),
@@ -109,16 +116,16 @@ fn failed(output: &ToolOutput) -> Option<ErrorKind> {
 }
 
 fn unsuccessful(content: &[Content]) -> String {
-    match joined(content) {
+    match visible(cut(&joined(content), MAX_MESSAGE)) {
         text if text.trim().is_empty() => "the tool reports a failure without saying why".to_owned(),
-        text => visible(cut(&text, MAX_MESSAGE)),
+        text => text,
     }
 }
 
 /// Says which plugin a result comes from.
 pub(super) fn signed(mut result: ToolResult, tool: Option<&Registered>) -> ToolResult {
-    if let Some(Origin::Plugin { name, digest }) = tool.map(Registered::origin) {
-        (result.plugin, result.digest) = (Some(name.to_string()), Some(*digest));
+    if let Some(Origin::Plugin { name, digest, .. }) = tool.map(Registered::origin) {
+        (result.plugin, result.digest) = (Some(String::from(&**name)), Some(*digest));
     }
     result
 }
@@ -147,6 +154,9 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
     format!("the call panicked: {}", text.unwrap_or("no message"))
 }
 
+/// Under which target the crashes of plugins are logged: a program that shows them itself leaves these lines out.
+pub(crate) const CRASHES: &str = "palisade::crash";
+
 /// The whole chain goes to the log; the caller gets the first link. What the caller is not told of is an error, all else is the tool's everyday.
 pub(super) fn log(result: &ToolResult) {
     let Some(error) = result.error() else { return };
@@ -154,6 +164,12 @@ pub(super) fn log(result: &ToolResult) {
     let chain: String = chain.map(|source| format!(": {source}")).collect();
     if error.is_user_visible() {
         tracing::debug!(class = %error.class(), "{error}{chain}");
+    } else if matches!(error.kind(), ErrorKind::Execution { kind: ExecutionKind::Trap, .. }) {
+        let (said, more) = (error.to_string(), chain.trim_start_matches(": "));
+        // The plugin's own account begins with the same words in most cases.
+        let account = if more.starts_with(&said) { more.to_owned() } else { said + &chain };
+        let (id, tool, class) = (result.call_id(), result.tool(), error.class());
+        tracing::error!(target: CRASHES, %id, tool, %class, "{account}");
     } else {
         tracing::error!(id = %result.call_id(), tool = result.tool(), class = %error.class(), "{error}{chain}");
     }

@@ -1,9 +1,13 @@
 //! The one terminal event of each call, also when nobody waits for its result any more.
 
-use crate::events::{CallSink, Completion, Event, Failure, Subject};
+use crate::events::{CallSink, Completion, Event, Failure, Subject, last};
 use crate::tool::result::joined;
+use crate::tool::text::cut;
 use crate::tool::{ErrorClass, ToolResult};
 use std::sync::Arc;
+
+/// How much of an error's message is told in an event, in bytes. The result has all of it.
+const MESSAGE: usize = 64 << 10;
 
 /// Owes the call its terminal event. Dropped unpaid, it says that the call was cancelled: its caller has gone.
 pub(super) struct Terminal {
@@ -52,10 +56,55 @@ fn event(subject: Subject, result: &ToolResult) -> Event {
         Some(error) if error.kind().is_in_the_tools_words() => {
             Event::Completed(subject, Completion { success: false, duration })
         }
-        Some(error) if error.class() == ErrorClass::ValidationError => Event::InputInvalid(subject, error.message()),
-        Some(error) => {
-            let partial_output = Some(joined(result.content()).into_owned()).filter(|text| !text.is_empty());
-            Event::Failed(subject, Failure { class: error.class(), message: error.message(), partial_output, duration })
+        Some(error) if error.class() == ErrorClass::ValidationError => {
+            Event::InputInvalid(subject, brief(error.message()))
         }
+        Some(error) => {
+            // No more than is kept of what a tool emits: an event has to fit in the room for those that wait.
+            let partial_output = Some(last(&joined(result.content())).to_owned()).filter(|text| !text.is_empty());
+            let message = brief(error.message());
+            Event::Failed(subject, Failure { class: error.class(), message, partial_output, duration })
+        }
+    }
+}
+
+fn brief(mut message: String) -> String {
+    message.truncate(cut(&message, MESSAGE).len());
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::Events;
+    use crate::tool::{CallId, Content, ErrorKind, ExecutionKind};
+
+    #[test]
+    fn an_end_fits_in_the_room_for_those_that_wait_however_much_a_tool_left() {
+        let events = Events::default();
+        let mut stream = events.stream();
+        let long = || "x".repeat(8 << 20);
+        let subject = || Subject {
+            call_id: CallId::new("c"),
+            session_id: None,
+            turn_id: None,
+            tool: "t".into(),
+            side_effects: None,
+        };
+        let failed = ErrorKind::execution(ExecutionKind::Failed, long());
+        let invalid = ErrorKind::Validation(crate::tool::Violations::one("", long()));
+        for kind in [failed, invalid] {
+            let terminal = Terminal::new(Arc::new(CallSink::new(events.clone(), subject())));
+            let content = vec![Content::Text(long() + "the end")];
+            let result = terminal.finish(ToolResult::failure_with(CallId::new("c"), "t", kind, content));
+            assert!(joined(result.content()).len() > 8 << 20, "the result has all of it");
+            let told = stream.try_next().map(|told| told.event);
+            let Some(Event::Failed(_, Failure { message, partial_output: Some(partial), .. })) = told else {
+                assert!(matches!(told, Some(Event::InputInvalid(_, message)) if message.len() <= MESSAGE));
+                continue;
+            };
+            assert!(message.len() <= MESSAGE && partial.ends_with("the end"));
+        }
+        assert_eq!(stream.missed(), 0);
     }
 }

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its host has failed")]
 
+mod gone;
 mod queues;
 
+use super::Party;
 use crate::confirm::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
 use crate::events::{Envelope, Subscriber};
 use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
@@ -11,6 +13,7 @@ use crate::host::Host;
 use crate::plugins::Shipped;
 use crate::policy::Mode;
 use crate::tool::{Call, Definition, ErrorClass, ErrorKind, SideEffects};
+use crate::workspace::{HostRules, Reading, Tree};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -128,6 +131,88 @@ async fn prompt_once_asks_once_and_prompt_asks_each_time() {
             assert!(host.call("native", json!({}), json!({})).await.is_success());
         }
         assert_eq!(confirmer.0.load(Ordering::SeqCst), questions, "{mode}");
+    }
+}
+
+/// Counts the questions, and answers each with always.
+#[derive(Default)]
+struct Always(AtomicUsize);
+
+impl Confirmer for Always {
+    fn confirm<'a>(&'a self, _: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async { Ok(Answer::Always) })
+    }
+}
+
+#[tokio::test]
+async fn a_question_says_until_when_it_stands() {
+    let in_time = |request: &ConfirmationRequest| {
+        let left = request.expires.duration_since(std::time::SystemTime::now());
+        if left.is_ok_and(|left| left <= request.valid_for) { Answer::Allow } else { Answer::Deny }
+    };
+    let change =
+        |builder: crate::host::HostBuilder| builder.confirmer(Arc::new(crate::confirm::AnswerBy::new(in_time)));
+    let host = host(SideEffects::Write, |_| Ok(ToolOutput::text("ran")), change);
+    assert!(host.call("native", json!({}), json!({})).await.is_success());
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_a_tool_that_would_read_what_is_hidden() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::write(root.path().join("own"), "x").unwrap();
+    let (asked, policy) =
+        (Arc::new(Yes::default()), crate::policy::Policy::default().with_tool("native", Mode::Prompt));
+    let builder = Host::builder().shipped(Shipped::LeftOut).workspace(root.path());
+    let host = builder.policy(policy).confirmer(asked.clone()).build().unwrap();
+    let make = || {
+        let schema = json!({"type": "object", "properties": {"path": {"type": "string", "format": "workspace-path"}}});
+        let definition = Definition::new("native", "A tool.", SideEffects::Read, schema).unwrap();
+        Box::new(Native(definition, |_| Ok(ToolOutput::text("ran")))) as Box<dyn Tool>
+    };
+    host.registry().register(Arc::new(make)).unwrap();
+    let session = host.new_session("s").build();
+    let own = root.path().canonicalize().unwrap().join("own");
+    let trees = vec![Arc::new(Tree::open(&own, Reading::Refused).unwrap())];
+    session.workspace().keep_rules_of(&Arc::new(HostRules { trees, ..HostRules::default() }));
+    for (path, runs) in [("own", false), ("other", true)] {
+        let result = host.dispatch(&session, Call::new("native", json!({"path": path}))).await;
+        assert_eq!((result.is_success(), asked.0.load(Ordering::SeqCst) == 1), (runs, runs), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn who_is_refused_for_want_of_a_person_learns_whether_the_tool_or_its_class_asks_for_one() {
+    let by_tool = crate::policy::Policy::default().with_tool("native", Mode::Prompt);
+    for (policy, words) in [
+        (by_tool, "`native` (class write) needs a confirmation"),
+        (crate::policy::Policy::default(), "`native` is of class write, which needs a confirmation"),
+    ] {
+        let host = host(SideEffects::Write, |_| Ok(ToolOutput::text("ran")), |builder| builder.policy(policy));
+        let refused = host.call("native", json!({}), json!({})).await;
+        assert!(refused.error().unwrap().message().contains(words), "{:?}", refused.error());
+    }
+}
+
+#[tokio::test]
+async fn an_always_of_a_caller_that_cannot_be_told_from_others_counts_once() {
+    for mode in [Mode::Prompt, Mode::PromptOnce] {
+        for (party, questions) in [(Party::default(), 1), (Party::default().without_memory(), 3)] {
+            let confirmer = Arc::new(Always::default());
+            let policy = crate::policy::Policy::default().with_tool("native", mode);
+            let change = |builder: crate::host::HostBuilder| builder.policy(policy).confirmer(confirmer.clone());
+            let host = host(SideEffects::Write, |_| Ok(ToolOutput::text("ran")), change);
+            let session = host.new_session("s").build();
+            for _ in 0..3 {
+                let call = Call::new("native", json!({}));
+                assert!(host.dispatch_as(&session, call, &party).await.is_success());
+            }
+            assert_eq!(confirmer.0.load(Ordering::SeqCst), questions, "{mode}");
+            // Nor does it count for a caller that is known.
+            let call = Call::new("native", json!({}));
+            assert!(host.dispatch_as(&session, call, &Party::default()).await.is_success());
+            assert_eq!(confirmer.0.load(Ordering::SeqCst), if questions == 1 { 1 } else { 4 }, "{mode}");
+        }
     }
 }
 

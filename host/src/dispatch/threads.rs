@@ -9,6 +9,7 @@ mod tests;
 
 use super::queue::exhausted;
 use super::run::{caught, caught_here};
+use crate::execution::share::Share;
 use crate::execution::{ToolContext, wait};
 use crate::registry::Registered;
 use crate::sandbox::limits;
@@ -74,29 +75,29 @@ impl Threads {
         patience: Duration,
     ) -> Result<Place, ErrorKind> {
         self.check_lost()?;
-        if let Ok(free) = self.0.places.clone().try_acquire_owned() {
+        let places = self.0.places.share(tool.owner());
+        if let Ok(free) = places.try_take(1) {
             return Ok(Place(self.0.seat(free)));
         }
-        let _waiting = wait(tool.share())?;
+        let _waiting = wait(tool.queue())?;
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ErrorKind::Cancelled),
-            place = timeout(patience, self.free_place()) => place.unwrap_or_else(|_| Err(exhausted())),
+            place = timeout(patience, self.free_place(&places)) => place.unwrap_or_else(|_| Err(exhausted())),
         }
     }
 
-    async fn free_place(&self) -> Result<Place, ErrorKind> {
-        let mut permit = pin!(self.0.places.clone().acquire_owned());
+    async fn free_place(&self, places: &Arc<Share>) -> Result<Place, ErrorKind> {
+        let mut free = pin!(places.take(1));
         loop {
             let mut full = pin!(self.0.full.notified());
             full.as_mut().enable();
             self.check_lost()?;
             tokio::select! {
                 biased;
-                permit = &mut permit => {
-                    let permit = permit.map_err(|closed| ErrorKind::internal(closed.to_string()))?;
+                free = &mut free => {
                     self.check_lost()?;
-                    return Ok(Place(self.0.seat(permit)));
+                    return Ok(Place(self.0.seat(free)));
                 }
                 () = full => {}
                 // Threads whose callers have gone are only looked after here.
@@ -135,10 +136,11 @@ impl Threads {
     pub(super) fn wait<T: Send + 'static>(
         &self,
         time: Duration,
+        tool: &Registered,
         work: impl FnOnce() -> Result<T, ErrorKind> + Send + 'static,
     ) -> Result<T, ErrorKind> {
         self.check_lost()?;
-        let seat = self.0.seat(self.0.places.clone().try_acquire_owned().map_err(|_| exhausted())?);
+        let seat = self.0.seat(self.0.places.share(tool.owner()).try_take(1).map_err(|_| exhausted())?);
         let (number, (send, done)) = (seat.number, mpsc::sync_channel(1));
         let job = move || {
             let result = caught_here(work);

@@ -1,8 +1,9 @@
 //! Events as JSON lines, written by a thread of their own, so that a slow disk or a stuck pipe delays no call.
 
+use super::room::{Room, Waiting};
 use super::{Envelope, Subscriber};
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
@@ -12,15 +13,17 @@ use std::time::Duration;
 const GATHERING: Duration = Duration::from_millis(1);
 /// Events that wait for a slow writer, before the newest are dropped and counted.
 pub const WAITING_LINES: usize = 4096;
+/// The memory of the events that wait for a slow writer, in bytes.
+pub const WAITING_BYTES: usize = 8 << 20;
 
 /// How much is gathered at most, in bytes, but for the last line.
 const AT_ONCE: usize = 16 << 10;
 
 /// Writes each event as one line of JSON.
 pub struct JsonLines {
-    queue: Mutex<Option<SyncSender<Envelope>>>,
+    queue: Mutex<Option<SyncSender<Waiting>>>,
+    room: Arc<Room>,
     lost: AtomicU64,
-    waiting: Arc<AtomicUsize>,
     writer: Thread,
     done: Mutex<Receiver<io::Result<()>>>,
 }
@@ -49,13 +52,12 @@ impl JsonLines {
     pub fn new(destination: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
         let (queue, lines) = sync_channel(WAITING_LINES);
         let (ended, done) = channel();
-        let waiting = Arc::new(AtomicUsize::new(0));
-        let taken = waiting.clone();
         let writer = std::thread::Builder::new().name("palisade-events".to_owned()).spawn(move || {
-            let _ = ended.send(write(&lines, &taken, destination));
+            let _ = ended.send(write(&lines, destination));
         })?;
         let (queue, writer, done) = (Mutex::new(Some(queue)), writer.thread().clone(), Mutex::new(done));
-        Ok(Arc::new(Self { queue, lost: AtomicU64::new(0), waiting, writer, done }))
+        let room = Room::new(WAITING_LINES, WAITING_BYTES);
+        Ok(Arc::new(Self { queue, room, lost: AtomicU64::new(0), writer, done }))
     }
 
     /// Writes what still waits, for at most this long. What comes later is dropped.
@@ -81,29 +83,26 @@ impl Subscriber for JsonLines {
     fn receive(&self, event: &Envelope) {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(queue) = &*queue else { return };
-        // Half of the places are kept for the beginnings and ends of calls: no tool can push those out by talking.
-        // Counted before it is sent, so that the writer never takes away what has not been added.
-        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let has_place = !event.event.is_chatter() || before < WAITING_LINES / 2;
-        if !has_place || queue.try_send(event.clone()).is_err() {
-            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        let entry = self.room.admit(event);
+        let before = entry.as_ref().map(|entry| entry.before);
+        if entry.is_none_or(|entry| queue.try_send(entry).is_err()) {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
         // What comes so fast is not gathered any longer.
-        if before == WAITING_LINES / 8 {
+        if before == Some(WAITING_LINES / 8) {
             self.writer.unpark();
         }
     }
 }
 
 /// After the first failure the rest is taken and dropped: a full disk shall not fill the queue as well.
-fn write(lines: &Receiver<Envelope>, waiting: &AtomicUsize, mut destination: impl Write) -> io::Result<()> {
+fn write(lines: &Receiver<Waiting>, mut destination: impl Write) -> io::Result<()> {
     let (mut outcome, mut text) = (Ok(()), Vec::new());
     while let Ok(first) = lines.recv() {
         let mut events = std::iter::once(first).chain(lines.try_iter()).peekable();
         while let Some(event) = events.next() {
-            waiting.fetch_sub(1, Ordering::Relaxed);
-            event.append_to(&mut text);
+            event.event.append_to(&mut text);
+            drop(event);
             if text.len() < AT_ONCE && events.peek().is_some() {
                 continue;
             }
@@ -141,12 +140,52 @@ mod tests {
         let event = Envelope { seq: 1, time: std::time::SystemTime::now(), event };
         for _ in 0..10 * WAITING_LINES {
             lines.receive(&event);
-            while lines.waiting.load(Ordering::Relaxed) > WAITING_LINES / 4 {
+            while lines.room.waiting() > WAITING_LINES / 4 {
                 std::thread::yield_now();
             }
         }
-        let waiting = lines.waiting.clone();
+        let room = lines.room.clone();
         lines.finish(Duration::from_secs(60)).unwrap();
-        assert_eq!(waiting.load(Ordering::Relaxed), 0, "the count of what waits ends where it began");
+        assert_eq!(room.waiting(), 0, "the count of what waits ends where it began");
+    }
+
+    /// A destination that takes nothing until it is let go.
+    struct Stuck(Receiver<()>);
+
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_waits_for_a_slow_writer_is_bounded_in_bytes_and_counted() {
+        let (let_go, stuck) = channel();
+        let lines = JsonLines::new(Stuck(stuck)).unwrap();
+        let subject = Subject {
+            call_id: CallId::new("c"),
+            session_id: None,
+            turn_id: None,
+            tool: "t".into(),
+            side_effects: None,
+        };
+        let event = Event::OutputDelta(subject, "x".repeat(128 << 10));
+        let event = Envelope { seq: 1, time: std::time::SystemTime::now(), event };
+        for _ in 0..1000 {
+            lines.receive(&event);
+        }
+        drop(let_go);
+        let most = WAITING_BYTES / 2 / (128 << 10);
+        // The writer may have taken some before it was stuck.
+        let lost = match lines.finish(Duration::from_secs(60)) {
+            Err(LinesError::Lost(lost)) => lost as usize,
+            other => panic!("{other:?}"),
+        };
+        assert!((1000 - most - 2..=1000 - most + 2).contains(&lost), "{lost} of 1000 are lost");
     }
 }

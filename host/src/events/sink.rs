@@ -1,6 +1,7 @@
 //! What a running tool says, made into events, and its output kept for the case that the call does not end well.
 
 use super::{Event, Events, Subject};
+use crate::execution::account::Owed;
 use crate::execution::{Progress, Severity, Sink};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -14,7 +15,7 @@ const KEPT: usize = 64 << 10;
 pub(crate) struct CallSink {
     events: Events,
     subject: Subject,
-    tail: Mutex<String>,
+    tail: Mutex<Tail>,
     started: OnceLock<Instant>,
     has_ended: AtomicBool,
 }
@@ -56,7 +57,7 @@ impl CallSink {
     /// The last part of what the tool has emitted, if it has emitted anything.
     pub(crate) fn emitted(&self) -> Option<String> {
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        (!tail.is_empty()).then(|| last(&tail).to_owned())
+        (!tail.text.is_empty()).then(|| last(&tail.text).to_owned())
     }
 }
 
@@ -70,20 +71,31 @@ impl Sink for CallSink {
     }
 
     fn emit(&self, chunk: &str) {
-        keep(&mut self.tail.lock().unwrap_or_else(PoisonError::into_inner), chunk);
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).keep(chunk);
         self.tell(|subject| Event::OutputDelta(subject, chunk.to_owned()));
     }
 }
 
-/// Shortened only when it has grown to twice what is kept, so that each byte is moved once.
-fn keep(tail: &mut String, chunk: &str) {
-    tail.push_str(last(chunk));
-    if tail.len() > 2 * KEPT {
-        *tail = last(tail).to_owned();
+/// The last part of an output, which counts among the memory of all calls.
+#[derive(Default)]
+struct Tail {
+    text: String,
+    owed: Owed,
+}
+
+impl Tail {
+    /// Shortened only when it has grown to twice what is kept, so that each byte is moved once.
+    fn keep(&mut self, chunk: &str) {
+        self.text.push_str(last(chunk));
+        if self.text.len() > 2 * KEPT {
+            self.text = last(&self.text).to_owned();
+        }
+        self.owed.set(self.text.capacity());
     }
 }
 
-fn last(text: &str) -> &str {
+/// The last part of a text, as much as is kept of an output.
+pub(crate) fn last(text: &str) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(KEPT))..]
 }
 
@@ -113,13 +125,14 @@ mod tests {
 
     #[test]
     fn the_last_part_of_an_output_is_kept_and_no_more() {
-        let mut tail = String::new();
+        let mut tail = Tail::default();
         for number in 0..100_000 {
-            keep(&mut tail, &format!("é{number}\n"));
+            tail.keep(&format!("é{number}\n"));
         }
-        assert!(tail.len() <= 2 * KEPT && last(&tail).len() <= KEPT);
-        assert!(last(&tail).ends_with("é99999\n"));
-        keep(&mut tail, &"x".repeat(3 * KEPT));
-        assert_eq!(last(&tail), "x".repeat(KEPT));
+        assert!(tail.text.len() <= 2 * KEPT && last(&tail.text).len() <= KEPT);
+        assert!(last(&tail.text).ends_with("é99999\n"));
+        tail.keep(&"x".repeat(3 * KEPT));
+        assert_eq!(last(&tail.text), "x".repeat(KEPT));
+        assert_eq!(tail.owed.get(), tail.text.capacity() as u64);
     }
 }

@@ -1,5 +1,6 @@
 //! Events as a stream, for a reader that takes its time.
 
+use super::room::{Room, Waiting};
 use super::{Envelope, Events, Subscriber};
 use futures_core::Stream;
 use std::pin::Pin;
@@ -10,36 +11,41 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// Events that wait for a slow reader, before the newest are dropped: some 250 calls with their beginnings and ends.
 pub const STREAM_EVENTS: usize = 1024;
+/// The memory of the events that wait for a slow reader, in bytes: one that fails may have 128 KiB, and one that passes on
+/// output 1 MiB.
+pub const STREAM_BYTES: usize = 4 << 20;
 
-/// Events, one after the other. A reader that falls behind by more than [`STREAM_EVENTS`] misses some, and [`missed`](Self::missed) says how many: no call ever
+/// Events, one after the other. A reader that falls behind by more than [`STREAM_EVENTS`], or by more than [`STREAM_BYTES`], misses some, and [`missed`](Self::missed) says how many: no call ever
 /// waits for a reader.
 pub struct EventStream {
-    queue: Receiver<Envelope>,
+    queue: Receiver<Waiting>,
     feed: Arc<Feed>,
     events: Events,
 }
 
 struct Feed {
-    queue: Sender<Envelope>,
+    queue: Sender<Waiting>,
+    room: Arc<Room>,
     missed: AtomicU64,
 }
 
 impl EventStream {
     pub(super) fn new(events: &Events) -> Self {
         let (send, queue) = channel(STREAM_EVENTS);
-        let feed = Arc::new(Feed { queue: send, missed: AtomicU64::new(0) });
+        let feed =
+            Arc::new(Feed { queue: send, room: Room::new(STREAM_EVENTS, STREAM_BYTES), missed: AtomicU64::new(0) });
         events.subscribe(feed.clone());
         Self { queue, feed, events: events.clone() }
     }
 
     /// The next event, once there is one.
     pub async fn next(&mut self) -> Option<Envelope> {
-        self.queue.recv().await
+        self.queue.recv().await.map(|waiting| waiting.event)
     }
 
     /// The next event, if there is one already.
     pub fn try_next(&mut self) -> Option<Envelope> {
-        self.queue.try_recv().ok()
+        self.queue.try_recv().ok().map(|waiting| waiting.event)
     }
 
     /// How many events found no place, because they were not read in time.
@@ -53,7 +59,7 @@ impl Stream for EventStream {
     type Item = Envelope;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Envelope>> {
-        self.queue.poll_recv(cx)
+        self.queue.poll_recv(cx).map(|next| next.map(|waiting| waiting.event))
     }
 }
 
@@ -66,10 +72,38 @@ impl Drop for EventStream {
 
 impl Subscriber for Feed {
     fn receive(&self, event: &Envelope) {
-        // Half of the places are kept for the beginnings and ends of calls: no tool can push those out by talking.
-        let has_place = !event.event.is_chatter() || self.queue.capacity() > STREAM_EVENTS / 2;
-        if !has_place || self.queue.try_send(event.clone()).is_err() {
+        if self.room.admit(event).is_none_or(|waiting| self.queue.try_send(waiting).is_err()) {
             self.missed.fetch_add(1, Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::{Event, Subject};
+    use crate::tool::CallId;
+
+    #[test]
+    fn what_nobody_reads_is_bounded_in_bytes_and_counted() {
+        let events = Events::default();
+        let mut stream = events.stream();
+        let subject = Subject {
+            call_id: CallId::new("c"),
+            session_id: None,
+            turn_id: None,
+            tool: "t".into(),
+            side_effects: None,
+        };
+        let chunk = "x".repeat(256 << 10);
+        for _ in 0..100 {
+            events.emit(|| Event::OutputDelta(subject.clone(), chunk.clone()));
+        }
+        events.emit(|| Event::InputInvalid(subject.clone(), "the end".to_owned()));
+        let kept: Vec<_> = std::iter::from_fn(|| stream.try_next()).collect();
+        assert_eq!((kept.len(), stream.missed()), (8, 93), "half of the room is for talk, and the end has its place");
+        assert!(kept.last().is_some_and(|event| event.event.is_terminal()));
+        events.emit(|| Event::OutputDelta(subject.clone(), chunk.clone()));
+        assert!(stream.try_next().is_some(), "what was read makes room");
     }
 }

@@ -45,6 +45,14 @@ impl CallClock {
         (first + waits.over).saturating_duration_since(waits.since.unwrap_or_else(Instant::now))
     }
 
+    /// How long the clock has run: beyond its budget, where the call does not end in time. Starts the clock.
+    pub(crate) fn ran(&self) -> Duration {
+        let begun = self.first() - self.budget;
+        let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = waits.since.unwrap_or_else(Instant::now);
+        now.saturating_duration_since(begun + waits.over)
+    }
+
     /// Completes when the time is up. Starts the clock.
     pub(crate) async fn run_out(&self) {
         // While the clock stands, what is left is the least that is still to come.
@@ -94,9 +102,18 @@ mod tests {
         let held = clock.hold();
         tokio::time::advance(MINUTE * 5).await;
         assert_eq!(clock.left(), MINUTE * 3 / 4);
+        assert_eq!(clock.ran(), MINUTE / 4);
         drop(held);
         assert_eq!(clock.left(), MINUTE * 3 / 4);
         assert_eq!(clock.deadline(), Instant::now() + MINUTE * 3 / 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_that_a_clock_has_run_includes_an_overrun() {
+        let clock = CallClock::new(MINUTE);
+        let _ = clock.deadline();
+        tokio::time::advance(MINUTE * 3).await;
+        assert_eq!((clock.left(), clock.ran()), (Duration::ZERO, MINUTE * 3));
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,10 +1,12 @@
 //! What one call sees of its surroundings, and how it talks back while it runs.
 
+use super::account::{Account, MemoryLimits};
 use super::client::{Client, NoClient};
 use super::clock::CallClock;
-use crate::tool::{CallId, ErrorKind, Usage};
+use crate::tool::{CallId, ErrorKind, FileAccess, SideEffects, Usage};
 use crate::workspace::{Workspace, WorkspaceFiles};
 use serde_json::{Map, Value};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -89,8 +91,8 @@ pub struct Caller {
 pub struct Report {
     /// What the call used.
     pub usage: Usage,
-    /// The files that the host saw change, relative to the workspace.
-    pub files_modified: Vec<String>,
+    /// The files that the host saw change, relative to the workspace, under their real names.
+    pub files_modified: Vec<PathBuf>,
     /// How many more there were, which the list has no room for.
     pub files_unlisted: u64,
     /// Why a native tool that knows it did not come to its end: what it returns is the output until then.
@@ -110,12 +112,14 @@ pub struct Times {
 pub struct ToolContext {
     caller: Caller,
     workspace: Arc<Workspace>,
+    access: FileAccess,
     cancel: CancellationToken,
     times: Times,
     clock: Arc<CallClock>,
     client: Arc<dyn Client>,
     sink: Arc<dyn Sink>,
     report: Mutex<Report>,
+    account: Option<Account>,
 }
 
 impl ToolContext {
@@ -127,17 +131,34 @@ impl ToolContext {
         sink: Arc<dyn Sink>,
     ) -> Self {
         let (clock, client) = (CallClock::new(times.run), Arc::new(NoClient));
-        Self { caller, workspace, cancel, times, clock, client, sink, report: Mutex::default() }
+        let access = FileAccess::None;
+        Self { caller, workspace, access, cancel, times, clock, client, sink, report: Mutex::default(), account: None }
     }
 
-    /// With somebody who can be asked while the call runs.
-    pub(crate) fn with_client(self, client: Arc<dyn Client>) -> Self {
-        Self { client, ..self }
+    /// Says of which class the tool is, which decides about its files. Without a class there are none.
+    pub(crate) fn set_class(&mut self, class: SideEffects) {
+        self.access = class.files();
     }
 
-    /// With a part of the call's time already gone: what checking its input took.
-    pub(crate) fn having_spent(self, spent: Duration) -> Self {
-        Self { clock: CallClock::new(self.times.run.saturating_sub(spent)), ..self }
+    /// Says in which account the call's memory counts.
+    pub(crate) fn set_account(&mut self, account: Account) {
+        self.account = Some(account);
+    }
+
+    /// The account that the call's memory counts in.
+    pub(crate) fn account(&self) -> Account {
+        let unlimited = || Account::new(MemoryLimits { call: u64::MAX, total: u64::MAX });
+        self.account.clone().unwrap_or_else(unlimited)
+    }
+
+    /// Names somebody who can be asked while the call runs.
+    pub(crate) fn set_client(&mut self, client: Arc<dyn Client>) {
+        self.client = client;
+    }
+
+    /// Takes a part of the call's time away that is gone already: what checking its input took.
+    pub(crate) fn set_spent(&mut self, spent: Duration) {
+        self.clock = CallClock::new(self.times.run.saturating_sub(spent));
     }
 
     /// Who calls.
@@ -152,10 +173,14 @@ impl ToolContext {
         &self.workspace
     }
 
-    /// Its files, in reach of this call. A tool that opens files in another way is not held to the workspace.
+    /// Its files, in reach of this call: a tool of class `write` or `execute` reads and changes them, one of class `read` reads them, and one of class
+    /// `none` or `network` is refused each of them.
+    ///
+    /// A native tool runs in the process of the host and with its rights. What it opens in another way, through `std::fs` or [`workspace`](Self::workspace),
+    /// is held neither to its class nor to the workspace: that is the risk of the program that registers it.
     #[must_use]
     pub fn files(&self) -> WorkspaceFiles<'_> {
-        self.workspace.files()
+        self.workspace.files_for(self.access)
     }
 
     /// Whether the caller wants the call to stop.
@@ -192,10 +217,11 @@ impl ToolContext {
         self.clock.deadline().into_std()
     }
 
-    /// How long the call's clock has run.
+    /// How long the call's clock has run: longer than its time limit, where the call has not ended in time.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        if self.clock.has_started() { self.times.run.saturating_sub(self.clock.left()) } else { Duration::ZERO }
+        let spent = self.times.run.saturating_sub(self.clock.budget());
+        if self.clock.has_started() { spent + self.clock.ran() } else { Duration::ZERO }
     }
 
     /// How much time is left.

@@ -1,15 +1,16 @@
 //! Names that are taken, and names that nobody has.
 
-use super::Registered;
+use super::{Origin, Registered};
 use crate::tool::nearest_names;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A name that is taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the tool `{name}` already exists; use another name, such as `{suggestion}`")]
+#[error("the tool `{name}` already exists, {owner}; use another name, such as `{suggestion}`")]
 pub struct DuplicateTool {
     name: String,
+    owner: Arc<str>,
     suggestion: String,
 }
 
@@ -17,7 +18,13 @@ impl DuplicateTool {
     pub(super) fn new(name: String, taken: &HashMap<Arc<str>, Arc<Registered>>) -> Self {
         let stem = crate::tool::text::cut(&name, 56).to_owned();
         let free = (2..).map(|n: u32| format!("{stem}_{n}")).find(|candidate| !taken.contains_key(candidate.as_str()));
-        Self { suggestion: free.unwrap_or_else(|| stem.clone()), name }
+        let file = taken.get(name.as_str()).and_then(|tool| match tool.origin() {
+            Origin::Native => None,
+            Origin::Plugin { source, .. } => source.file(),
+        });
+        // A name of the program's own is taken before its tool is there.
+        let owner = file.map_or_else(|| "in this program".into(), |file| format!("in {file}").into());
+        Self { suggestion: free.unwrap_or_else(|| stem.clone()), owner, name }
     }
 
     /// The name that is taken.

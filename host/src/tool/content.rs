@@ -1,7 +1,10 @@
 //! The blocks that a tool's output is made of.
 
+use super::json::Json;
 use base64::Engine as _;
+use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -20,8 +23,8 @@ pub enum Body {
 pub enum Content {
     /// Text for the model.
     Text(String),
-    /// One JSON value.
-    Json(Value),
+    /// One JSON value, as its canonical text.
+    Json(Json),
     /// A picture.
     Image {
         /// The media type, such as `image/png`.
@@ -62,7 +65,7 @@ impl Content {
     pub fn as_text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) | Self::Resource { body: Body::Text(text), .. } => Cow::Borrowed(text),
-            Self::Json(value) => Cow::Owned(value.to_string()),
+            Self::Json(json) => Cow::Borrowed(json.as_str()),
             Self::Image { mime, data } => Cow::Owned(format!("[image {mime}, {} bytes]", data.len())),
             Self::Audio { mime, data } => Cow::Owned(format!("[audio {mime}, {} bytes]", data.len())),
             Self::Resource { uri, body: Body::Bytes(data), .. } => {
@@ -77,7 +80,7 @@ impl Content {
     pub fn to_json(&self) -> Value {
         match self {
             Self::Text(text) => json!({"type": "text", "text": text}),
-            Self::Json(value) => json!({"type": "json", "json": value}),
+            Self::Json(json) => json!({"type": "json", "json": json}),
             Self::Image { mime, data } => json!({"type": "image", "mime": mime, "data": STANDARD.encode(data)}),
             Self::Audio { mime, data } => json!({"type": "audio", "mime": mime, "data": STANDARD.encode(data)}),
             Self::Resource { uri, mime, body: Body::Text(text) } => {
@@ -87,6 +90,87 @@ impl Content {
                 json!({"type": "resource", "uri": uri, "mime": mime, "data": STANDARD.encode(data)})
             }
             Self::Link { uri, name, mime } => json!({"type": "link", "uri": uri, "name": name, "mime": mime}),
+        }
+    }
+}
+
+/// What [`to_json`](Content::to_json) gives, without building a value: nothing of a large block is copied.
+impl Serialize for Content {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // In the order of the alphabet, as the keys of a value are.
+        let mut block = serializer.serialize_map(None)?;
+        let kind = match self {
+            Self::Text(text) => {
+                block.serialize_entry("text", text)?;
+                "text"
+            }
+            Self::Json(json) => {
+                block.serialize_entry("json", json)?;
+                "json"
+            }
+            Self::Image { mime, data } => {
+                block.serialize_entry("data", &Encoded(data))?;
+                block.serialize_entry("mime", mime)?;
+                "image"
+            }
+            Self::Audio { mime, data } => {
+                block.serialize_entry("data", &Encoded(data))?;
+                block.serialize_entry("mime", mime)?;
+                "audio"
+            }
+            Self::Resource { uri, mime, body } => {
+                if let Body::Bytes(data) = body {
+                    block.serialize_entry("data", &Encoded(data))?;
+                }
+                block.serialize_entry("mime", mime)?;
+                if let Body::Text(text) = body {
+                    block.serialize_entry("text", text)?;
+                }
+                block.serialize_entry("type", "resource")?;
+                block.serialize_entry("uri", uri)?;
+                return block.end();
+            }
+            Self::Link { uri, name, mime } => {
+                block.serialize_entry("mime", mime)?;
+                block.serialize_entry("name", name)?;
+                block.serialize_entry("type", "link")?;
+                block.serialize_entry("uri", uri)?;
+                return block.end();
+            }
+        };
+        block.serialize_entry("type", kind)?;
+        block.end()
+    }
+}
+
+/// Bytes in Base64.
+struct Encoded<'a>(&'a [u8]);
+
+impl Serialize for Encoded<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Base64Display::new(self.0, &STANDARD))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_written_as_its_value_is() {
+        let (mime, uri, data) = ("image/png".to_owned(), "doc:a".to_owned(), vec![0, 1, 255, 7]);
+        let json = Json::from(json!({"b": [1, "\u{1}"], "a": null}));
+        let resource = |mime, body| Content::Resource { uri: uri.clone(), mime, body };
+        for block in [
+            Content::Text("\u{1}a\"".to_owned()),
+            Content::Json(json),
+            Content::Image { mime: mime.clone(), data: data.clone() },
+            Content::Audio { mime: mime.clone(), data: data.clone() },
+            resource(Some(mime.clone()), Body::Text("text".to_owned())),
+            resource(None, Body::Bytes(data.clone())),
+            Content::Link { uri: uri.clone(), name: "a".to_owned(), mime: None },
+        ] {
+            assert_eq!(serde_json::to_string(&block).ok(), serde_json::to_string(&block.to_json()).ok());
         }
     }
 }

@@ -3,10 +3,11 @@
 mod advice;
 mod class;
 
+use advice::still_compiling;
 pub use advice::{Advice, Places};
 pub use class::{ErrorClass, ExecutionKind, Limit, PermissionReason};
 
-use super::text::elided;
+use super::text::{cut, elided};
 use super::{AskKind, CallId, SideEffects, Violation, Violations};
 use serde_json::{Map, Value, json};
 use std::error::Error as StdError;
@@ -19,12 +20,14 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum ErrorKind {
     /// No tool of this name; the nearest names are listed.
-    #[error("there is no tool `{}`{}", elided(.tool, 64), suggestions(.nearest))]
+    #[error("there is no tool `{}`{}{}", elided(.tool, 64), suggestions(.nearest), still_compiling(.compiling))]
     NotFound {
         /// The name asked for.
         tool: String,
         /// Up to three names that are near it.
         nearest: Vec<String>,
+        /// The plugins that are being compiled: the tool may be one of theirs.
+        compiling: Vec<String>,
     },
     /// The input breaks the tool's schema, or is not JSON.
     #[error("the input is not valid: {0}")]
@@ -51,6 +54,8 @@ pub enum ErrorKind {
         limit: Duration,
         /// The tool's class.
         class: SideEffects,
+        /// The field of the input that set the time, where the input did.
+        input: Option<&'static str>,
     },
     /// The time was up, and the call could not even be stopped: its thread had not come back.
     #[error("the call was given up after {}, the time that it had: it hangs in a file operation, or blocks its thread", humantime::format_duration(*.limit))]
@@ -125,7 +130,10 @@ impl ErrorKind {
                 Some(Advice::new("`palisade list` shows the tools there are"))
             }
             Self::PermissionDenied { advice, .. } => advice.clone(),
-            Self::Timeout { class, .. } => {
+            Self::Timeout { input: Some(field), .. } => {
+                Some(Advice::new(format!("the input set that time: give a larger `{field}`, or leave it out")))
+            }
+            Self::Timeout { class, input: None, .. } => {
                 let key = format!("limits.tool_timeout.{tool}");
                 let text = format!("a call of class {class} gets up to 600s with --timeout, or with `{key}`");
                 Some(Advice::setting(text, key))
@@ -152,10 +160,10 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the message is meant for a person. Internal failures are not: their chain goes to the log.
+    /// Whether the message is meant for a person. Internal failures and crashes of a guest are not: their chain goes to the log.
     #[must_use]
     pub fn is_user_visible(&self) -> bool {
-        !matches!(self, Self::Execution { kind: ExecutionKind::Internal, .. })
+        !matches!(self, Self::Execution { kind: ExecutionKind::Internal | ExecutionKind::Trap, .. })
     }
 
     /// Whether another call, with other input or at another time, may well succeed.
@@ -192,9 +200,20 @@ impl ErrorKind {
         }
     }
 
+    /// A crash of a guest: its own account goes to the log, since a guest can write anything into it.
+    pub(crate) fn crashed(source: impl StdError + Send + Sync + 'static) -> Self {
+        Self::Execution {
+            kind: ExecutionKind::Trap,
+            message: "the plugin crashed".to_owned(),
+            field: None,
+            source: Some(Arc::new(source)),
+        }
+    }
+
     fn detail(&self) -> Map<String, Value> {
         let detail = match self {
-            Self::NotFound { nearest, .. } => json!({"nearest": nearest}),
+            Self::NotFound { nearest, compiling, .. } if compiling.is_empty() => json!({"nearest": nearest}),
+            Self::NotFound { nearest, compiling, .. } => json!({"nearest": nearest, "compiling": compiling}),
             Self::PermissionDenied { reason, tree: Some(tree), .. } => {
                 json!({"reason": reason.as_str(), "tree": &**tree})
             }
@@ -360,18 +379,14 @@ impl ToolError {
     }
 }
 
-/// The name to show for a tool: blank names would make a message unreadable.
+/// The name to show for a tool that is not known: a blank one would make a message unreadable, and of a long one the beginning does.
 pub(crate) fn named(tool: &str) -> &str {
-    if tool.trim().is_empty() { "<unnamed>" } else { tool }
+    if tool.trim().is_empty() { "<unnamed>" } else { cut(tool, 256) }
 }
 
 fn suggestions(nearest: &[String]) -> String {
-    match nearest {
-        [] => String::new(),
-        names => {
-            format!("; did you mean {}?", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "))
-        }
-    }
+    let names: Vec<String> = nearest.iter().map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { String::new() } else { format!("; did you mean {}?", names.join(" or ")) }
 }
 
 fn listed(kinds: &[AskKind]) -> String {

@@ -2,9 +2,13 @@
 
 use super::error::named;
 use super::{CallId, Content, Digest, ErrorKind, Places, ToolError};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,9 +44,10 @@ pub struct ToolResult {
     call_id: CallId,
     tool: String,
     content: Vec<Content>,
-    error: Option<ToolError>,
+    /// In a box, since most calls have none, and a result goes through many hands.
+    error: Option<Box<ToolError>>,
     pub(crate) metadata: Map<String, Value>,
-    pub(crate) files_modified: Vec<String>,
+    pub(crate) files_modified: Vec<PathBuf>,
     pub(crate) command_executed: Option<String>,
     pub(crate) duration: Duration,
     pub(crate) usage: Usage,
@@ -81,7 +86,7 @@ impl ToolResult {
             call_id,
             tool: tool.to_owned(),
             content,
-            error,
+            error: error.map(Box::new),
             metadata: Map::new(),
             files_modified: Vec::new(),
             command_executed: None,
@@ -101,7 +106,7 @@ impl ToolResult {
 
     /// Says where the operator's settings stand, for the error's advice.
     pub(crate) fn with_places(mut self, places: &Arc<Places>) -> Self {
-        self.error = self.error.map(|error| error.with_places(places.clone()));
+        self.error = self.error.map(|error| Box::new(error.with_places(places.clone())));
         self
     }
 
@@ -152,7 +157,7 @@ impl ToolResult {
     /// Why it failed. `None` on success.
     #[must_use]
     pub fn error(&self) -> Option<&ToolError> {
-        self.error.as_ref()
+        self.error.as_deref()
     }
 
     /// What the tool says to the program that embeds the host, such as `{"stop_loop": true}`. Never part of what the model reads.
@@ -161,9 +166,10 @@ impl ToolResult {
         &self.metadata
     }
 
-    /// The files that were changed, relative to the workspace.
+    /// The files that were changed, relative to the workspace, each under its real name. Whoever shows one to a person or to a model escapes it first: a
+    /// name may hold anything but a NUL.
     #[must_use]
-    pub fn files_modified(&self) -> &[String] {
+    pub fn files_modified(&self) -> &[PathBuf] {
         &self.files_modified
     }
 
@@ -198,28 +204,13 @@ impl ToolResult {
     }
 
     /// All of it, in the form that `palisade call --json` prints.
+    ///
+    /// Each of `files_modified` is a string, the very name, where that is UTF-8, and else an object: `{"path", "bytes"}`, the name as it can be shown, and its
+    /// bytes in Base64. So no two names look alike.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        json!({
-            "call_id": self.call_id.as_str(),
-            "tool": self.tool(),
-            "success": self.is_success(),
-            "output": self.output(),
-            "content": self.content.iter().map(Content::to_json).collect::<Vec<_>>(),
-            "error": self.error.as_ref().map(ToolError::to_json),
-            "metadata": self.metadata,
-            "files_modified": self.files_modified,
-            "command_executed": self.command_executed,
-            "duration_ms": millis(self.duration),
-            "usage": {
-                "peak_memory_bytes": self.usage.peak_memory_bytes,
-                "bytes_read": self.usage.bytes_read,
-                "bytes_written": self.usage.bytes_written,
-                "truncated_bytes": self.usage.truncated_bytes,
-            },
-            "plugin": self.plugin,
-            "digest": self.digest.map(|digest| digest.to_string()),
-        })
+        // Only maps with keys that are no strings fail to serialise, and there are none.
+        serde_json::to_value(self).unwrap_or_default()
     }
 
     /// The result as a model's next turn takes it: `{"tool_use_id", "content", "is_error"}`.
@@ -244,6 +235,35 @@ impl ToolResult {
     }
 }
 
+/// What [`to_json`](ToolResult::to_json) gives, without building a value of it: its blocks may be large.
+impl Serialize for ToolResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let usage = json!({
+            "peak_memory_bytes": self.usage.peak_memory_bytes,
+            "bytes_read": self.usage.bytes_read,
+            "bytes_written": self.usage.bytes_written,
+            "truncated_bytes": self.usage.truncated_bytes,
+        });
+        // In the order of the alphabet, as the keys of a value are.
+        let mut result = serializer.serialize_map(Some(13))?;
+        result.serialize_entry("call_id", self.call_id.as_str())?;
+        result.serialize_entry("command_executed", &self.command_executed)?;
+        result.serialize_entry("content", &self.content)?;
+        result.serialize_entry("digest", &self.digest.map(|digest| digest.to_string()))?;
+        result.serialize_entry("duration_ms", &millis(self.duration))?;
+        result.serialize_entry("error", &self.error().map(ToolError::to_json))?;
+        let files: Vec<_> = self.files_modified.iter().map(|path| named_file(path)).collect();
+        result.serialize_entry("files_modified", &files)?;
+        result.serialize_entry("metadata", &self.metadata)?;
+        result.serialize_entry("output", &self.output())?;
+        result.serialize_entry("plugin", &self.plugin)?;
+        result.serialize_entry("success", &self.is_success())?;
+        result.serialize_entry("tool", self.tool())?;
+        result.serialize_entry("usage", &usage)?;
+        result.end()
+    }
+}
+
 /// What a model reads: the output on success, on failure what was refused and why.
 impl fmt::Display for ToolResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -251,6 +271,17 @@ impl fmt::Display for ToolResult {
             Some(error) => fmt::Display::fmt(error, f),
             None => f.write_str(&joined(&self.content)),
         }
+    }
+}
+
+/// A file's name as it is, or marked as one that is not UTF-8.
+fn named_file(path: &Path) -> Value {
+    match path.to_str() {
+        Some(name) => Value::from(name),
+        None => json!({
+            "path": path.to_string_lossy(),
+            "bytes": STANDARD.encode(path.as_os_str().as_encoded_bytes()),
+        }),
     }
 }
 
@@ -265,5 +296,29 @@ pub(crate) fn joined(content: &[Content]) -> Cow<'_, str> {
         [] => Cow::Borrowed(""),
         [one] => one.as_text(),
         many => Cow::Owned(many.iter().map(Content::as_text).collect::<Vec<_>>().join("\n")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn no_two_names_of_changed_files_look_alike() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt as _;
+        let names: [&[u8]; 6] = [b"a\nb", b"a\\nb", b"a\xffb", "a\u{fffd}b".as_bytes(), b"a\x1b[2Jb", b"a\\u{1b}[2Jb"];
+        let mut result = ToolResult::success(CallId::new("c"), "t", "");
+        result.files_modified = names.iter().map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+        let expected = json!([
+            "a\nb",
+            "a\\nb",
+            {"path": "a\u{fffd}b", "bytes": "Yf9i"},
+            "a\u{fffd}b",
+            "a\u{1b}[2Jb",
+            "a\\u{1b}[2Jb",
+        ]);
+        assert_eq!(result.to_json()["files_modified"], expected);
     }
 }

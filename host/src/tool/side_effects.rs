@@ -34,10 +34,25 @@ impl SideEffects {
         }
     }
 
-    /// Whether a tool of this class, where it is a plugin, is given the workspace.
-    pub(crate) fn sees_files(self) -> bool {
-        matches!(self, Self::Read | Self::Write | Self::Execute)
+    /// What a tool of this class may do with the files of the workspace.
+    pub(crate) fn files(self) -> FileAccess {
+        match self {
+            Self::None | Self::Network => FileAccess::None,
+            Self::Read => FileAccess::Read,
+            Self::Write | Self::Execute => FileAccess::ReadWrite,
+        }
     }
+}
+
+/// What may be done with the files of the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileAccess {
+    /// Nothing.
+    None,
+    /// They are read.
+    Read,
+    /// They are read and changed.
+    ReadWrite,
 }
 
 impl fmt::Display for SideEffects {

@@ -1,19 +1,23 @@
 //! What a call waits for in one queue, it does not wait for in the next.
 
+use crate::dispatch::CallMode;
 use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
-use crate::host::Host;
+use crate::host::{Host, HostBuilder};
 use crate::plugins::Shipped;
 use crate::sandbox::limits::QUEUE_TIMEOUT;
-use crate::tool::{Call, Definition, ErrorKind, SideEffects};
-use serde_json::json;
+use crate::tool::{Call, Definition, ErrorClass, ErrorKind, SideEffects};
+use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-/// Notes how much longer each of its calls might wait for a sandbox, and ends when it is let go.
+/// Of each call, how much longer it might wait for a sandbox, and how much of its time was spent.
+type Seen = Arc<Mutex<Vec<(Duration, Duration)>>>;
+
+/// Notes this of each of its calls, and ends when it is let go.
 struct Waiting {
     definition: Definition,
-    seen: Arc<Mutex<Vec<Duration>>>,
+    seen: Seen,
     gate: Arc<Semaphore>,
 }
 
@@ -23,7 +27,8 @@ impl Tool for Waiting {
     }
 
     fn execute<'a>(&'a self, _: ValidInput, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
-        self.seen.lock().unwrap().push(context.times().queue);
+        let spent = context.time_limit() - context.clock().budget();
+        self.seen.lock().unwrap().push((context.times().queue, spent));
         Box::pin(async {
             self.gate.acquire().await.unwrap().forget();
             Ok(ToolOutput::text("done"))
@@ -31,16 +36,53 @@ impl Tool for Waiting {
     }
 }
 
-#[tokio::test]
-async fn the_time_in_the_sessions_queue_counts_for_the_sandboxs_queue_too() {
-    let (seen, gate) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Semaphore::new(0)));
-    let host = Host::builder().shipped(Shipped::LeftOut).concurrency(1).build().unwrap();
+/// A host with this tool alone.
+fn waiting(builder: HostBuilder, schema: Value) -> (Host, Seen, Arc<Semaphore>) {
+    let (seen, gate) = (Seen::default(), Arc::new(Semaphore::new(0)));
+    let host = builder.shipped(Shipped::LeftOut).build().unwrap();
     let (noted, held) = (seen.clone(), gate.clone());
     let make = move || {
-        let definition = Definition::new("waiting", "A tool.", SideEffects::None, json!({"type": "object"})).unwrap();
+        let definition = Definition::new("waiting", "A tool.", SideEffects::None, schema.clone()).unwrap();
         Box::new(Waiting { definition, seen: noted.clone(), gate: held.clone() }) as Box<dyn Tool>
     };
     host.registry().register(Arc::new(make)).unwrap();
+    (host, seen, gate)
+}
+
+#[tokio::test]
+async fn what_waits_for_a_thread_to_be_checked_is_bounded_and_spends_its_patience_and_not_its_time() {
+    const WAIT: Duration = Duration::from_millis(200);
+    let path = json!({"type": "string", "format": "workspace-path"});
+    let builder = Host::builder().call_mode(CallMode::OwnThreads { threads: 1, lost: 1 });
+    let (host, seen, gate) = waiting(builder, json!({"type": "object", "properties": {"path": path}}));
+    let session = host.new_session("s").build();
+    let call = |id: &str| host.dispatch(&session, Call::new("waiting", json!({})).with_id(id));
+    let beside = async {
+        while seen.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let long = Call::new("waiting", json!({"path": "x".repeat(2 << 20)}));
+        let refused = host.dispatch(&session, long).await;
+        assert_eq!(refused.error().map(crate::tool::ToolError::class), Some(ErrorClass::ValidationError), "{refused}");
+        let let_go = async {
+            let begun = Instant::now();
+            while begun.elapsed() < WAIT {
+                tokio::task::yield_now().await;
+            }
+            gate.add_permits(2);
+        };
+        tokio::join!(call("b"), let_go).0
+    };
+    let (first, second) = tokio::join!(call("a"), beside);
+    assert!(first.is_success() && second.is_success(), "{first} {second}");
+    let (patience, spent) = seen.lock().unwrap()[1];
+    assert!(patience <= QUEUE_TIMEOUT - WAIT && patience > Duration::ZERO, "{patience:?}");
+    assert!(spent < WAIT, "{spent:?}");
+}
+
+#[tokio::test]
+async fn the_time_in_the_sessions_queue_counts_for_the_sandboxs_queue_too() {
+    let (host, seen, gate) = waiting(Host::builder().concurrency(1), json!({"type": "object"}));
     let session = host.new_session("s").build();
     let call = |id: &str| Call::new("waiting", json!({})).with_id(id);
     let let_both_go = async {
@@ -53,6 +95,6 @@ async fn the_time_in_the_sessions_queue_counts_for_the_sandboxs_queue_too() {
         tokio::join!(host.dispatch(&session, call("a")), host.dispatch(&session, call("b")), let_both_go);
     assert!(first.is_success() && second.is_success());
     let seen = seen.lock().unwrap();
-    assert_eq!(seen[0], QUEUE_TIMEOUT, "the first had not waited");
-    assert!(seen[1] < QUEUE_TIMEOUT && seen[1] > Duration::ZERO, "the second had: {seen:?}");
+    assert_eq!(seen[0].0, QUEUE_TIMEOUT, "the first had not waited");
+    assert!(seen[1].0 < QUEUE_TIMEOUT && seen[1].0 > Duration::ZERO, "the second had: {seen:?}");
 }

@@ -1,47 +1,33 @@
-//! The threads themselves: started when there is work, reused, ended when idle; and the book of those that are lost.
+//! The threads of calls, and the book of those that are lost.
 
+use crate::execution::crew::{Crew, Job};
+use crate::execution::share::{Grant, Pool as Places};
 use crate::sandbox::limits;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use tokio::sync::Notify;
 
-/// How long a thread without work waits for more before it ends.
-const IDLE: Duration = Duration::from_secs(10);
-
-type Job = Box<dyn FnOnce() + Send>;
-
-/// Detached threads: neither a runtime that shuts down nor a process that ends waits for one.
+/// The threads of one host, with a place for each.
 pub(super) struct Pool {
-    /// One permit for each thread that may work; one that is lost keeps its own until it is replaced.
-    pub(super) places: Arc<Semaphore>,
+    /// One place for each thread that may work, leased; a thread that is lost keeps its own until it is replaced.
+    pub(super) places: Places,
     /// Told when as many threads are lost as may be.
     pub(super) full: Notify,
     may_be_lost: usize,
     book: Mutex<Book>,
-    work: Condvar,
+    crew: Arc<Crew>,
 }
 
 #[derive(Default)]
 struct Book {
     next: u64,
-    running: HashSet<u64>,
-    lost: HashMap<u64, Replaced>,
+    /// The work that runs, each with its lease.
+    running: HashMap<u64, Option<u64>>,
+    lost: HashSet<u64>,
     left: HashMap<u64, Left>,
-    jobs: VecDeque<Job>,
-    idle: usize,
-    is_closed: bool,
-}
-
-/// Whether another thread was let in for one that is lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Replaced {
-    Yes,
-    No,
 }
 
 /// Work whose caller has gone: nobody waits for it, so it is looked at when somebody asks for a place.
@@ -74,7 +60,7 @@ impl Pulse {
 pub(super) struct Seat {
     pool: Arc<Pool>,
     pub(super) number: u64,
-    permit: Option<OwnedSemaphorePermit>,
+    _place: Grant,
 }
 
 impl Seat {
@@ -84,23 +70,19 @@ impl Seat {
 }
 
 impl Drop for Seat {
-    /// A place that was filled anew meanwhile is not given back twice.
     fn drop(&mut self) {
-        let Some(permit) = self.permit.take() else { return };
-        if self.pool.end(self.number) == Some(Replaced::Yes) {
-            permit.forget();
-        }
+        self.pool.end(self.number);
     }
 }
 
 impl Pool {
     pub(super) fn new(threads: u32, may_be_lost: u32) -> Arc<Self> {
         Arc::new(Self {
-            places: Arc::new(Semaphore::new(threads as usize)),
+            places: Places::leased(u64::from(threads)),
             full: Notify::new(),
             may_be_lost: may_be_lost as usize,
             book: Mutex::default(),
-            work: Condvar::new(),
+            crew: Crew::new("palisade-call"),
         })
     }
 
@@ -118,7 +100,7 @@ impl Pool {
     /// From now on nobody waits for this work.
     pub(super) fn leave(&self, number: u64, pulse: Pulse) {
         let mut book = self.book();
-        if book.running.contains(&number) {
+        if book.running.contains_key(&number) {
             let left = Left { seen: pulse.count(), pulse, since: Instant::now() };
             book.left.insert(number, left);
         }
@@ -138,41 +120,32 @@ impl Pool {
         }
     }
 
-    pub(super) fn seat(self: &Arc<Self>, permit: OwnedSemaphorePermit) -> Seat {
+    pub(super) fn seat(self: &Arc<Self>, place: Grant) -> Seat {
         let mut book = self.book();
         let number = book.next;
         book.next += 1;
-        book.running.insert(number);
-        Seat { pool: self.clone(), number, permit: Some(permit) }
+        book.running.insert(number, place.lease());
+        Seat { pool: self.clone(), number, _place: place }
     }
 
     /// Gives work to an idle thread, or to a new one.
-    pub(super) fn start(self: &Arc<Self>, job: Job) -> io::Result<()> {
-        let mut book = self.book();
-        if book.idle > book.jobs.len() {
-            book.jobs.push_back(job);
-            self.work.notify_one();
-            return Ok(());
-        }
-        drop(book);
-        let pool = self.clone();
-        thread::Builder::new().name("palisade-call".to_owned()).spawn(move || pool.serve(job)).map(drop)
+    pub(super) fn start(&self, job: Job) -> io::Result<()> {
+        self.crew.start(job).map_err(|unstarted| unstarted.error)
     }
 
     /// Writes a thread off that still works on this, and lets another in for it, up to the cap. False where it has ended.
     pub(super) fn write_off(&self, number: u64) -> bool {
         let mut book = self.book();
-        if !book.running.remove(&number) {
-            return book.lost.contains_key(&number);
-        }
+        let Some(lease) = book.running.remove(&number) else { return book.lost.contains(&number) };
         book.left.remove(&number);
-        let replaced = if book.lost.len() < self.may_be_lost { Replaced::Yes } else { Replaced::No };
-        book.lost.insert(number, replaced);
+        let replaced = lease.filter(|_| book.lost.len() < self.may_be_lost);
+        book.lost.insert(number);
         let (lost, is_full) = (book.lost.len(), book.lost.len() >= self.may_be_lost);
         drop(book);
         tracing::warn!(lost, "the thread of a call hangs and was given up");
-        if replaced == Replaced::Yes {
-            self.places.add_permits(1);
+        // The place is filled anew, and not given back a second time by the thread that is lost.
+        if let Some(lease) = replaced {
+            self.places.write_off(lease);
         }
         if is_full {
             self.full.notify_waiters();
@@ -182,44 +155,19 @@ impl Pool {
 
     /// Lets idle threads end now. Those that work end when they have come back.
     pub(super) fn close(&self) {
-        self.book().is_closed = true;
-        self.work.notify_all();
+        self.crew.close();
     }
 
-    /// The work is over, and whether it had been written off.
-    fn end(&self, number: u64) -> Option<Replaced> {
+    /// The work is over.
+    fn end(&self, number: u64) {
         let mut book = self.book();
         book.running.remove(&number);
         book.left.remove(&number);
-        let lost = book.lost.remove(&number);
+        let was_lost = book.lost.remove(&number);
         drop(book);
-        if lost.is_some() {
+        if was_lost {
             tracing::warn!("a thread that was given up has come back");
         }
-        lost
-    }
-
-    fn serve(&self, first: Job) {
-        let mut next = Some(first);
-        while let Some(job) = next {
-            // A panic is caught where the work is polled; this one would be of whatever is dropped after it.
-            if catch_unwind(AssertUnwindSafe(job)).is_err() {
-                tracing::error!("a call panicked at its very end");
-            }
-            next = self.next_job();
-        }
-    }
-
-    fn next_job(&self) -> Option<Job> {
-        let mut book = self.book();
-        book.idle += 1;
-        let mut waits = true;
-        while book.jobs.is_empty() && !book.is_closed && waits {
-            let (back, timeout) = self.work.wait_timeout(book, IDLE).unwrap_or_else(PoisonError::into_inner);
-            (book, waits) = (back, !timeout.timed_out());
-        }
-        book.idle -= 1;
-        book.jobs.pop_front()
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {

@@ -8,6 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use std::borrow::Cow;
 
+/// The largest output that is repeated as a value, by the memory that it takes, in bytes. No provider accepts more.
+const LARGEST_VALUE: u64 = 32 << 20;
+
 /// One part of an answer.
 #[derive(Debug)]
 pub(super) enum Part<'a> {
@@ -31,8 +34,8 @@ pub(super) struct Answer<'a> {
     pub(super) failed: bool,
     /// What the model reads.
     pub(super) parts: Vec<Part<'a>>,
-    /// The output, where it is one JSON value and nothing else.
-    pub(super) value: Option<&'a Value>,
+    /// The output, where it is one JSON value and nothing else, and not so large that its text has to do.
+    pub(super) value: Option<Value>,
 }
 
 impl<'a> Answer<'a> {
@@ -52,7 +55,7 @@ impl<'a> Answer<'a> {
         let blocks = result.output_blocks().iter().map(|block| part(block, accepted).unwrap_or_else(&mut leave_out));
         let parts: Vec<_> = error.into_iter().chain(blocks).collect();
         let value = match result.content() {
-            [Content::Json(value)] if result.is_success() => Some(value),
+            [Content::Json(json)] if result.is_success() && json.footprint() <= LARGEST_VALUE => Some(json.to_value()),
             _ => None,
         };
         Self { tool_use, failed: result.is_failure(), parts, value }

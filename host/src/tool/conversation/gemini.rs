@@ -65,7 +65,7 @@ pub(super) fn content_of(answers: &[Answer<'_>]) -> Value {
 
 fn answer_part(answer: &Answer<'_>) -> Value {
     let key = if answer.failed { "error" } else { "output" };
-    let said = answer.value.cloned().unwrap_or_else(|| Value::String(answer.text()));
+    let said = answer.value.clone().unwrap_or_else(|| Value::String(answer.text()));
     let mut response = json!({"name": answer.tool_use.name, "response": {key: said}});
     if let Some(id) = answer.tool_use.id() {
         response["id"] = json!(id);

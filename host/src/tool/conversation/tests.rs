@@ -61,7 +61,7 @@ pub(super) fn every_kind() -> Vec<Content> {
     };
     vec![
         Content::Text("text".into()),
-        Content::Json(json!({"a": 1})),
+        Content::Json(json!({"a": 1}).into()),
         Content::Image { mime: "image/PNG".into(), data: vec![1, 2, 3] },
         Content::Image { mime: "image/bmp".into(), data: vec![1, 2] },
         Content::Audio { mime: "audio/wav".into(), data: vec![1] },
@@ -328,7 +328,7 @@ fn a_huge_name_or_input_is_carried_and_cut_where_it_is_dispatched() {
 #[test]
 fn a_failure_carries_its_class_the_words_of_its_result_and_what_the_tool_had_said() {
     let uses = uses(Provider::OpenAi, &one_call(Provider::OpenAi, "a"));
-    let kind = ErrorKind::NotFound { tool: "echo".into(), nearest: vec!["echoes".into()] };
+    let kind = ErrorKind::NotFound { tool: "echo".into(), nearest: vec!["echoes".into()], compiling: Vec::new() };
     let result =
         ToolResult::failure_with(uses[0].call_id().clone(), "echo", kind, vec![Content::Text("half of it".into())]);
     let said = format!("not_found: {result}\nhalf of it");

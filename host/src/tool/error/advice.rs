@@ -61,6 +61,14 @@ impl Places {
     }
 }
 
+/// What is said of a tool that is not there while plugins are compiled.
+pub(super) fn still_compiling(plugins: &[String]) -> String {
+    match plugins {
+        [] => String::new(),
+        names => format!("; it may come with what is being compiled: {}; try again later", names.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

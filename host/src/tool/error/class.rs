@@ -58,6 +58,8 @@ pub enum Limit {
     Memory,
     /// The sum of the linear memories of all calls of the process, in bytes.
     TotalMemory,
+    /// The address space of the process, in bytes, where the system limits it.
+    AddressSpace,
     /// The sum of all table elements of a call.
     Tables,
     /// Core instances of a call.
@@ -86,6 +88,10 @@ pub enum Limit {
     Waiting,
     /// Threads of the host that hang in the kernel.
     LostThreads,
+    /// Processes of a command of `shell` at once.
+    Processes,
+    /// Resident memory of all processes of a command of `shell`, in bytes.
+    ResidentMemory,
     /// Sandboxes that live at once in the process: as many as there are places, or as the system has room for.
     Sandboxes,
 }
@@ -97,6 +103,7 @@ impl Limit {
         match self {
             Self::Memory => "memory",
             Self::TotalMemory => "total_memory",
+            Self::AddressSpace => "address_space",
             Self::Tables => "tables",
             Self::Instances => "instances",
             Self::Handles => "handles",
@@ -110,6 +117,8 @@ impl Limit {
             Self::LostThreads => "lost_threads",
             Self::Depth => "depth",
             Self::OpenFiles => "open_files",
+            Self::Processes => "processes",
+            Self::ResidentMemory => "resident_memory",
             Self::Sandboxes => "sandboxes",
         }
     }
@@ -118,7 +127,9 @@ impl Limit {
     #[must_use]
     pub fn advice(self) -> &'static str {
         match self {
-            Self::Memory => "ask the tool for less at once",
+            Self::Memory | Self::AddressSpace => "ask the tool for less at once",
+            Self::Processes => "run fewer programs at once",
+            Self::ResidentMemory => "run programs that take less memory, or fewer of them at once",
             Self::Result | Self::HostcallData => "ask the tool for a smaller part at once",
             Self::LostThreads => {
                 "the file system of the workspace does not answer; when it does, the threads come back"
@@ -145,6 +156,12 @@ impl Limit {
                 let text = "or, if the machine has more, raise `limits.total_memory`";
                 Some(Advice::setting(text, "limits.total_memory"))
             }
+            Self::AddressSpace => {
+                let text = "or let the process use more address space (`ulimit -v`, best `unlimited`)";
+                Some(Advice::new(text))
+            }
+            Self::Processes => Some(Advice::setting("or raise `shell.processes`", "shell.processes")),
+            Self::ResidentMemory => Some(Advice::setting("or raise `shell.memory`", "shell.memory")),
             Self::LostThreads => Some(Advice::new("see why it does not")),
             Self::OpenFiles => Some(Advice::new("or let the process open more files (`ulimit -n`)")),
             _ => None,
@@ -174,7 +191,7 @@ pub enum ExecutionKind {
     Cancelled,
     /// The tool ran to its end and reports a failure.
     Unsuccessful,
-    /// The guest trapped, or exited in place of returning.
+    /// The guest panicked, trapped, or exited in place of returning; the log says how.
     Trap,
     /// The tool broke the contract: bad JSON, an output that breaks its schema, and the like.
     Contract,

@@ -1,5 +1,7 @@
 //! Undoes on the way in what strict mode asks for on the way out: that `null` stands for what is absent.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
 use super::local::target;
@@ -11,30 +13,47 @@ const MAX_CHAIN: usize = 16;
 ///
 /// For inputs from a provider that was given a strict schema, before they are validated. Other inputs stay as they are.
 pub fn drop_absent(schema: &Value, input: &mut Value) {
-    visit(schema, schema, input);
+    Visit { root: schema, drops: HashMap::new() }.value(schema, input);
 }
 
-fn visit(root: &Value, schema: &Value, value: &mut Value) {
-    let Some(schema) = resolve(root, schema) else { return };
-    match value {
-        Value::Object(members) => object(root, schema, members),
-        Value::Array(elements) => {
-            if let Some(items) = schema.get("items") {
-                elements.iter_mut().for_each(|element| visit(root, items, element));
+/// One walk through an input.
+struct Visit<'s> {
+    root: &'s Value,
+    /// Whether `null` stands for the absence of a property, by the place of its schema in memory: a list may hold the same
+    /// property a hundred thousand times, and the answer takes a look at all of the schema.
+    drops: HashMap<*const Value, bool>,
+}
+
+impl<'s> Visit<'s> {
+    fn value(&mut self, schema: &'s Value, value: &mut Value) {
+        let Some(schema) = resolve(self.root, schema) else { return };
+        match value {
+            Value::Object(members) => self.object(schema, members),
+            Value::Array(elements) => {
+                if let Some(items) = schema.get("items") {
+                    elements.iter_mut().for_each(|element| self.value(items, element));
+                }
             }
+            _ => {}
         }
-        _ => {}
     }
-}
 
-fn object(root: &Value, schema: &Map<String, Value>, members: &mut Map<String, Value>) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-    let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    members.retain(|name, value| {
-        let Some(property) = properties.get(name) else { return true };
-        visit(root, property, value);
-        !value.is_null() || required.contains(&json!(name)) || accepts_null(root, property, 0)
-    });
+    fn object(&mut self, schema: &'s Map<String, Value>, members: &mut Map<String, Value>) {
+        let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+        members.retain(|name, value| {
+            let Some(property) = properties.get(name) else { return true };
+            self.value(property, value);
+            !value.is_null() || !self.drops(schema, name, property)
+        });
+    }
+
+    fn drops(&mut self, schema: &Map<String, Value>, name: &str, property: &Value) -> bool {
+        *self.drops.entry(std::ptr::from_ref(property)).or_insert_with(|| {
+            let required = schema.get("required").and_then(Value::as_array);
+            let is_required = required.is_some_and(|required| required.iter().any(|one| one == name));
+            !is_required && !accepts_null(self.root, property, 0)
+        })
+    }
 }
 
 fn resolve<'v>(root: &'v Value, schema: &'v Value) -> Option<&'v Map<String, Value>> {

@@ -61,8 +61,10 @@ fn only_the_model_asks_for_calls() {
 #[test]
 fn one_content_answers_all_calls_and_gives_back_the_ids_that_were_given() {
     let reply = json!([{"functionCall": {"id": "x", "name": "a"}}, call("b")]);
-    let output =
-        vec![vec![Content::Json(json!({"sum": 42}))], vec![Content::Text("one".into()), Content::Json(json!(2))]];
+    let output = vec![
+        vec![Content::Json(json!({"sum": 42}).into())],
+        vec![Content::Text("one".into()), Content::Json(json!(2).into())],
+    ];
     let (messages, _) = answered(Gemini, &reply, output);
     let parts = json!([
         {"functionResponse": {"id": "x", "name": "a", "response": {"output": {"sum": 42}}}},

@@ -43,7 +43,7 @@ fn a_call_that_the_list_answers_is_not_made_again() {
 #[test]
 fn each_call_is_answered_by_an_item() {
     let reply = json!([call("a"), call("b")]);
-    let (items, left_out) = answered(OpenAiResponses, &reply, vec![vec![Content::Json(json!([1]))], vec![]]);
+    let (items, left_out) = answered(OpenAiResponses, &reply, vec![vec![Content::Json(json!([1]).into())], vec![]]);
     assert_eq!(items[0], json!({"type": "function_call_output", "call_id": "a", "output": "[1]"}));
     assert_eq!(items[1], json!({"type": "function_call_output", "call_id": "b", "output": ""}));
     assert!(left_out.is_empty());

@@ -1,0 +1,67 @@
+//! What is told of a call whose caller has gone.
+
+use crate::events::{Envelope, Event, Subscriber};
+use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
+use crate::host::Host;
+use crate::plugins::Shipped;
+use crate::tool::{Definition, ErrorClass, ErrorKind, SideEffects};
+use serde_json::json;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+/// Emits what its input says, piece by piece, and never ends.
+struct Endless(Definition);
+
+impl Tool for Endless {
+    fn definition(&self) -> &Definition {
+        &self.0
+    }
+
+    fn execute<'a>(
+        &'a self,
+        input: ValidInput,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+        Box::pin(async move {
+            for piece in input.value()["pieces"].as_array().into_iter().flatten() {
+                context.sink().emit(piece.as_str().unwrap_or_default());
+            }
+            std::future::pending().await
+        })
+    }
+}
+
+/// Keeps how calls have failed.
+#[derive(Default)]
+struct Failures(Mutex<Vec<(ErrorClass, Option<String>)>>);
+
+impl Subscriber for Failures {
+    fn receive(&self, event: &Envelope) {
+        if let Event::Failed(_, failure) = &event.event {
+            self.0.lock().unwrap().push((failure.class, failure.partial_output.clone()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_tool_had_said_when_its_caller_went_is_in_the_event_that_ends_the_call() {
+    let failures = Arc::new(Failures::default());
+    let definition = Definition::new("endless", "A tool.", SideEffects::None, json!({"type": "object"})).unwrap();
+    let host = Host::builder()
+        .shipped(Shipped::LeftOut)
+        .tool(Arc::new(move || Box::new(Endless(definition.clone()))))
+        .subscriber(failures.clone())
+        .build()
+        .unwrap();
+    for (pieces, expected) in [(json!(["one ", "two"]), Some("one two".to_owned())), (json!([]), None)] {
+        let mut call = Box::pin(host.call("endless", json!({"pieces": pieces}), json!({})));
+        // A native tool runs in a task of its own, which has its turns between these.
+        for _ in 0..16 {
+            assert!(matches!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
+            tokio::task::yield_now().await;
+        }
+        drop(call);
+        let failed = std::mem::take(&mut *failures.0.lock().unwrap());
+        assert_eq!(failed, [(ErrorClass::Cancelled, expected)]);
+    }
+}

@@ -1,0 +1,124 @@
+//! The address space of the process, where the system limits it. An allocation that fails there
+//! ends the process, so that each one is asked for before.
+
+use crate::tool::budget::Exhausted;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Address space that stays free where it is limited, in bytes: threads and their stacks, and the
+/// host's own work. The program keeps one heap there; with a heap for each thread, the allocator
+/// may map all of it at once for one of them.
+const HOST_ROOM: usize = 64 << 20;
+/// How much one account is granted between two looks at the address space, in bytes. Short of a
+/// heap, the allocator gives each small piece a page of its own, which is up to 64 times its size:
+/// [`HOST_ROOM`] has to bear that as well.
+const UNASKED: u64 = 128 << 10;
+
+/// What all accounts were granted and may not have allocated yet, in bytes. The lock keeps two
+/// looks apart, each of which would hide the room from the other.
+static GRANTED: Mutex<u64> = Mutex::new(0);
+
+/// What one account was granted and may not have allocated yet, in bytes.
+#[derive(Debug, Default)]
+pub(super) struct Granted(AtomicU64);
+
+impl Granted {
+    /// Grants more, in bytes, where the address space has room for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Exhausted::AddressSpace`]; nothing is granted then.
+    pub(super) fn grow(&self, more: u64) -> Result<(), Exhausted> {
+        address_space_limit().map_or(Ok(()), |limit| self.grow_where(more, limit, is_free))
+    }
+
+    fn grow_where(&self, more: u64, limit: u64, is_free: impl Fn(u64) -> bool) -> Result<(), Exhausted> {
+        let mut all = granted();
+        let before = self.0.load(Ordering::Relaxed);
+        let mine = before.saturating_add(more);
+        let others = all.saturating_sub(before);
+        let next = if mine <= UNASKED {
+            mine
+        } else if is_free(others.saturating_add(mine)) {
+            // A piece of work asks for the next step when it has allocated the one before.
+            more
+        } else {
+            return Err(Exhausted::AddressSpace { limit });
+        };
+        self.0.store(next, Ordering::Relaxed);
+        *all = others.saturating_add(next);
+        Ok(())
+    }
+}
+
+impl Drop for Granted {
+    fn drop(&mut self) {
+        let mine = *self.0.get_mut();
+        if mine > 0 {
+            let mut all = granted();
+            *all = all.saturating_sub(mine);
+        }
+    }
+}
+
+fn granted() -> MutexGuard<'static, u64> {
+    GRANTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the address space has room for so much, and for the host beside it.
+pub(crate) fn has_room(memory: usize) -> bool {
+    let all = granted();
+    is_free(all.saturating_add(memory as u64))
+}
+
+fn is_free(bytes: u64) -> bool {
+    let wanted = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(HOST_ROOM);
+    // Mapped and given back at once, and never touched.
+    Vec::<u8>::new().try_reserve_exact(wanted).is_ok()
+}
+
+/// The limit of the address space, in bytes, if there is one.
+#[cfg(unix)]
+pub(crate) fn address_space_limit() -> Option<u64> {
+    use rustix::process::{Resource, getrlimit};
+    static LIMIT: std::sync::OnceLock<Option<u64>> = std::sync::OnceLock::new();
+    *LIMIT.get_or_init(|| getrlimit(Resource::As).current)
+}
+
+/// The limit of the address space, in bytes, if there is one.
+#[cfg(not(unix))]
+pub(crate) fn address_space_limit() -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: u64 = 1 << 30;
+
+    fn full(_: u64) -> bool {
+        false
+    }
+
+    #[test]
+    fn a_full_address_space_grants_small_steps_only_up_to_a_bound() {
+        let granted = Granted::default();
+        let steps = (0..10_000).take_while(|_| granted.grow_where(1 << 10, LIMIT, full).is_ok()).count();
+        assert_eq!(steps as u64, UNASKED >> 10);
+        let refused = Err(Exhausted::AddressSpace { limit: LIMIT });
+        assert_eq!(granted.grow_where(1, LIMIT, full), refused);
+        assert_eq!(Granted::default().grow_where(UNASKED + 1, LIMIT, full), refused);
+    }
+
+    #[test]
+    fn a_look_at_the_address_space_counts_what_others_have_not_allocated_yet() {
+        let (one, other) = (Granted::default(), Granted::default());
+        assert_eq!(one.grow_where(5 << 20, LIMIT, |_| true), Ok(()));
+        // Only this test grants so much that it is seen beside other tests.
+        let both = |wanted: u64| wanted >= 12 << 20;
+        assert_eq!(other.grow_where(7 << 20, LIMIT, both), Ok(()));
+        assert_eq!(other.grow_where(UNASKED, LIMIT, both), Ok(()));
+        assert_eq!(other.grow_where(1, LIMIT, |wanted| wanted < 7 << 20), Ok(()), "the step before is allocated");
+    }
+}

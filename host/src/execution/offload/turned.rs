@@ -1,0 +1,98 @@
+//! A budget whose work is done in the turns of an owner, as guests compute.
+
+use super::super::account::CallBudget;
+use super::super::owner::{TICK, TURN};
+use super::super::share::{Grant, Share};
+use crate::tool::budget::{Budget, Exhausted};
+use std::future::Future as _;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// What work of the host for a call may use, and the turn in which it is done. The work gives the turn up at the first
+/// check after a tick, and takes the next one.
+pub(crate) struct Turned {
+    budget: CallBudget,
+    turns: Arc<Share>,
+    tick: Duration,
+    turn: Mutex<Turn>,
+}
+
+struct Turn {
+    grant: Option<Grant>,
+    since: Instant,
+}
+
+impl Turned {
+    /// Work that begins in this turn, or without one: most is over before the end of a tick.
+    pub(crate) fn begin(budget: CallBudget, turns: &Arc<Share>, turn: Option<Grant>) -> Self {
+        let turn = Mutex::new(Turn { grant: turn, since: Instant::now() });
+        Self { budget, turns: turns.clone(), tick: TICK, turn }
+    }
+
+    /// With turns of another length.
+    #[cfg(test)]
+    pub(super) fn ticking(self, tick: Duration) -> Self {
+        Self { tick, ..self }
+    }
+
+    /// Gives the turn up: the work is done.
+    pub(super) fn end(&self) {
+        self.turn().grant = None;
+    }
+
+    fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits here for the next turn.
+    fn next(&self) -> Result<Grant, Exhausted> {
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut cx = Context::from_waker(&waker);
+        let (mut turn, mut cancelled) = (pin!(self.turns.take(1)), pin!(self.budget.cancel().cancelled()));
+        loop {
+            if let Poll::Ready(turn) = turn.as_mut().poll(&mut cx) {
+                return Ok(turn);
+            }
+            // A cancellation wakes this thread up.
+            let _ = cancelled.as_mut().poll(&mut cx);
+            self.budget.check()?;
+            thread::park_timeout(self.budget.deadline().saturating_duration_since(Instant::now()).min(TURN));
+            // The clock that does this stands still where no guest runs.
+            self.turns.pool().write_off_older_than(TURN);
+        }
+    }
+}
+
+impl Budget for Turned {
+    fn reserve(&self, bytes: u64) -> Result<(), Exhausted> {
+        self.budget.reserve(bytes)
+    }
+
+    fn release(&self, bytes: u64) {
+        self.budget.release(bytes);
+    }
+
+    fn check(&self) -> Result<(), Exhausted> {
+        self.budget.check()?;
+        let mut turn = self.turn();
+        if turn.since.elapsed() < self.tick {
+            return Ok(());
+        }
+        turn.grant = None;
+        turn.grant = Some(self.next()?);
+        turn.since = Instant::now();
+        self.budget.check()
+    }
+}
+
+/// Wakes a thread that waits for a turn.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}

@@ -1,0 +1,258 @@
+//! The book of a pool: who holds how much, who waits, and whose turn it is.
+
+use super::{Full, Share, threshold};
+use crate::tool::Digest;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Weak};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+#[derive(Debug)]
+pub(super) struct Book {
+    capacity: u64,
+    held: u64,
+    names: HashMap<Digest, Weak<Share>>,
+    owners: Vec<Owner>,
+    /// Places in `owners` that belong to no share any more.
+    vacant: Vec<usize>,
+    /// The owners with requests that wait, the next one to be served first.
+    ring: VecDeque<usize>,
+    next: u64,
+    /// Units that were handed to requests and not taken yet, each with its lease.
+    granted: HashMap<u64, Option<u64>>,
+    /// The leases, where grants are such.
+    leases: Option<HashMap<u64, Lease>>,
+    /// Whether owners compete, where the threshold holds only then.
+    is_contended: Option<fn() -> bool>,
+}
+
+#[derive(Debug, Default)]
+struct Owner {
+    held: u64,
+    queue: VecDeque<Request>,
+}
+
+#[derive(Debug)]
+struct Request {
+    id: u64,
+    units: u64,
+    waker: Waker,
+}
+
+#[derive(Debug)]
+struct Lease {
+    owner: usize,
+    units: u64,
+    since: Instant,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Held,
+    WrittenOff,
+}
+
+impl Book {
+    pub(super) fn new(capacity: u64) -> Self {
+        Self {
+            capacity,
+            held: 0,
+            names: HashMap::new(),
+            owners: Vec::new(),
+            vacant: Vec::new(),
+            ring: VecDeque::new(),
+            next: 0,
+            granted: HashMap::new(),
+            leases: None,
+            is_contended: None,
+        }
+    }
+
+    pub(super) fn leasing(self) -> Self {
+        Self { leases: Some(HashMap::new()), ..self }
+    }
+
+    pub(super) fn shared_while(self, is_contended: fn() -> bool) -> Self {
+        Self { is_contended: Some(is_contended), ..self }
+    }
+
+    pub(super) fn held(&self) -> u64 {
+        self.held
+    }
+
+    pub(super) fn known(&self, owner: &Digest) -> Option<Arc<Share>> {
+        self.names.get(owner)?.upgrade()
+    }
+
+    pub(super) fn enter(&mut self) -> usize {
+        self.vacant.pop().unwrap_or_else(|| {
+            self.owners.push(Owner::default());
+            self.owners.len() - 1
+        })
+    }
+
+    pub(super) fn name(&mut self, owner: Digest, share: &Arc<Share>) {
+        self.names.insert(owner, Arc::downgrade(share));
+    }
+
+    /// A share that is referred to no more holds nothing, and none of its requests waits: each
+    /// refers to it.
+    pub(super) fn leave(&mut self, owner: &Digest, index: usize) {
+        self.vacant.push(index);
+        // Another share may have this name by now.
+        if self.names.get(owner).is_some_and(|share| share.strong_count() == 0) {
+            self.names.remove(owner);
+        }
+    }
+
+    /// Takes units for an owner, none of whose requests waits.
+    pub(super) fn take(&mut self, index: usize, units: u64) -> Result<Option<u64>, Full> {
+        let owner = self.owners.get(index);
+        let held = owner.map_or(0, |owner| owner.held);
+        if owner.is_some_and(|owner| owner.queue.is_empty()) && self.fits(held, units) {
+            return Ok(self.hold(index, units));
+        }
+        let is_empty = self.capacity - self.held < units;
+        Err(Full { bound: if is_empty { self.capacity } else { held } })
+    }
+
+    /// One grant of what is free an owner may hold in any case.
+    fn fits(&self, held: u64, units: u64) -> bool {
+        let Some(free) = (self.capacity - self.held).checked_sub(units) else { return false };
+        if self.is_contended.is_some_and(|is_contended| !is_contended()) {
+            return true;
+        }
+        held.checked_add(units).is_some_and(|sum| sum <= threshold(free, units))
+    }
+
+    fn hold(&mut self, index: usize, units: u64) -> Option<u64> {
+        self.held += units;
+        if let Some(owner) = self.owners.get_mut(index) {
+            owner.held += units;
+        }
+        let number = self.number();
+        let leases = self.leases.as_mut()?;
+        leases.insert(number, Lease { owner: index, units, since: Instant::now(), state: State::Held });
+        Some(number)
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// What was written off has been given back already.
+    pub(super) fn give_back(&mut self, index: usize, units: u64, lease: Option<u64>) {
+        let lease = lease.and_then(|lease| self.leases.as_mut()?.remove(&lease));
+        if lease.is_none_or(|lease| lease.state == State::Held) {
+            self.free(index, units);
+        }
+    }
+
+    fn free(&mut self, index: usize, units: u64) {
+        self.held -= units;
+        if let Some(owner) = self.owners.get_mut(index) {
+            owner.held -= units;
+        }
+    }
+
+    pub(super) fn write_off(&mut self, lease: u64) -> bool {
+        let Some(lease) = self.leases.as_mut().and_then(|leases| leases.get_mut(&lease)) else { return false };
+        if lease.state == State::Held {
+            lease.state = State::WrittenOff;
+            let (owner, units) = (lease.owner, lease.units);
+            self.free(owner, units);
+        }
+        true
+    }
+
+    pub(super) fn write_off_older_than(&mut self, age: Duration) {
+        let Some(leases) = &self.leases else { return };
+        let is_old = |lease: &Lease| lease.state == State::Held && lease.since.elapsed() > age;
+        let old: Vec<u64> = leases.iter().filter(|(_, lease)| is_old(lease)).map(|(number, _)| *number).collect();
+        for lease in old {
+            self.write_off(lease);
+        }
+    }
+
+    /// Queues a request, and tells its number.
+    pub(super) fn queue(&mut self, index: usize, units: u64, waker: &Waker) -> u64 {
+        let id = self.number();
+        if let Some(owner) = self.owners.get_mut(index) {
+            if owner.queue.is_empty() {
+                self.ring.push_back(index);
+            }
+            owner.queue.push_back(Request { id, units, waker: waker.clone() });
+        }
+        id
+    }
+
+    /// The lease of a request that was granted; else it is woken by this waker when it is.
+    pub(super) fn granted(&mut self, index: usize, id: u64, waker: &Waker) -> Option<Option<u64>> {
+        if let Some(lease) = self.granted.remove(&id) {
+            return Some(lease);
+        }
+        let queue = self.owners.get_mut(index).map(|owner| &mut owner.queue)?;
+        if let Some(request) = queue.iter_mut().find(|request| request.id == id) {
+            request.waker.clone_from(waker);
+        }
+        None
+    }
+
+    /// Forgets a request. One that was granted gives back what it was granted.
+    pub(super) fn withdraw(&mut self, index: usize, id: u64, units: u64) {
+        if let Some(lease) = self.granted.remove(&id) {
+            return self.give_back(index, units, lease);
+        }
+        let Some(owner) = self.owners.get_mut(index) else { return };
+        owner.queue.retain(|request| request.id != id);
+        if owner.queue.is_empty() {
+            self.ring.retain(|waits| *waits != index);
+        }
+    }
+
+    /// Grants what can be granted: to each owner in its turn, until none of them may have more.
+    pub(super) fn serve(&mut self) -> Vec<Waker> {
+        let (mut woken, mut passed) = (Vec::new(), 0);
+        while passed < self.ring.len()
+            && let Some(index) = self.ring.pop_front()
+        {
+            match self.served(index) {
+                Some(waker) => {
+                    woken.push(waker);
+                    passed = 0;
+                }
+                None => passed += 1,
+            }
+            if self.owners.get(index).is_some_and(|owner| !owner.queue.is_empty()) {
+                self.ring.push_back(index);
+            }
+        }
+        woken
+    }
+
+    /// Grants the first request of an owner, if the owner may have so much.
+    fn served(&mut self, index: usize) -> Option<Waker> {
+        let owner = self.owners.get(index)?;
+        let (held, units) = (owner.held, owner.queue.front()?.units);
+        if !self.fits(held, units) {
+            return None;
+        }
+        let request = self.owners.get_mut(index)?.queue.pop_front()?;
+        let lease = self.hold(index, units);
+        self.granted.insert(request.id, lease);
+        Some(request.waker)
+    }
+
+    /// Whether the sums are those of the parts, and no request waits that could be granted.
+    #[cfg(test)]
+    pub(super) fn check(&self) {
+        assert_eq!(self.held, self.owners.iter().map(|owner| owner.held).sum::<u64>());
+        for (index, owner) in self.owners.iter().enumerate() {
+            let waits = self.ring.iter().filter(|waits| **waits == index).count();
+            assert_eq!(waits, usize::from(!owner.queue.is_empty()));
+            assert!(owner.queue.front().is_none_or(|first| !self.fits(owner.held, first.units)));
+        }
+    }
+}

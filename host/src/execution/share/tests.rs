@@ -1,0 +1,283 @@
+//! What a pool promises its owners, in small cases and in any order of things.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use super::*;
+use std::collections::HashMap;
+use std::future::Future as _;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::task::{Context, Poll, Wake};
+
+fn owner(number: usize) -> Digest {
+    Digest::of(&number.to_le_bytes())
+}
+
+/// Takes single units until there are no more.
+fn all(share: &Arc<Share>) -> Vec<Grant> {
+    std::iter::from_fn(|| share.try_take(1).ok()).collect()
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Woken(AtomicU64);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn poll(taking: &mut Taking, waker: &Arc<Woken>) -> Poll<Grant> {
+    Pin::new(taking).poll(&mut Context::from_waker(&Waker::from(waker.clone())))
+}
+
+#[test]
+fn an_owner_that_holds_nothing_takes_as_much_at_once_as_is_free() {
+    let pool = Pool::new(10);
+    let (one, other) = (pool.share(owner(1)), pool.share(owner(2)));
+    let held = (one.try_take(3).unwrap(), other.try_take(6).unwrap());
+    assert!(other.try_take(1).is_err() && one.try_take(2).is_err());
+    drop(held);
+}
+
+#[test]
+fn one_owner_gets_half_and_greedy_owners_leave_their_part_to_the_next() {
+    for (greedy, free) in [(1, 50), (2, 34), (3, 25), (9, 10)] {
+        let pool = Pool::new(100);
+        let shares: Vec<_> = (0..greedy).map(|number| pool.share(owner(number))).collect();
+        let mut held: Vec<Vec<Grant>> = shares.iter().map(|_| Vec::new()).collect();
+        // In turns, as many as they get.
+        let mut take = || -> usize {
+            let taken = shares.iter().zip(&mut held).filter_map(|(share, held)| {
+                held.push(share.try_take(1).ok()?);
+                Some(())
+            });
+            taken.count()
+        };
+        while take() > 0 {}
+        assert!(100 - pool.held() >= free, "{greedy} owners left {}", 100 - pool.held());
+        let later = pool.share(owner(100));
+        assert!(later.try_take(1).is_ok(), "an owner that comes later finds some");
+    }
+}
+
+#[test]
+fn of_greedy_owners_that_come_one_after_the_other_each_leaves_half_of_what_it_found() {
+    let pool = Pool::new(100);
+    let held: Vec<Vec<Grant>> = (0..3).map(|number| all(&pool.share(owner(number)))).collect();
+    assert_eq!(held.iter().map(Vec::len).collect::<Vec<_>>(), [50, 25, 12]);
+    assert!(pool.share(owner(3)).try_take(1).is_ok());
+}
+
+#[test]
+fn what_is_refused_says_which_bound_it_met() {
+    let pool = Pool::new(4);
+    let (one, other, third) = (pool.share(owner(1)), pool.share(owner(2)), pool.share(owner(3)));
+    let (first, second, last) = (all(&one), all(&other), all(&third));
+    assert_eq!((first.len(), second.len(), last.len()), (2, 1, 1));
+    assert_eq!(pool.share(owner(4)).try_take(1).err(), Some(Full { bound: 4 }));
+    drop(last);
+    assert_eq!(one.try_take(1).err(), Some(Full { bound: 2 }));
+}
+
+#[test]
+fn the_last_unit_goes_to_an_owner_that_has_none() {
+    let pool = Pool::new(1);
+    let (one, other) = (pool.share(owner(1)), pool.share(owner(2)));
+    let held = one.try_take(1);
+    assert!(held.is_ok() && other.try_take(1).is_err());
+    drop(held);
+    assert!(other.try_take(1).is_ok());
+}
+
+#[test]
+fn an_owner_at_its_threshold_waits_in_its_own_queue_and_never_in_front_of_others() {
+    let (pool, woken) = (Pool::new(4), Arc::new(Woken::default()));
+    let (greedy, other) = (pool.share(owner(1)), pool.share(owner(2)));
+    let mut held = all(&greedy);
+    let mut waits: Vec<_> = (0..3).map(|_| greedy.take(1)).collect();
+    assert!(waits.iter_mut().all(|taking| poll(taking, &woken).is_pending()));
+    assert_eq!(greedy.waiting(), 3);
+    let mut latecomer = other.take(1);
+    let granted = poll(&mut latecomer, &woken);
+    assert!(granted.is_ready(), "it waits behind none of them");
+    drop(granted);
+    assert!(woken.0.load(Ordering::SeqCst) == 0 && poll(&mut waits[0], &woken).is_pending());
+    held.pop();
+    assert_eq!(woken.0.load(Ordering::SeqCst), 1, "one has become free, and one is woken");
+    assert!(greedy.try_take(1).is_err(), "none overtakes those that wait");
+    assert!(poll(&mut waits[1], &woken).is_pending() && poll(&mut waits[0], &woken).is_ready());
+}
+
+#[test]
+fn a_request_that_is_dropped_passes_on_what_it_was_granted() {
+    let (pool, woken) = (Pool::new(1), Arc::new(Woken::default()));
+    let share = pool.share(owner(1));
+    let held = share.try_take(1).unwrap();
+    let (mut first, mut second, mut third) = (share.take(1), share.take(1), share.take(1));
+    assert!([&mut first, &mut second, &mut third].into_iter().all(|taking| poll(taking, &woken).is_pending()));
+    drop(second);
+    drop(held);
+    drop(first);
+    assert_eq!(woken.0.load(Ordering::SeqCst), 2);
+    assert!(poll(&mut third, &woken).is_ready());
+    assert_eq!((pool.held(), share.waiting()), (0, 0));
+}
+
+#[test]
+fn owners_come_and_go_without_a_trace() {
+    let pool = Pool::new(10);
+    for number in 0..1000 {
+        drop(pool.share(owner(number)).try_take(3));
+    }
+    let share = pool.share(owner(0));
+    let held = share.try_take(2);
+    drop(share);
+    assert_eq!(pool.share(owner(0)).try_take(4).err(), Some(Full { bound: 2 }), "what it holds keeps its share");
+    drop(held);
+    assert_eq!(pool.held(), 0);
+}
+
+#[test]
+fn a_lease_that_is_written_off_frees_its_units_once() {
+    let pool = Pool::leased(2);
+    let share = pool.share(owner(1));
+    let held = share.try_take(1).unwrap();
+    let lease = held.lease().unwrap();
+    assert!(share.try_take(1).is_err());
+    assert!(pool.write_off(lease) && pool.write_off(lease));
+    let other = share.try_take(1);
+    assert_eq!((other.is_ok(), pool.held()), (true, 1));
+    drop(held);
+    assert_eq!(pool.held(), 1, "what was written off does not come back twice");
+    assert!(!pool.write_off(lease), "it has ended");
+}
+
+/// Numbers that differ from seed to seed and from step to step.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+}
+
+/// In any order of things, what is held is what the books say, and no request waits that could be
+/// granted.
+#[test]
+fn in_any_order_of_things_the_books_are_exact_and_no_wakeup_is_lost() {
+    for seed in 1..400 {
+        let (mut dice, pool) = (Dice(seed * 0x9e37_79b9), Pool::leased(1 + seed % 9));
+        let shares: Vec<_> = (0..4).map(|number| pool.share(owner(number))).collect();
+        let (mut held, mut waits): (Vec<Grant>, Vec<(Taking, Arc<Woken>)>) = (Vec::new(), Vec::new());
+        for _ in 0..300 {
+            let share = &shares[dice.below(shares.len())];
+            match dice.below(6) {
+                0 => held.extend(share.try_take(1)),
+                1 => waits.push((share.take(1), Arc::default())),
+                2 if !held.is_empty() => drop(held.swap_remove(dice.below(held.len()))),
+                3 if !waits.is_empty() => drop(waits.swap_remove(dice.below(waits.len()))),
+                4 if !held.is_empty() && dice.below(4) == 0 => {
+                    pool.write_off(held[dice.below(held.len())].lease().unwrap());
+                }
+                _ if !waits.is_empty() => {
+                    let at = dice.below(waits.len());
+                    let (taking, woken) = &mut waits[at];
+                    if let Poll::Ready(granted) = poll(taking, woken) {
+                        held.push(granted);
+                        drop(waits.swap_remove(at));
+                    }
+                }
+                _ => {}
+            }
+            let book = pool.book();
+            book.check();
+            assert!(pool.capacity() >= book.held());
+        }
+        held.clear();
+        // Each that waits is woken when what is before it has gone, or was never polled.
+        while !waits.is_empty() {
+            let left = waits.len();
+            let ready = |(taking, woken): &mut (Taking, Arc<Woken>)| poll(taking, woken).is_pending();
+            waits.retain_mut(ready);
+            assert!(waits.len() < left, "seed {seed}: {left} wait for ever");
+        }
+        assert_eq!(pool.held(), 0, "seed {seed}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn under_threads_that_take_wait_and_give_up_every_request_is_granted() {
+    const CAPACITY: u64 = 3;
+    let (pool, most) = (Pool::new(CAPACITY), Arc::new(AtomicU64::new(0)));
+    let tasks: Vec<_> = (0..64)
+        .map(|number| {
+            let (share, most, pool) = (pool.share(owner(number % 5)), most.clone(), pool.clone());
+            tokio::spawn(async move {
+                let mut dice = Dice(number as u64 + 7);
+                for _ in 0..200 {
+                    if dice.below(5) == 0 {
+                        let given_up = tokio::time::timeout(Duration::ZERO, share.take(1)).await;
+                        drop(given_up);
+                        continue;
+                    }
+                    let one = share.take(1).await;
+                    most.fetch_max(pool.held(), Ordering::Relaxed);
+                    if dice.below(2) == 0 {
+                        tokio::task::yield_now().await;
+                    }
+                    drop(one);
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        tokio::time::timeout(Duration::from_secs(60), task).await.expect("no wakeup is lost").unwrap();
+    }
+    assert_eq!(pool.held(), 0);
+    assert!((1..=CAPACITY).contains(&most.load(Ordering::Relaxed)));
+    let names: HashMap<_, _> = (0..5).map(|number| (number, pool.share(owner(number)).waiting())).collect();
+    assert!(names.values().all(|waiting| *waiting == 0));
+}
+
+#[test]
+fn an_owner_without_competition_takes_everything_where_the_pool_says_so() {
+    static CONTENDED: AtomicBool = AtomicBool::new(false);
+    let pool = Pool::leased_while(2, || CONTENDED.load(Ordering::Relaxed));
+    let (one, other) = (pool.share(owner(1)), pool.share(owner(2)));
+    let both = [one.try_take(1).unwrap(), one.try_take(1).unwrap()];
+    assert!(other.try_take(1).is_err(), "none is free");
+    CONTENDED.store(true, Ordering::Relaxed);
+    drop(both);
+    let first = one.try_take(1).unwrap();
+    assert!(one.try_take(1).is_err(), "the second is kept for the other");
+    assert!(other.try_take(1).is_ok());
+    drop(first);
+}
+
+#[test]
+fn a_request_without_a_future_is_served_in_its_turn_by_the_thread_that_frees_the_units() {
+    let pool = Pool::new(1);
+    let (one, other) = (pool.share(owner(1)), pool.share(owner(2)));
+    let order = Arc::<Mutex<Vec<&str>>>::default();
+    let note = |name| {
+        let order = order.clone();
+        move |grant: Grant| {
+            order.lock().unwrap().push(name);
+            drop(grant);
+        }
+    };
+    one.take_then(1, note("at once"));
+    let taken = one.try_take(1).unwrap();
+    for (share, name) in [(&one, "first"), (&one, "second"), (&other, "other")] {
+        share.take_then(1, note(name));
+    }
+    assert_eq!(*order.lock().unwrap(), ["at once"]);
+    drop(taken);
+    assert_eq!(*order.lock().unwrap(), ["at once", "first", "other", "second"]);
+    assert_eq!((pool.held(), one.waiting()), (0, 0));
+}
