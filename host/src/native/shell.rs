@@ -4,7 +4,12 @@
 mod command;
 #[cfg(unix)]
 mod confine;
+#[cfg(target_os = "linux")]
+mod helper;
 mod input;
+#[cfg(unix)]
+mod launch;
+mod options;
 #[cfg(unix)]
 mod output;
 #[cfg(unix)]
@@ -16,8 +21,13 @@ mod surroundings;
 #[cfg(all(test, unix))]
 mod tests;
 #[cfg(unix)]
+mod unfit;
+#[cfg(unix)]
 mod watch;
 
+#[cfg(target_os = "linux")]
+pub use helper::{HelperError, hold_command};
+pub use options::{Confinement, Network, ShellHelper, ShellLimits, ShellOptions};
 #[cfg(unix)]
 pub use output::{EMITTED, KEPT};
 
@@ -25,6 +35,8 @@ use crate::execution::{BoxFuture, Factory, Tool, ToolContext, ToolOutput, ValidI
 use crate::tool::{Definition, ErrorKind, SideEffects};
 use crate::workspace::Workspace;
 use input::Input;
+#[cfg(unix)]
+use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 #[cfg(unix)]
@@ -42,35 +54,32 @@ pub fn landlock(workspace: &Arc<Workspace>) -> Result<u32, ErrorKind> {
     let home = surroundings::home(workspace.root())?;
     let path = home.path().to_owned();
     // A thread of its own, since what is put on it never comes off.
-    let probe = move || confine::this_thread(&workspace, &path, confine::Kernel::Running);
+    let probe = move || {
+        let workspace = workspace.dir().as_fd();
+        let bounds = confine::Bounds { workspace, home: &path, network: Network::Closed, spared: &[] };
+        confine::this_thread(bounds, confine::Kernel::Running)
+    };
     let probe = std::thread::Builder::new().name("palisade-probe".to_owned()).spawn(probe);
     let probe = probe.map_err(|error| ErrorKind::internal(format!("no thread to look for Landlock: {error}")))?;
-    let confined = probe.join().map_err(|_| ErrorKind::internal("the thread that looked for Landlock ended"))??;
+    let confined = probe.join().map_err(|_| ErrorKind::internal("the thread that looked for Landlock ended"))?;
+    let confined = confined.map_err(ErrorKind::from)?;
     Ok(confined.abi().unwrap_or_default())
-}
-
-/// What holds a command back from the rest of the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Confinement {
-    /// The kernel's Landlock, from Linux 6.2 on. Where the kernel has none, no command is run.
-    Landlock,
-    /// Nothing: the operator set `shell.unconfined = true`.
-    Unconfined,
 }
 
 /// The tool. One instance runs one command.
 pub struct Shell {
     definition: Definition,
     #[cfg_attr(not(unix), allow(dead_code, reason = "nothing is run there"))]
-    setup: Setup,
+    setup: Arc<Setup>,
     phase: Mutex<Phase>,
     stop: CancellationToken,
 }
 
 /// How commands are run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Setup {
-    confinement: Confinement,
+    #[cfg_attr(not(unix), allow(dead_code, reason = "nothing is run there"))]
+    options: ShellOptions,
     #[cfg(unix)]
     kernel: confine::Kernel,
     #[cfg(unix)]
@@ -89,9 +98,9 @@ enum Phase {
 impl Shell {
     /// A factory of the tool, to be registered.
     #[must_use]
-    pub fn factory(confinement: Confinement) -> Factory {
+    pub fn factory(options: impl Into<ShellOptions>) -> Factory {
         Self::factory_of(Setup {
-            confinement,
+            options: options.into(),
             #[cfg(unix)]
             kernel: confine::Kernel::Running,
             #[cfg(unix)]
@@ -100,11 +109,11 @@ impl Shell {
     }
 
     fn factory_of(setup: Setup) -> Factory {
-        let definition = definition(setup.confinement);
-        Arc::new(move || Box::new(Self::new(definition.clone(), setup)))
+        let (definition, setup) = (definition(&setup.options), Arc::new(setup));
+        Arc::new(move || Box::new(Self::new(definition.clone(), setup.clone())))
     }
 
-    fn new(definition: Definition, setup: Setup) -> Self {
+    fn new(definition: Definition, setup: Arc<Setup>) -> Self {
         Self { definition, setup, phase: Mutex::new(Phase::Before), stop: CancellationToken::new() }
     }
 
@@ -117,7 +126,7 @@ impl Shell {
                 why = watch::own_limit(input.limit) => why,
             }
         };
-        command::run(&input.command, self.setup, context, stop).await
+        command::run(&input.command, &self.setup, context, stop).await
     }
 
     #[cfg(not(unix))]
@@ -179,12 +188,18 @@ const DESCRIPTION: &str = "Runs one command with /bin/sh in the workspace and gi
     use head, tail or grep. The command gets no input, no terminal and few environment variables; HOME and TMPDIR are an empty \
     directory that is removed afterwards. Processes left in the background are killed when the command ends.";
 
-const CONFINED: &str = " It can change files in the workspace and in TMPDIR only, and read those and the system's programs; other files, TCP connections \
-    and /proc are denied.";
+const CONFINED: &str = " It can change files in the workspace and in TMPDIR only, and read those and the system's programs; other files and /proc are \
+    denied.";
+
+const CLOSED: &str = " There is no network: no socket can be opened.";
 
 /// What the tool says of itself; it says of its confinement what a model has to know to make sense of a refusal.
-fn definition(confinement: Confinement) -> Definition {
-    let more = if confinement == Confinement::Landlock { CONFINED } else { "" };
+fn definition(options: &ShellOptions) -> Definition {
+    let more = match (options.confinement, options.network) {
+        (Confinement::Landlock, Network::Closed) => [CONFINED, CLOSED].concat(),
+        (Confinement::Landlock, Network::Open) => CONFINED.to_owned(),
+        (Confinement::Unconfined, _) => String::new(),
+    };
     Definition::new("shell", &format!("{DESCRIPTION}{more}"), SideEffects::Execute, input::schema())
         .and_then(|definition| definition.with_title("Run a command"))
         .expect("a definition made of constants, which a test checks")

@@ -1,6 +1,6 @@
 //! One call: started, followed, reported.
 
-use super::process::{self, Order};
+use super::process::{self, Commission};
 use super::watch::{self, Why};
 use super::{Setup, report};
 use crate::execution::{ToolContext, ToolOutput};
@@ -15,17 +15,20 @@ use tokio::time::timeout;
 /// Runs a command until it ends or `stop` completes.
 pub(super) async fn run(
     command: &str,
-    setup: Setup,
+    setup: &Setup,
     context: &ToolContext,
     stop: impl Future<Output = Why>,
 ) -> Result<ToolOutput, ErrorKind> {
-    let order = Order {
+    let commission = Commission {
         command: command.to_owned(),
+        confinement: setup.options.confinement,
+        network: setup.options.network,
         workspace: context.workspace().clone(),
-        confinement: setup.confinement,
         kernel: setup.kernel,
+        helper: setup.options.helper.clone(),
+        limits: setup.options.limits,
     };
-    let (mut stop, mut starting) = (pin!(stop), pin!(process::start(order)?));
+    let (mut stop, mut starting) = (pin!(stop), pin!(process::start(commission)?));
     let (started, early) = tokio::select! {
         biased;
         started = &mut starting => (Some(started), None),

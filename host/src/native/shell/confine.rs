@@ -1,17 +1,19 @@
 //! What the kernel lets a command do: the rules, put on the thread that starts it.
 
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+mod calls;
 #[cfg(target_os = "linux")]
 mod rules;
 
-use crate::tool::{Advice, ErrorKind, PermissionReason};
-use crate::workspace::Workspace;
+use super::Network;
+use super::unfit::Unfit;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 /// The oldest version of Landlock that is enough: before it a command could empty any file of the user, inside or outside.
 const OLDEST: u32 = 3;
-/// The first version that knows of TCP.
-const TCP: u32 = 4;
 
 /// The kernel that is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,16 +25,29 @@ pub(super) enum Kernel {
     Without,
 }
 
+/// What a command is to be confined to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds<'a> {
+    /// The directory that it may change.
+    pub(super) workspace: BorrowedFd<'a>,
+    /// Its private directory, which it may change as well.
+    pub(super) home: &'a Path,
+    pub(super) network: Network,
+    /// The threads of a process that it may not signal. The calling thread is one of them in any case.
+    pub(super) spared: &'a [i32],
+}
+
 /// How a command is confined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Confined {
     /// The version of Landlock in force, or none.
     abi: Option<u32>,
+    network: Network,
 }
 
 impl Confined {
     /// Not at all.
-    pub(super) const UNCONFINED: Self = Self { abi: None };
+    pub(super) const UNCONFINED: Self = Self { abi: None, network: Network::Open };
 
     /// The version of Landlock in force, if any.
     pub(super) fn abi(self) -> Option<u32> {
@@ -41,11 +56,14 @@ impl Confined {
 
     /// What the result says of it.
     pub(super) fn facts(self) -> Map<String, Value> {
-        let tcp_denied = self.abi.is_some_and(|abi| abi >= TCP);
+        let network = match self.network {
+            Network::Closed => "denied",
+            Network::Open => "open",
+        };
         let facts = [
             ("confined_by", json!(if self.abi.is_some() { "landlock" } else { "nothing" })),
             ("landlock_abi", json!(self.abi)),
-            ("network", json!(if tcp_denied { "tcp connect and bind denied" } else { "open" })),
+            ("network", json!(network)),
         ];
         facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
@@ -55,40 +73,69 @@ impl Confined {
 ///
 /// # Errors
 ///
-/// `permission_denied` where the kernel cannot; it names the setting that would do without.
-pub(super) fn this_thread(workspace: &Workspace, home: &Path, kernel: Kernel) -> Result<Confined, ErrorKind> {
-    match kernel {
-        Kernel::Running => judge(in_force(workspace, home)?),
+/// [`Unfit`] where the kernel cannot.
+pub(super) fn this_thread(bounds: Bounds<'_>, kernel: Kernel) -> Result<Confined, Unfit> {
+    // The command shares the domain of this thread, and runs before this thread has ended. A signal to one thread
+    // ends the whole process. `/proc` is closed below.
+    let spared: Vec<i32> = bounds.spared.iter().copied().chain(own_thread()).collect();
+    let abi = match kernel {
+        Kernel::Running => landlock(bounds)?,
         #[cfg(test)]
-        Kernel::Without => judge(0),
-    }
+        Kernel::Without => 0,
+    };
+    judge(abi)?;
+    filter(bounds.network, &spared)?;
+    Ok(Confined { abi: Some(abi), network: bounds.network })
+}
+
+/// Keeps the signals of the calling thread, and of all that it starts, among themselves, where the kernel can.
+///
+/// # Errors
+///
+/// [`Unfit`] where the kernel refuses what it has.
+#[cfg(target_os = "linux")]
+pub(super) fn enclose() -> Result<(), Unfit> {
+    rules::enclose().map_err(|error| Unfit::Failed(format!("the signals of a command cannot be kept in: {error}")))
+}
+
+/// The number of the calling thread, where the system tells it.
+fn own_thread() -> Option<i32> {
+    std::fs::read_link("/proc/thread-self").ok()?.file_name()?.to_str()?.parse().ok()
 }
 
 #[cfg(target_os = "linux")]
-fn in_force(workspace: &Workspace, home: &Path) -> Result<u32, ErrorKind> {
-    rules::restrict(workspace, home)
-        .map_err(|error| ErrorKind::internal(format!("a command cannot be confined: {error}")))
+fn landlock(bounds: Bounds<'_>) -> Result<u32, Unfit> {
+    rules::restrict(bounds).map_err(|error| Unfit::Failed(format!("a command cannot be confined: {error}")))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn in_force(_: &Workspace, _: &Path) -> Result<u32, ErrorKind> {
+fn landlock(_: Bounds<'_>) -> Result<u32, Unfit> {
     Ok(0)
 }
 
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+fn filter(network: Network, spared: &[i32]) -> Result<(), Unfit> {
+    calls::filter(network, spared).map_err(|error| Unfit::NoFilter(error.to_string()))
+}
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))))]
+fn filter(_: Network, _: &[i32]) -> Result<(), Unfit> {
+    Err(Unfit::NoFilter("none is made for this architecture".to_owned()))
+}
+
 /// Whether a version of Landlock is enough; 0 stands for none.
-fn judge(abi: u32) -> Result<Confined, ErrorKind> {
-    let lacks = match abi {
-        0 => "this system has no Landlock, or it is switched off".to_owned(),
-        1..OLDEST => {
-            format!("the Landlock of this kernel (version {abi}) cannot keep a command from emptying files elsewhere")
-        }
-        _ => return Ok(Confined { abi: Some(abi) }),
-    };
-    let message = format!(
-        "`shell` is not run: {lacks}, and nothing else would hold a command in the workspace; use another tool"
-    );
-    let text = "use Linux 6.2 or later with Landlock, or, to run commands with all of your rights, set `shell.unconfined = true`";
-    Err(ErrorKind::denied_with(PermissionReason::Policy, message, Advice::setting(text, "shell.unconfined")))
+fn judge(abi: u32) -> Result<(), Unfit> {
+    match abi {
+        0 => Err(Unfit::NoLandlock),
+        1..OLDEST => Err(Unfit::OldLandlock(abi)),
+        _ => Ok(()),
+    }
+}
+
+/// The filter alone, for a test.
+#[cfg(test)]
+pub(super) fn filtered(network: Network, spared: &[i32]) -> Result<(), Unfit> {
+    filter(network, spared)
 }
 
 #[cfg(test)]
@@ -98,26 +145,25 @@ mod tests {
 
     #[test]
     fn a_kernel_that_cannot_confine_is_told_from_one_that_can() {
-        for abi in [0, 1, 2] {
-            let refused = judge(abi).unwrap_err();
-            assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{abi}");
-            let advice = refused.advice("shell").unwrap().told(&crate::tool::Places::default());
-            assert!(advice.ends_with("set `shell.unconfined = true` in your own palisade.toml"), "{advice}");
-            assert!(!refused.to_string().contains("unconfined"), "a model reads nothing of it: {refused}");
+        assert_eq!(judge(0), Err(Unfit::NoLandlock));
+        for abi in [1, 2] {
+            assert_eq!(judge(abi), Err(Unfit::OldLandlock(abi)));
         }
         for abi in [3, 7, 99] {
-            assert_eq!(judge(abi).unwrap(), Confined { abi: Some(abi) });
+            assert_eq!(judge(abi), Ok(()));
         }
     }
 
     #[test]
     fn the_facts_claim_no_more_than_the_kernel_does() {
-        let facts = |abi| Value::from(Confined { abi }.facts());
-        assert_eq!(facts(None), json!({"confined_by": "nothing", "landlock_abi": null, "network": "open"}));
-        assert_eq!(facts(Some(3)), json!({"confined_by": "landlock", "landlock_abi": 3, "network": "open"}));
+        let facts = |confined: Confined| Value::from(confined.facts());
         assert_eq!(
-            facts(Some(4)),
-            json!({"confined_by": "landlock", "landlock_abi": 4, "network": "tcp connect and bind denied"})
+            facts(Confined::UNCONFINED),
+            json!({"confined_by": "nothing", "landlock_abi": null, "network": "open"})
         );
+        for (network, told) in [(Network::Closed, "denied"), (Network::Open, "open")] {
+            let confined = Confined { abi: Some(4), network };
+            assert_eq!(facts(confined), json!({"confined_by": "landlock", "landlock_abi": 4, "network": told}));
+        }
     }
 }

@@ -1,20 +1,32 @@
 //! What the caller learns of a command: text for the model, facts for the program.
 
 use super::confine::Confined;
-use super::process::End;
+use super::process::{End, Excess};
 use super::watch::{Ending, Why};
 use crate::execution::{Outcome, Report, ToolOutput};
-use crate::tool::{Content, ErrorKind, SideEffects, Usage};
+use crate::tool::{Content, ErrorKind, Limit, SideEffects, Usage};
+use rustix::process::Signal;
 use serde_json::{Map, Value, json};
 
 /// What a command used, as far as the host knows, and whether its time was up.
 pub(super) fn usage(ending: &Ending) -> Report {
-    let stopped = match ending.stopped {
-        Some(Why::OwnLimit(limit)) => Some(ErrorKind::Timeout { limit, class: SideEffects::Execute }),
-        Some(Why::Told) | None => None,
+    let stopped = match (ending.stopped, ending.end) {
+        (Some(Why::OwnLimit(limit)), _) => {
+            Some(ErrorKind::Timeout { limit, class: SideEffects::Execute, input: Some("timeout_ms") })
+        }
+        (None, End::Exceeded(excess)) => Some(exhausted(excess)),
+        _ => None,
     };
     let usage = Usage { truncated_bytes: ending.output.dropped(), ..Usage::default() };
     Report { usage, stopped, ..Report::default() }
+}
+
+fn exhausted(excess: Excess) -> ErrorKind {
+    let (limit, value) = match excess {
+        Excess::Processes(limit) => (Limit::Processes, limit),
+        Excess::Memory(limit) => (Limit::ResidentMemory, limit),
+    };
+    ErrorKind::ResourceExhausted { limit, value }
 }
 
 /// The output of the tool.
@@ -58,6 +70,12 @@ fn last_line(end: End) -> String {
     match end {
         End::Exited(code) => format!("exit code {code}"),
         End::Killed(signal) => format!("killed by signal {signal}"),
+        End::Exceeded(Excess::Processes(limit)) => {
+            format!("[the command was killed: it had more than {limit} processes at once]")
+        }
+        End::Exceeded(Excess::Memory(limit)) => {
+            format!("[the command was killed: its processes held more than {limit} bytes of memory]")
+        }
         End::Unknown => "it is not known how the command ended".to_owned(),
     }
 }
@@ -66,6 +84,7 @@ fn metadata(ending: &Ending, confined: Confined) -> Map<String, Value> {
     let (code, signal) = match ending.end {
         End::Exited(code) => (Some(code), None),
         End::Killed(signal) => (None, Some(signal)),
+        End::Exceeded(_) => (None, Some(Signal::KILL.as_raw())),
         End::Unknown => (None, None),
     };
     let mut metadata = confined.facts();

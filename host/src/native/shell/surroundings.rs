@@ -1,14 +1,14 @@
 //! What a command finds around it: a directory, an environment, a private home, and no descriptors of the host.
 
 use super::Confinement;
+use super::unfit::Unfit;
 use crate::execution::inherited;
-use crate::tool::{Advice, ErrorKind, PermissionReason};
 use crate::workspace::Workspace;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// Where programs are looked for: the system's directories, and nothing of the user's own.
@@ -17,7 +17,7 @@ pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
 const MAX_ZONE: usize = 64;
 
 /// The environment, whole. Of the host's own only the time zone is passed on.
-pub(super) fn environment(home: &Path) -> Vec<(&'static str, OsString)> {
+pub(super) fn environment(home: &Path, zone: Option<&str>) -> Vec<(&'static str, OsString)> {
     let mut variables: Vec<(&str, OsString)> = vec![
         ("PATH", PATH.into()),
         ("HOME", home.into()),
@@ -26,8 +26,13 @@ pub(super) fn environment(home: &Path) -> Vec<(&'static str, OsString)> {
         ("LC_ALL", "C.UTF-8".into()),
         ("TERM", "dumb".into()),
     ];
-    variables.extend(std::env::var("TZ").ok().filter(|zone| is_zone(zone)).map(|zone| ("TZ", zone.into())));
+    variables.extend(zone.map(|zone| ("TZ", zone.into())));
     variables
+}
+
+/// The time zone of this process, where it names one.
+pub(super) fn zone() -> Option<String> {
+    std::env::var("TZ").ok().filter(|zone| is_zone(zone))
 }
 
 /// Whether a text is a time zone by name or by rule, and not the path of some file.
@@ -47,6 +52,24 @@ pub(super) fn home(workspace: &Path) -> io::Result<TempDir> {
     tempfile::Builder::new().prefix("palisade-shell-").permissions(only_mine).tempdir_in(place)
 }
 
+/// Removes a private directory with whatever the command left in it.
+///
+/// An empty one goes at once. Of anything else a child takes care: a tree of any depth must not exhaust a stack or the descriptors of the host, and
+/// directories that forbid writing have to be allowed it first.
+pub(super) fn tidy_up(home: &Path) {
+    const REMOVE: &str = "rm -rf -- \"$1\" || { chmod -R u+rwx -- \"$1\"; rm -rf -- \"$1\"; }";
+    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    if std::fs::remove_dir(home).is_ok() || home.symlink_metadata().is_err_and(|error| gone(&error)) {
+        return;
+    }
+    let mut remove = Command::new("/bin/sh");
+    remove.args(["-c", REMOVE, "sh"]).arg(home).env_clear().env("PATH", PATH);
+    let removed = remove.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !removed.is_ok_and(|status| status.success()) {
+        tracing::warn!("the private directory `{}` of a command could not be removed", home.display());
+    }
+}
+
 /// The workspace as a path for the child: by the opened handle where the system can name one, so that a swap of the path changes nothing.
 pub(super) fn directory(workspace: &Workspace) -> PathBuf {
     #[cfg(target_os = "linux")]
@@ -63,7 +86,7 @@ pub(super) fn directory(workspace: &Workspace) -> PathBuf {
 /// The shell with its command, and before it another shell that closes what the host would pass on by mistake, where there is anything.
 ///
 /// A directory among them would be a door through any confinement.
-pub(super) fn shell(command: &str, confinement: Confinement) -> Result<Command, ErrorKind> {
+pub(super) fn shell(command: &str, confinement: Confinement) -> Result<Command, Unfit> {
     let open = inherited::inherited();
     let Some(highest) = open.iter().max() else {
         let mut shell = Command::new("/bin/sh");
@@ -77,17 +100,12 @@ pub(super) fn shell(command: &str, confinement: Confinement) -> Result<Command, 
 }
 
 /// A shell that can close descriptors up to this one: POSIX gives them one digit.
-fn closer(highest: u32, confinement: Confinement) -> Result<&'static str, ErrorKind> {
+fn closer(highest: u32, confinement: Confinement) -> Result<&'static str, Unfit> {
     if highest > 9 && Path::new("/bin/bash").exists() {
         return Ok("/bin/bash");
     }
     if highest > 9 && confinement == Confinement::Landlock {
-        let message = format!(
-            "`shell` is not run: whoever started this program left its descriptor {highest} open, a command would inherit it, and \
-             only bash could close it, which this system does not have"
-        );
-        let advice = Advice::new(format!("start the program without it (`{highest}>&-`)"));
-        return Err(ErrorKind::denied_with(PermissionReason::Sandbox, message, advice));
+        return Err(Unfit::Descriptor(highest));
     }
     Ok("/bin/sh")
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its workspace has failed")]
 
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+mod calls;
 #[cfg(target_os = "linux")]
 mod confined;
 #[cfg(target_os = "linux")]
@@ -11,7 +13,7 @@ mod surroundings;
 mod text;
 
 use super::confine::Kernel;
-use super::{Confinement, Patience, Setup, Shell};
+use super::{Confinement, Network, Patience, Setup, Shell, ShellLimits, ShellOptions};
 use crate::execution::{Caller, Outcome, Progress, Severity, Sink, Times, Tool, ToolContext, ToolOutput, ValidInput};
 use crate::tool::{CallId, Content, ErrorKind};
 use crate::workspace::Workspace;
@@ -25,9 +27,16 @@ use tokio_util::sync::CancellationToken;
 /// How long a test waits for what should come at once, before it fails.
 const SOON: Duration = Duration::from_secs(4);
 
-const CONFINED: Setup =
-    Setup { confinement: Confinement::Landlock, kernel: Kernel::Running, patience: Patience::SHIPPED };
-const UNCONFINED: Setup = Setup { confinement: Confinement::Unconfined, ..CONFINED };
+const CONFINED: Setup = setup(Confinement::Landlock, Network::Closed);
+const UNCONFINED: Setup = setup(Confinement::Unconfined, Network::Closed);
+const CONNECTED: Setup = setup(Confinement::Landlock, Network::Open);
+
+/// As without a helper, which the tests of the whole host have: suite `shipped`.
+const fn setup(confinement: Confinement, network: Network) -> Setup {
+    let limits = ShellLimits { processes: ShellLimits::PROCESSES, memory: u64::MAX };
+    let options = ShellOptions { confinement, network, limits, helper: None };
+    Setup { options, kernel: Kernel::Running, patience: Patience::SHIPPED }
+}
 
 /// A workspace with a neighbour that no command may touch, and one tool for one call in it.
 struct World {

@@ -3,7 +3,6 @@
 use super::output::Output;
 use super::process::{End, Started};
 use crate::execution::Sink;
-use rustix::process::Signal;
 use std::future::{Future, pending};
 use std::pin::pin;
 use std::time::Duration;
@@ -72,14 +71,12 @@ pub(super) async fn follow(
     let mut watch = Watch { stdout: Some(stdout), ended, end: None, output: Output::default(), piece: vec![0; PIECE] };
     let stopped = watch.until_ended(stop, sink).await;
     if stopped.is_some() {
-        group.signal(Signal::TERM);
-        // A stopped process takes its SIGTERM only when it goes on.
-        group.signal(Signal::CONT);
+        group.terminate();
         watch.until_closed(patience.grace, sink).await;
     } else {
         watch.until_closed(patience.rest, sink).await;
     }
-    group.signal(Signal::KILL);
+    group.kill();
     watch.until_closed(patience.rest, sink).await;
     let end = watch.end(patience.kernel).await;
     watch.output.finish(sink);

@@ -1,13 +1,13 @@
 //! The rules of a command, in the words of Landlock.
 
-use crate::workspace::Workspace;
+use super::Bounds;
+use crate::native::shell::Network;
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
     RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 use std::error::Error;
 use std::fs;
-use std::path::Path;
 
 /// The newest version whose restrictions are asked for; an older kernel gives what it has.
 const ASKED: ABI = ABI::V9;
@@ -53,15 +53,25 @@ const SETTINGS: &[&str] = &[
 /// Beginnings of names in `/etc` that carry a version: the libraries of Python and Java under `/usr` link to files there, and fail without them.
 const VERSIONED: &[&str] = &["python3", "java-"];
 
+/// Keeps the signals of the calling thread within a domain of its own, for good, where the kernel can. Nothing else is
+/// restricted. What is restricted further from this thread is a domain within this one: signals go into it and never
+/// out of it.
+pub(super) fn enclose() -> Result<(), RulesetError> {
+    Ruleset::default().scope(Scope::Signal)?.create()?.restrict_self()?;
+    Ok(())
+}
+
 /// Restricts the calling thread for good, and gives back the version of Landlock that is in force: 0 where none is.
-pub(super) fn restrict(workspace: &Workspace, home: &Path) -> Result<u32, Box<dyn Error>> {
-    let status = Ruleset::default()
-        .handle_access(AccessFs::from_all(ASKED))?
-        .handle_access(AccessNet::from_all(ASKED))?
-        .scope(Scope::from_all(ASKED))?
+pub(super) fn restrict(bounds: Bounds<'_>) -> Result<u32, Box<dyn Error>> {
+    let rules = Ruleset::default().handle_access(AccessFs::from_all(ASKED))?.scope(Scope::from_all(ASKED))?;
+    let rules = match bounds.network {
+        Network::Closed => rules.handle_access(AccessNet::from_all(ASKED))?,
+        Network::Open => rules,
+    };
+    let status = rules
         .create()?
-        .add_rule(PathBeneath::new(workspace.dir(), own()))?
-        .add_rule(PathBeneath::new(PathFd::new(home)?, own()))?
+        .add_rule(PathBeneath::new(bounds.workspace, own()))?
+        .add_rule(PathBeneath::new(PathFd::new(bounds.home)?, own()))?
         // What does not exist is passed over, and a file gets of these rights what a file can have.
         .add_rules::<_, _, _, RulesetError>(path_beneath_rules(PROGRAMS, AccessFs::from_read(ASKED)))?
         .add_rules::<_, _, _, RulesetError>(path_beneath_rules(settings(), AccessFs::ReadFile | AccessFs::ReadDir))?

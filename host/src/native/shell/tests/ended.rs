@@ -4,8 +4,11 @@ use super::*;
 use std::future::Future;
 
 /// A grace that a test can wait for; what is shipped is five seconds.
-const HASTY: Setup =
-    Setup { patience: Patience { grace: Duration::from_millis(400), ..Patience::SHIPPED }, ..CONFINED };
+fn hasty() -> Setup {
+    Setup { patience: HASTE, ..CONFINED }
+}
+
+const HASTE: Patience = Patience { grace: Duration::from_millis(400), ..Patience::SHIPPED };
 
 /// Whether a process runs; one that nobody has reaped yet does not.
 fn alive(pid: &str) -> bool {
@@ -80,21 +83,21 @@ async fn a_command_may_clean_up_at_sigterm() {
 
 #[tokio::test]
 async fn a_command_that_ignores_sigterm_is_killed_after_the_grace() {
-    let world = World::new(HASTY);
+    let world = World::new(hasty());
     let (output, pid, took) = beside(&world, "trap '' TERM; echo shell $$; while :; do sleep 0.02; done", async {
         let pid = world.heard.line("shell ").await;
         world.shell.cancel();
         pid
     })
     .await;
-    assert!(took >= HASTY.patience.grace, "{took:?}");
+    assert!(took >= HASTE.grace, "{took:?}");
     assert_eq!(last_line(&output), "killed by signal 9");
     gone(&pid);
 }
 
 #[tokio::test]
 async fn members_that_ignore_sigterm_are_killed_although_the_shell_has_ended() {
-    let world = World::new(HASTY);
+    let world = World::new(hasty());
     let (output, child, _) = beside(&world, "(trap '' TERM; exec sleep 1000) & echo child $!; wait", async {
         let child = world.heard.line("child ").await;
         // The child has to ignore the signal before it comes.
@@ -146,7 +149,7 @@ async fn a_process_that_left_the_group_and_holds_the_pipe_does_not_hold_the_call
     let (output, (), took) = beside(&world, "setsid sleep 1000 & echo child $!; sleep 0.1", async {}).await;
     assert!(took < SOON, "{took:?}");
     let child = succeeded(&output).trim().trim_start_matches("child ").to_owned();
-    assert!(alive(&child), "SECURITY.md says that it survives; if it no longer does, say so there");
+    assert!(alive(&child), "the documents say that it survives without a helper; if it no longer does, say so there");
     let pid = rustix::process::Pid::from_raw(child.parse().unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }

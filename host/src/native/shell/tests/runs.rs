@@ -68,7 +68,7 @@ async fn what_cannot_be_a_command_is_refused_with_the_field() {
 
 #[test]
 fn the_definition_is_valid_and_its_schema_bounds_the_input() {
-    let definition = definition(Confinement::Landlock);
+    let definition = definition(&ShellOptions::default());
     assert_eq!(definition.side_effects(), SideEffects::Execute);
     let longest = "é".repeat(32_000);
     for good in [json!({"command": "ls"}), json!({"command": longest, "timeout_ms": 600_000})] {

@@ -1,0 +1,214 @@
+//! The helper of a command: a process of its own, the parent of all that the command starts and leaves behind.
+//!
+//! This is the host's side. The helper's own is in `reaper.rs`.
+
+mod census;
+mod cgroup;
+mod killer;
+mod reaper;
+mod talk;
+
+pub use reaper::{HelperError, hold_command};
+
+use super::confine::Confined;
+use super::launch::Order;
+use super::options::ShellHelper;
+use super::process::{Commission, End, Group, Started};
+use super::surroundings;
+use crate::execution::inherited;
+use crate::tool::ErrorKind;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use std::io::{self, Write as _};
+use std::net::Shutdown;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Stdio};
+use std::time::Duration;
+use talk::{KILL, Reply, Request, TERMINATE};
+use tokio::sync::oneshot;
+
+/// What the host holds a helper by. The helper ends its command when this is dropped, or the host is gone.
+pub(super) struct Leash {
+    control: UnixStream,
+    /// Shut down when the helper has been told to end its command: its words are waited for no longer than
+    /// [`SILENCE`] from then on.
+    ending: UnixStream,
+}
+
+/// How long a helper that was told to end its command may say nothing. One that works says that it does.
+const SILENCE: Duration = Duration::from_secs(3);
+
+impl Leash {
+    /// A leash, and what tells the attending thread that the command is to end.
+    fn of(control: &UnixStream) -> io::Result<(Self, UnixStream)> {
+        let (ending, told) = UnixStream::pair()?;
+        Ok((Self { control: control.try_clone()?, ending }, told))
+    }
+
+    /// Asks the command's process group to end.
+    pub(super) fn terminate(&self) {
+        self.say(TERMINATE);
+    }
+
+    /// Ends all processes of the command.
+    pub(super) fn kill(&self) {
+        self.say(KILL);
+        self.hurry();
+    }
+
+    fn hurry(&self) {
+        // A thread that no longer attends to the helper has seen its end.
+        let _ = self.ending.shutdown(Shutdown::Both);
+    }
+
+    fn say(&self, word: u8) {
+        // A helper that is gone has nothing to end any more.
+        let _ = (&self.control).write_all(&[word]);
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        // Another handle still reads what the helper says.
+        let _ = self.control.shutdown(Shutdown::Write);
+        self.hurry();
+    }
+}
+
+/// A command that a helper has started.
+pub(super) struct Held {
+    helper: Child,
+    control: UnixStream,
+    confined: Confined,
+    output: ChildStdout,
+    /// The shell, for the case that its helper is killed.
+    shell: Option<(Pid, OwnedFd)>,
+}
+
+/// Starts a helper, and the command by it.
+pub(super) fn launch(commission: &Commission, order: &Order, program: &ShellHelper) -> Result<Held, ErrorKind> {
+    let (mut control, theirs) = UnixStream::pair()?;
+    let arguments = program.arguments.iter().cloned();
+    let mut command = inherited::without_inherited(&program.program, arguments);
+    command.env_clear().current_dir(surroundings::directory(&commission.workspace));
+    let spawned = command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut helper = spawned.map_err(|error| {
+        ErrorKind::internal(format!("the helper `{}` cannot be started: {error}", program.program.display()))
+    })?;
+    // As long as the host had the helper's end open, it would not learn of the helper's end.
+    drop(command);
+    let request = Request { order: order.clone(), limits: commission.limits };
+    let (reply, output) = match talk(&mut control, &request) {
+        Ok(told) => told,
+        Err(error) => {
+            let _ = helper.kill();
+            let status = helper.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+            return Err(ErrorKind::internal(format!(
+                "the helper `{}` does not answer ({status}): {error}",
+                program.program.display()
+            )));
+        }
+    };
+    match reply {
+        Reply::Started { confined, shell } => {
+            // The helper does not reap the shell before the end: the number is still its.
+            let opened = |shell| Some((shell, pidfd_open(shell, PidfdFlags::empty()).ok()?));
+            let shell = Pid::from_raw(shell).and_then(opened);
+            Ok(Held { helper, control, confined, output, shell })
+        }
+        Reply::Refused(unfit) => {
+            let _ = helper.wait();
+            Err(unfit.into())
+        }
+        Reply::Ended(_) | Reply::Ending => Err(ErrorKind::internal("a helper tells of an end before a start")),
+    }
+}
+
+/// Sends the request and the pipe that the command writes to. Gives back the first reply and the other end of the pipe.
+fn talk(control: &mut UnixStream, request: &Request) -> io::Result<(Reply, ChildStdout)> {
+    // One pipe for both streams: what is read has the order in which it was written.
+    let (reader, writer) = io::pipe()?;
+    talk::send(control, request)?;
+    talk::send_descriptor(control, writer.as_fd())?;
+    drop(writer);
+    Ok((talk::receive(control)?, OwnedFd::from(reader).into()))
+}
+
+/// Hands the command over, waits until its helper tells of its end, and then for the end of the helper.
+pub(super) fn attend(held: Held, home: &Path, sender: oneshot::Sender<Result<Started, ErrorKind>>) {
+    let Held { mut helper, mut control, confined, output, shell } = held;
+    let (leash, ending) = match Leash::of(&control) {
+        Ok(held) => held,
+        // The helper learns that nobody holds it, and ends.
+        Err(error) => {
+            drop(control);
+            let _ = helper.wait();
+            surroundings::tidy_up(home);
+            return drop(sender.send(Err(error.into())));
+        }
+    };
+    let (started, ends) = Started::of(Group::Held(leash), confined, output);
+    // Where the call has been dropped meanwhile, so is the leash.
+    drop(sender.send(Ok(started)));
+    let mut tell = Some(ends.tell);
+    let mut told = |end| {
+        let _ = tell.take().map(|tell| tell.send(end));
+    };
+    if listen(&mut control, &ending, &mut told) == Last::Silent {
+        tracing::error!("the helper of a command does not answer, and is killed");
+        // First: a helper that is stopped still keeps the number of the shell from being given to another process.
+        end_group(shell.as_ref());
+        let _ = helper.kill();
+    }
+    told(End::Unknown);
+    if !helper.wait().is_ok_and(|status| status.success()) {
+        tracing::error!("the helper of a command was killed; what the command has left behind may live on");
+        end_group(shell.as_ref());
+    }
+    surroundings::tidy_up(home);
+    let _ = ends.tidy.send(());
+}
+
+/// Why nothing more is heard of a helper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// It is gone.
+    Gone,
+    /// It says nothing, although it was told to end its command.
+    Silent,
+}
+
+/// Passes on the end of the shell, until the helper is gone or silent for too long.
+fn listen(control: &mut UnixStream, ending: &UnixStream, told: &mut impl FnMut(End)) -> Last {
+    loop {
+        let is_ending = {
+            let mut events = [PollFd::new(&*control, PollFlags::IN), PollFd::new(ending, PollFlags::IN)];
+            while poll(&mut events, None) == Err(Errno::INTR) {}
+            !events[1].revents().is_empty()
+        };
+        if is_ending && control.set_read_timeout(Some(SILENCE)).is_err() {
+            return Last::Silent;
+        }
+        match talk::receive(control) {
+            Ok(Reply::Ended(end)) => told(end),
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                return Last::Silent;
+            }
+            Err(_) => return Last::Gone,
+        }
+    }
+}
+
+/// Ends the shell and its process group.
+fn end_group(shell: Option<&(Pid, OwnedFd)>) {
+    if let Some((leader, shell)) = shell
+        && pidfd_send_signal(shell, Signal::KILL).is_ok()
+    {
+        // It was there a moment ago, so that the number of its group is not another's.
+        let _ = kill_process_group(*leader, Signal::KILL);
+    }
+}

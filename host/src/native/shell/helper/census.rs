@@ -1,0 +1,141 @@
+//! Counting the processes of a command, and what they hold.
+
+use super::cgroup::Cgroup;
+use crate::native::shell::options::ShellLimits;
+use crate::native::shell::process::Excess;
+use rustix::process::{Pid, getpid};
+use std::collections::HashMap;
+use std::fs;
+
+/// The threads of this process.
+pub(super) fn threads() -> Vec<i32> {
+    tasks(getpid().as_raw_pid())
+}
+
+/// What the descendants of this process are, as far as they were asked for.
+#[derive(Debug, Default)]
+pub(super) struct Census {
+    /// Its own children: nobody else reaps them, so that their numbers are theirs.
+    pub(super) children: Vec<Pid>,
+    /// What there is too much of.
+    pub(super) excess: Option<Excess>,
+}
+
+/// Counts the processes of a command: those of its group where it has one, otherwise the descendants of this process.
+pub(super) fn take(limits: ShellLimits, group: Option<&Cgroup>) -> Census {
+    let parents = Parents::look();
+    let own = parents.children(getpid().as_raw_pid());
+    let children = own.iter().filter_map(|pid| Pid::from_raw(*pid)).collect();
+    let all = group.and_then(Cgroup::processes).unwrap_or_else(|| descendants(own, &parents, limits));
+    let excess = if all.len() as u64 > limits.processes {
+        Some(Excess::Processes(limits.processes))
+    } else {
+        let holds_more = match group.filter(|group| group.bounds_memory()) {
+            Some(group) => group.ran_out_of_memory(),
+            None => holds_more(&all, limits.memory),
+        };
+        holds_more.then_some(Excess::Memory(limits.memory))
+    };
+    Census { children, excess }
+}
+
+fn descendants(own: Vec<i32>, parents: &Parents, limits: ShellLimits) -> Vec<i32> {
+    let (mut all, mut at) = (own, 0);
+    // Nothing more is to be known of a command that has too many.
+    while let Some(pid) = all.get(at).copied().filter(|_| all.len() as u64 <= limits.processes) {
+        all.extend(parents.children(pid));
+        at += 1;
+    }
+    all
+}
+
+/// Names each descendant of this process, those nearest to it first, and looks for its children after that.
+pub(super) fn each_descendant(mut visit: impl FnMut(Pid)) {
+    let parents = Parents::look();
+    let (mut all, mut at) = (vec![getpid().as_raw_pid()], 0);
+    while let Some(parent) = all.get(at).copied() {
+        let children = parents.children(parent);
+        children.iter().copied().filter_map(Pid::from_raw).for_each(&mut visit);
+        all.extend(children);
+        at += 1;
+    }
+}
+
+/// Who is whose child.
+enum Parents {
+    /// The kernel says it for each thread.
+    Asked,
+    /// It does not: so every process of the system was asked for its parent.
+    Table(HashMap<i32, Vec<i32>>),
+}
+
+impl Parents {
+    fn look() -> Self {
+        let own = getpid().as_raw_pid();
+        if fs::exists(format!("/proc/{own}/task/{own}/children")).unwrap_or(false) {
+            return Self::Asked;
+        }
+        let mut table: HashMap<i32, Vec<i32>> = HashMap::new();
+        for pid in numbers("/proc") {
+            if let Some(parent) = parent(pid) {
+                table.entry(parent).or_default().push(pid);
+            }
+        }
+        Self::Table(table)
+    }
+
+    fn children(&self, pid: i32) -> Vec<i32> {
+        match self {
+            Self::Asked => tasks(pid).into_iter().flat_map(|task| of_thread(pid, task)).collect(),
+            Self::Table(table) => table.get(&pid).cloned().unwrap_or_default(),
+        }
+    }
+}
+
+fn of_thread(pid: i32, task: i32) -> Vec<i32> {
+    let told = fs::read_to_string(format!("/proc/{pid}/task/{task}/children")).unwrap_or_default();
+    told.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+fn tasks(pid: i32) -> Vec<i32> {
+    numbers(&format!("/proc/{pid}/task"))
+}
+
+/// The entries of a directory that are numbers. One that is gone has none.
+fn numbers(directory: &str) -> Vec<i32> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The fourth field; the second is the program's name, which may hold anything.
+fn parent(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Whether processes hold more than so many bytes together.
+fn holds_more(processes: &[i32], limit: u64) -> bool {
+    let sum = |of: fn(i32) -> u64| processes.iter().fold(0_u64, |sum, pid| sum.saturating_add(of(*pid)));
+    // What processes share is in the first sum once for each of them. The second costs more and is right.
+    sum(resident) > limit && sum(proportional) > limit
+}
+
+/// What a process holds in memory and in no file, in bytes.
+fn resident(pid: i32) -> u64 {
+    kilobytes(&format!("/proc/{pid}/status"), &["RssAnon:", "RssShmem:"]).unwrap_or(0)
+}
+
+/// The same with its share of what it shares. Where the kernel does not tell that, all of it.
+fn proportional(pid: i32) -> u64 {
+    kilobytes(&format!("/proc/{pid}/smaps_rollup"), &["Pss_Anon:", "Pss_Shmem:"]).unwrap_or_else(|| resident(pid))
+}
+
+fn kilobytes(file: &str, keys: &[&str]) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let value = |line: &str| {
+        let rest = keys.iter().find_map(|key| line.strip_prefix(key))?;
+        rest.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let values: Vec<u64> = text.lines().filter_map(value).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<u64>() << 10)
+}

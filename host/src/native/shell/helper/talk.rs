@@ -1,0 +1,93 @@
+//! What a host and the helper of a command say to each other, over the helper's standard input.
+
+use crate::native::shell::confine::Confined;
+use crate::native::shell::launch::Order;
+use crate::native::shell::options::ShellLimits;
+use crate::native::shell::process::End;
+use crate::native::shell::unfit::Unfit;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+/// Tells the helper to send SIGTERM to the command's process group.
+pub(super) const TERMINATE: u8 = b'T';
+/// Tells the helper to end all processes of the command, and then itself.
+pub(super) const KILL: u8 = b'K';
+/// The byte that a descriptor travels with.
+const DESCRIPTOR: u8 = b'D';
+
+/// The longest message, in bytes: several times the longest command.
+const MAX: u32 = 1 << 20;
+
+/// The first message of a host.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Request {
+    pub(super) order: Order,
+    pub(super) limits: ShellLimits,
+}
+
+/// What a helper says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Reply {
+    /// The shell runs, under this process id.
+    Started { confined: Confined, shell: i32 },
+    /// It was not started.
+    Refused(Unfit),
+    /// It has ended.
+    Ended(End),
+    /// The helper is still ending what the shell has left.
+    Ending,
+}
+
+/// Sends one message.
+pub(super) fn send<T: Serialize>(to: &mut impl Write, message: &T) -> io::Result<()> {
+    let text = serde_json::to_vec(message)?;
+    let length = u32::try_from(text.len()).ok().filter(|length| *length <= MAX);
+    let length = length.ok_or_else(|| io::Error::other("a message is too long"))?;
+    to.write_all(&[&length.to_le_bytes()[..], &text].concat())
+}
+
+/// Receives one message.
+pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length);
+    if length > MAX {
+        return Err(io::Error::other("a message is too long"));
+    }
+    let mut text = vec![0; length as usize];
+    from.read_exact(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// Sends a copy of a descriptor.
+pub(super) fn send_descriptor(to: &UnixStream, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    let descriptors = [descriptor];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+        return Err(io::Error::other("a descriptor does not fit"));
+    }
+    sendmsg(to, &[IoSlice::new(&[DESCRIPTOR])], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Receives a descriptor.
+pub(super) fn receive_descriptor(from: &UnixStream) -> io::Result<OwnedFd> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    let received = ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    received.ok_or_else(|| io::Error::other("no descriptor came"))
+}

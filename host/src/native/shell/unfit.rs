@@ -1,0 +1,78 @@
+//! Why a command is not started, in a form that a helper can tell its host.
+
+use crate::tool::{Advice, ErrorKind, ExecutionKind, PermissionReason};
+use serde::{Deserialize, Serialize};
+
+/// Why a command is not started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Unfit {
+    /// The kernel has no Landlock.
+    NoLandlock,
+    /// This version of Landlock is too old.
+    OldLandlock(u32),
+    /// The kernel filters no system calls, for this reason.
+    NoFilter(String),
+    /// The program was started with this descriptor open, and nothing here can close it for the command.
+    Descriptor(u32),
+    /// The shell does not start.
+    Start(String),
+    /// The system refused something. That is no fault of the command and may name paths of the host.
+    Failed(String),
+}
+
+impl From<Unfit> for ErrorKind {
+    fn from(unfit: Unfit) -> Self {
+        let lacks = match unfit {
+            Unfit::NoLandlock => "this system has no Landlock, or it is switched off".to_owned(),
+            Unfit::OldLandlock(abi) => {
+                format!(
+                    "the Landlock of this kernel (version {abi}) cannot keep a command from emptying files elsewhere"
+                )
+            }
+            Unfit::NoFilter(reason) => format!("this kernel does not filter system calls ({reason})"),
+            Unfit::Descriptor(number) => return inherited(number),
+            Unfit::Start(error) => {
+                return Self::execution(ExecutionKind::Failed, format!("cannot start /bin/sh: {error}"));
+            }
+            Unfit::Failed(error) => return Self::internal(error),
+        };
+        let message = format!(
+            "`shell` is not run: {lacks}, and nothing else would hold a command in the workspace; use another tool"
+        );
+        let text = "use Linux 6.2 or later with Landlock and seccomp, or, to run commands with all of your rights, set \
+                    `shell.unconfined = true`";
+        Self::denied_with(PermissionReason::Policy, message, Advice::setting(text, "shell.unconfined"))
+    }
+}
+
+impl From<std::io::Error> for Unfit {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+fn inherited(number: u32) -> ErrorKind {
+    let message = format!(
+        "`shell` is not run: whoever started this program left its descriptor {number} open, a command would inherit it, and \
+         only bash could close it, which this system does not have"
+    );
+    let advice = Advice::new(format!("start the program without it (`{number}>&-`)"));
+    ErrorKind::denied_with(PermissionReason::Sandbox, message, advice)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_setting_to_the_operator_and_not_to_the_model() {
+        for unfit in [Unfit::NoLandlock, Unfit::OldLandlock(2), Unfit::NoFilter("no".to_owned())] {
+            let refused = ErrorKind::from(unfit.clone());
+            assert!(matches!(refused, ErrorKind::PermissionDenied { .. }), "{unfit:?}");
+            let advice = refused.advice("shell").unwrap().told(&crate::tool::Places::default());
+            assert!(advice.ends_with("set `shell.unconfined = true` in your own palisade.toml"), "{advice}");
+            assert!(!refused.to_string().contains("unconfined"), "a model reads nothing of it: {refused}");
+        }
+    }
+}
