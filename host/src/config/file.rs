@@ -1,8 +1,8 @@
 //! `palisade.toml`, as written: parsed and checked, with nothing opened and nothing filled in.
 
-use super::size::{compile_memory, memory, total_memory};
-use super::time::{Written, call_time, compile_time, duration};
-use crate::policy::Mode;
+use super::size::{compile_memory, memory, processes, shell_memory, total_memory};
+use super::time::{Written, call_time, compile_time, confirm_time};
+use crate::policy::{Mode, parts};
 use crate::sandbox::limits;
 use crate::tool::text::visible;
 use crate::tool::{SideEffects, ToolName, nearest_names};
@@ -21,7 +21,7 @@ const MAX_FILE: u64 = 1 << 20;
 pub struct FileConfig {
     /// Modes of classes.
     pub classes: BTreeMap<SideEffects, Mode>,
-    /// Modes of tools.
+    /// Modes of tools, each under its name or as `plugin/tool`.
     pub tools: BTreeMap<String, Mode>,
     /// How long a question stands.
     pub confirm_timeout: Option<Duration>,
@@ -45,6 +45,12 @@ pub struct FileConfig {
     pub tool_timeout: BTreeMap<String, Duration>,
     /// Whether `shell` may run where it cannot be confined.
     pub shell_unconfined: Option<bool>,
+    /// Whether commands of `shell` may use the network.
+    pub shell_network: Option<bool>,
+    /// Processes of a command of `shell` at once.
+    pub shell_processes: Option<u64>,
+    /// Resident memory of all processes of a command of `shell`, in bytes.
+    pub shell_memory: Option<u64>,
     /// Whether calls run on threads of their own, since the workspace may hang in the kernel.
     pub may_hang: Option<bool>,
     /// Whether files with several names may be changed.
@@ -147,6 +153,9 @@ struct RawLimits {
 #[serde(deny_unknown_fields, default)]
 struct RawShell {
     unconfined: Option<bool>,
+    network: Option<bool>,
+    processes: Option<u64>,
+    memory: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -198,7 +207,7 @@ impl FileConfig {
                 [&confirm.none, &confirm.read, &confirm.write, &confirm.execute, &confirm.network],
             )?,
             tools: confirm.tools.iter().map(|(tool, mode)| tool_mode(tool, mode)).collect::<Result<_, _>>()?,
-            confirm_timeout: confirm.timeout.as_ref().map(|time| duration("confirm.timeout", &time.0)).transpose()?,
+            confirm_timeout: confirm.timeout.as_ref().map(|time| confirm_time(&time.0)).transpose()?,
             trusted: raw.trusted.iter().map(trusted).collect::<Result<_, _>>()?,
             memory: raw.limits.memory.as_deref().map(memory).transpose()?,
             timeout: raw.limits.timeout.as_ref().map(|time| call_time("limits.timeout", &time.0)).transpose()?,
@@ -213,6 +222,9 @@ impl FileConfig {
                 call_time(key, &time.0)
             })?,
             shell_unconfined: raw.shell.unconfined,
+            shell_network: raw.shell.network,
+            shell_processes: raw.shell.processes.map(processes).transpose()?,
+            shell_memory: raw.shell.memory.as_deref().map(shell_memory).transpose()?,
             may_hang: raw.workspace.may_hang,
             hard_links: raw.workspace.hard_links.as_deref().map(hard_links).transpose()?,
             directories: raw.plugins.directories.iter().map(|text| expand(text)).collect(),
@@ -251,9 +263,13 @@ fn mode(key: &str, text: &str) -> Result<Mode, String> {
     text.parse().map_err(|error| format!("`{key}`: {error}"))
 }
 
-fn tool_mode(tool: &str, text: &str) -> Result<(String, Mode), String> {
+fn tool_mode(name: &str, text: &str) -> Result<(String, Mode), String> {
+    let (plugin, tool) = parts(name);
     ToolName::parse(tool).map_err(|error| format!("`confirm.tools`: {error}"))?;
-    Ok((tool.to_owned(), mode(&format!("confirm.tools.{tool}"), text)?))
+    if plugin == Some("") {
+        return Err(format!("`confirm.tools`: `{name}` names no plugin; write \"PLUGIN/{tool}\""));
+    }
+    Ok((name.to_owned(), mode(&format!("confirm.tools.{name}"), text)?))
 }
 
 fn trusted(raw: &RawTrusted) -> Result<Trusted, String> {
@@ -301,79 +317,4 @@ fn expand(text: &str) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that cannot parse its fixture has failed")]
-    use super::*;
-
-    const EXAMPLE: &str = r#"
-        [confirm]
-        none = "auto"
-        read = "auto"
-        write = "prompt"
-        execute = "prompt"
-        network = "prompt"
-        timeout = "5m"
-        [confirm.tools]
-        git_status = "auto"
-        [[trusted]]
-        workspace = "~/code/myproject"
-        execute = "prompt"
-        [limits]
-        memory = "128MiB"
-        timeout = "60s"
-        concurrency = 4
-        [plugins]
-        directories = ["~/.local/share/palisade/plugins"]
-        builtin = true
-    "#;
-
-    #[test]
-    fn the_documented_example_is_accepted() {
-        let config = FileConfig::parse(EXAMPLE).unwrap();
-        assert_eq!(config.classes.get(&SideEffects::Write), Some(&Mode::Prompt));
-        assert_eq!(config.tools.get("git_status"), Some(&Mode::Auto));
-        assert_eq!(config.memory, Some(128 << 20));
-        assert_eq!(config.timeout, Some(Duration::from_secs(60)));
-        assert_eq!(config.trusted.first().and_then(|t| t.overrides.get(&SideEffects::Execute)), Some(&Mode::Prompt));
-    }
-
-    #[test]
-    fn an_unknown_key_is_refused_with_the_nearest_one() {
-        let error = FileConfig::parse("[limits]\nmemroy = \"1MiB\"").unwrap_err();
-        assert!(error.contains("did you mean `memory`?"), "{error}");
-    }
-
-    #[test]
-    fn a_value_out_of_range_is_refused_with_what_would_be_accepted() {
-        for (text, expected) in [
-            ("[limits]\nmemory = \"1TiB\"", "1MiB to 512MiB"),
-            ("[limits]\nmemory = \"much\"", "like 128MiB"),
-            ("[limits]\ntotal_memory = \"1MiB\"", "512MiB or more"),
-            ("[limits]\ntimeout = \"11m\"", "600s"),
-            ("[limits]\ntimeout = \"0s\"", "at least 1ms"),
-            ("[limits]\ntimeout = \"1ns\"", "`limits.timeout` is 1ns; give at least 1ms"),
-            ("[limits]\ncompile_time = \"999us\"", "`limits.compile_time` is 999us; give at least 1ms"),
-            ("[limits.tool_timeout]\nshell = \"1ns\"", "`limits.tool_timeout.shell` is 1ns"),
-            ("[confirm]\ntimeout = \"1ns\"", "`confirm.timeout` is 1ns"),
-            ("[limits]\ntimeout = \"-1s\"", "like 30s"),
-            ("[limits]\ntimeout = 60", "write \"60s\""),
-            ("[limits]\ntimeout = -60", "write \"30s\""),
-            ("[limits]\ntimeout = 1.5", "write \"30s\""),
-            ("[limits.tool_timeout]\nshell = 5", "write \"5s\""),
-            ("[confirm]\ntimeout = 300", "write \"300s\""),
-            ("[limits]\nconcurrency = 0", "1 to 256"),
-            ("[limits]\ncompile_time = \"2h\"", "at most 1h"),
-            ("[limits]\ncompile_memory = \"1MiB\"", "256MiB to 64GiB"),
-            ("[limits.tool_concurrency]\nshell = 0", "`limits.tool_concurrency.shell` is 0; 1 to 256"),
-            ("[limits.tool_timeout]\nshell = \"1h\"", "600s"),
-            ("[limits.tool_timeout]\nShell = \"1m\"", "`shell`"),
-            ("[[trusted]]\nworkspace = \".\"", "the whole path"),
-            ("[workspace]\nhard_links = \"some\"", "refuse and allow"),
-            ("[confirm]\nwrite = \"maybe\"", "auto, prompt, prompt_once and deny"),
-            ("[confirm.tools]\nRead-File = \"auto\"", "`read_file`"),
-        ] {
-            let error = FileConfig::parse(text).unwrap_err();
-            assert!(error.contains(expected), "{text}: {error}");
-        }
-    }
-}
+mod tests;

@@ -27,9 +27,11 @@ impl Settings {
             origin("limits.memory", &self.memory),
             origin("limits.total_memory", &self.total_memory),
             origin("shell.unconfined", &self.shell_unconfined),
+            origin("shell.processes", &self.shell_processes),
+            origin("shell.memory", &self.shell_memory),
             origin("workspace.hard_links", &self.hard_links),
         ];
-        let tools = self.of_tools().map(|(key, _, origin)| (key, origin));
+        let tools = self.of_tools().map(|rule| (rule.key(), rule.origin));
         classes.chain(single).chain(tools).collect()
     }
 }

@@ -1,16 +1,19 @@
 //! What holds in the end, and where each value came from.
 
 use super::file::{ConfigError, FileConfig, Trusted};
+use super::rule::ToolRule;
 use super::size;
 use super::time::call_time;
-use crate::dispatch::CONFIRMATION_TIMEOUT;
+use crate::dispatch::{CONFIRMATION_TIMEOUT, ToolTime};
+use crate::native::shell::Network;
+use crate::native::{Confinement, ShellLimits, ShellOptions};
 use crate::plugins::Shipped;
 use crate::policy::{Mode, Policy};
 use crate::sandbox::{CompileLimits, Limits, limits};
 use crate::session::CONCURRENCY;
 use crate::tool::SideEffects;
 use crate::workspace::{HardLinks, LastLink};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -66,7 +69,7 @@ impl<T> Value<T> {
 pub struct Settings {
     /// Modes of classes.
     pub classes: BTreeMap<SideEffects, Value<Mode>>,
-    /// Modes of tools.
+    /// Modes of tools, each under its name or as `plugin/tool`.
     pub tools: BTreeMap<String, Value<Mode>>,
     /// Memory of a call, in bytes.
     pub memory: Value<u64>,
@@ -90,8 +93,16 @@ pub struct Settings {
     pub tool_concurrency: BTreeMap<String, Value<u32>>,
     /// Time of a call of one tool.
     pub tool_timeout: BTreeMap<String, Value<Duration>>,
+    /// The tools of these times that only a project names: it lowers what each has, which is not known here.
+    pub lowered_by_project: BTreeSet<String>,
     /// Whether `shell` may run where it cannot be confined.
     pub shell_unconfined: Value<bool>,
+    /// Whether commands of `shell` may use the network.
+    pub shell_network: Value<bool>,
+    /// Processes of a command of `shell` at once.
+    pub shell_processes: Value<u64>,
+    /// Resident memory of all processes of a command of `shell`, in bytes.
+    pub shell_memory: Value<u64>,
     /// Whether calls run on threads of their own, since the workspace may hang in the kernel.
     pub may_hang: Value<bool>,
     /// Whether files with several names may be changed.
@@ -117,7 +128,11 @@ impl Default for Settings {
             concurrency: Value::default(CONCURRENCY),
             tool_concurrency: BTreeMap::new(),
             tool_timeout: BTreeMap::new(),
+            lowered_by_project: BTreeSet::new(),
             shell_unconfined: Value::default(false),
+            shell_network: Value::default(false),
+            shell_processes: Value::default(ShellLimits::PROCESSES),
+            shell_memory: Value::default(ShellLimits::default_memory()),
             // One call of a program that starts for it: a tenth of a millisecond matters less than that a call always ends.
             may_hang: Value::default(true),
             hard_links: Value::default(HardLinks::Refuse),
@@ -144,6 +159,8 @@ impl Settings {
                 key,
                 user_file: user_file.to_owned(),
             })?;
+            let named = project.tool_timeout.keys().filter(|tool| !settings.tool_timeout.contains_key(*tool));
+            settings.lowered_by_project = named.cloned().collect();
             let switched_off = settings.switched_off(&project);
             settings.builtin.set(switched_off, || Origin::File(project_file.to_owned()));
             settings.apply(project, project_file);
@@ -166,19 +183,33 @@ impl Settings {
         Ok(())
     }
 
-    /// The keys that are about one tool: each with the tool's name, and where it stands.
-    pub fn of_tools(&self) -> impl Iterator<Item = (String, &str, &Origin)> {
-        let modes = self.tools.iter().map(|(tool, mode)| ("confirm.tools", tool, &mode.origin));
-        let counts = self.tool_concurrency.iter().map(|(tool, count)| ("limits.tool_concurrency", tool, &count.origin));
-        let times = self.tool_timeout.iter().map(|(tool, time)| ("limits.tool_timeout", tool, &time.origin));
-        let all = modes.chain(counts).chain(times);
-        all.map(|(table, tool, origin)| (format!("{table}.{tool}"), tool.as_str(), origin))
+    /// The keys that are about one tool.
+    pub fn of_tools(&self) -> impl Iterator<Item = ToolRule<'_>> {
+        let modes = self.tools.iter().map(|(tool, mode)| ToolRule::mode(tool, mode));
+        let counts =
+            self.tool_concurrency.iter().map(|(tool, count)| ToolRule::limit("limits.tool_concurrency", tool, count));
+        let times = self.tool_timeout.iter().map(|(tool, time)| ToolRule::limit("limits.tool_timeout", tool, time));
+        modes.chain(counts).chain(times)
     }
 
     /// The limits that hold.
     #[must_use]
     pub fn limits(&self) -> Limits {
         Limits { memory: self.memory.value, timeout: self.timeout.value, total_memory: self.total_memory.value }
+    }
+
+    /// How `shell` runs commands, without a helper.
+    #[must_use]
+    pub fn shell(&self) -> ShellOptions {
+        let held = if self.shell_unconfined.value { Confinement::Unconfined } else { Confinement::Landlock };
+        let network = if self.shell_network.value { Network::Open } else { Network::Closed };
+        let limits = ShellLimits { processes: self.shell_processes.value, memory: self.shell_memory.value };
+        ShellOptions::new(held).network(network).limits(limits)
+    }
+
+    /// How the time that a tool is given here holds.
+    pub(crate) fn tool_time(&self, tool: &str, time: Duration) -> ToolTime {
+        if self.lowered_by_project.contains(tool) { ToolTime::AtMost(time) } else { ToolTime::Set(time) }
     }
 
     /// What the compilation of one plugin may take.
@@ -223,6 +254,9 @@ impl Settings {
         self.tool_timeout
             .extend(config.tool_timeout.into_iter().map(|(tool, value)| (tool, Value { value, origin: origin() })));
         self.shell_unconfined.set(config.shell_unconfined, origin);
+        self.shell_network.set(config.shell_network, origin);
+        self.shell_processes.set(config.shell_processes, origin);
+        self.shell_memory.set(config.shell_memory, origin);
         self.may_hang.set(config.may_hang, origin);
         self.hard_links.set(config.hard_links, origin);
         self.directories.set(Some(config.directories).filter(|list| !list.is_empty()), origin);
@@ -279,6 +313,15 @@ impl Settings {
         if project.shell_unconfined == Some(true) && !self.shell_unconfined.value {
             return loosens("shell.unconfined".to_owned());
         }
+        if project.shell_network == Some(true) && !self.shell_network.value {
+            return loosens("shell.network".to_owned());
+        }
+        if project.shell_processes.is_some_and(|count| count > self.shell_processes.value) {
+            return loosens("shell.processes".to_owned());
+        }
+        if project.shell_memory.is_some_and(|memory| memory > self.shell_memory.value) {
+            return loosens("shell.memory".to_owned());
+        }
         if project.may_hang == Some(false) && self.may_hang.value {
             return loosens("workspace.may_hang".to_owned());
         }
@@ -304,12 +347,13 @@ impl Settings {
         self.tool_concurrency.get(tool).map_or(self.concurrency.value, |count| count.value)
     }
 
-    /// A plugin's own time may be shorter than any that is known here, and a tool's time wins over it: only one that the user has set can be lowered.
+    /// A time that the user has set can only be lowered; any other is a bound on the tool's own, and loosens nothing.
     fn is_within_time_of(&self, tool: &str, time: Duration) -> bool {
-        self.tool_timeout.get(tool).is_some_and(|set| time <= set.value)
+        self.tool_timeout.get(tool).is_none_or(|set| time <= set.value)
     }
 
-    /// The mode of a tool whose class is not known here: its own, or the strictest that it may have by its class.
+    /// The mode of a tool whose class is not known here: its own under this very name, or the strictest that it may have by
+    /// its class. Of what another name of it says nothing is concluded: which plugin has the tool is not known here.
     fn mode_of(&self, tool: &str) -> Mode {
         let overrides = self.trusted.iter().flat_map(|trusted| trusted.overrides.values().copied());
         let classes = self.classes.values().map(|mode| mode.value);

@@ -1,5 +1,6 @@
 //! Sizes, as written in a file, a variable or a flag.
 
+use crate::native::ShellLimits;
 use crate::sandbox::{CompileLimits, limits};
 use std::ops::RangeInclusive;
 
@@ -17,6 +18,21 @@ pub(super) fn total_memory(text: &str) -> Result<u64, String> {
 pub(super) fn compile_memory(text: &str) -> Result<u64, String> {
     let range = CompileLimits::MIN_MEMORY..=CompileLimits::MAX_MEMORY;
     size("limits.compile_memory", text, range, "256MiB to 64GiB are accepted")
+}
+
+/// Parses the memory of a command.
+pub(super) fn shell_memory(text: &str) -> Result<u64, String> {
+    size("shell.memory", text, ShellLimits::MIN_MEMORY..=u64::MAX, "16MiB or more is accepted")
+}
+
+/// Checks the number of processes of a command.
+pub(super) fn processes(count: u64) -> Result<u64, String> {
+    let range = ShellLimits::MIN_PROCESSES..=ShellLimits::MAX_PROCESSES;
+    if range.contains(&count) {
+        Ok(count)
+    } else {
+        Err(format!("`shell.processes` is {count}; 8 to 32768 are accepted"))
+    }
 }
 
 fn size(key: &str, text: &str, range: RangeInclusive<u64>, accepted: &str) -> Result<u64, String> {

@@ -1,5 +1,6 @@
 //! Times, as written in a file, a variable or a flag.
 
+use crate::dispatch::MAX_CONFIRMATION_TIMEOUT;
 use crate::sandbox::{CompileLimits, limits};
 use serde::de::{Deserialize, Deserializer, Error};
 use std::time::Duration;
@@ -22,29 +23,28 @@ impl<'de> Deserialize<'de> for Written {
     }
 }
 
-/// Parses a duration such as `30s`, `5m` or `500ms`.
-pub(crate) fn duration(key: &str, text: &str) -> Result<Duration, String> {
+/// Parses a duration such as `30s`, `5m` or `500ms`. Each has a largest value, which is told as what is accepted: a time
+/// without one is added to a clock somewhere, and overflows there.
+fn duration(key: &str, text: &str, largest: Duration, accepted: &str) -> Result<Duration, String> {
     let parsed = humantime::parse_duration(text)
         .map_err(|error| format!("`{key}` is not a duration: {error}; write it like 30s, 5m or 500ms"))?;
-    if parsed < LEAST { Err(format!("`{key}` is {text}; give at least 1ms")) } else { Ok(parsed) }
+    if parsed < LEAST {
+        return Err(format!("`{key}` is {text}; give at least 1ms"));
+    }
+    if parsed > largest { Err(format!("`{key}` is {text}; {accepted}")) } else { Ok(parsed) }
 }
 
-/// Parses the time of a call, which has a maximum.
+/// Parses the time of a call.
 pub(crate) fn call_time(key: &str, text: &str) -> Result<Duration, String> {
-    let parsed = duration(key, text)?;
-    if parsed > limits::MAX_TIMEOUT {
-        Err(format!("`{key}` is longer than 600s, the most that a call may take"))
-    } else {
-        Ok(parsed)
-    }
+    duration(key, text, limits::MAX_TIMEOUT, "at most 600s is accepted, the most that a call may take")
 }
 
 /// Parses the time that a compilation may take.
 pub(super) fn compile_time(text: &str) -> Result<Duration, String> {
-    let parsed = duration("limits.compile_time", text)?;
-    if parsed <= CompileLimits::MAX_TIME {
-        Ok(parsed)
-    } else {
-        Err(format!("`limits.compile_time` is {text}; at most 1h is accepted"))
-    }
+    duration("limits.compile_time", text, CompileLimits::MAX_TIME, "at most 1h is accepted")
+}
+
+/// Parses the time that a question stands.
+pub(super) fn confirm_time(text: &str) -> Result<Duration, String> {
+    duration("confirm.timeout", text, MAX_CONFIRMATION_TIMEOUT, "at most 24h is accepted")
 }

@@ -1,15 +1,16 @@
 //! Configuring a host.
 
-use super::{BuildError, Host, cache};
+use super::announce::announce;
+use super::{BuildError, Host, cache, times};
 use crate::confirm::{Confirmer, NoConfirmer};
-use crate::dispatch::{CONFIRMATION_TIMEOUT, CallMode, Dispatcher, Threads};
-use crate::events::{Event, Events, PluginFacts, Subscriber};
+use crate::dispatch::{CONFIRMATION_TIMEOUT, CallMode, Dispatcher, LateRules as _, Threads, ToolTime};
+use crate::events::{Events, Subscriber};
 use crate::execution::Factory;
-use crate::native::{Confinement, Shell};
-use crate::plugins::{LoadObserver, Loading, News, Plugin, Rejected, Shipped, Sources, Task};
+use crate::native::{Shell, ShellOptions};
+use crate::plugins::{LoadObserver, Loading, Shipped, Sources, Task};
 use crate::policy::Policy;
 use crate::registry::Registry;
-use crate::sandbox::{Cache, Compiler, Limits, Sandbox, limits};
+use crate::sandbox::{Compiler, Limits, Sandbox, limits};
 use crate::session::{CONCURRENCY, Session, SessionBuilder};
 use crate::tool::Places;
 use crate::workspace::{HardLinks, HostRules, Reading, Tree, Workspace};
@@ -24,7 +25,8 @@ pub enum CacheMode {
     /// In the user's cache directory, where there is one that is private.
     #[default]
     Default,
-    /// In this directory, which must be private.
+    /// In this directory, which must be private and hold nothing else. Its path is remembered in `palisade/caches` of the user's state directory, so
+    /// that other runs hide it from their tools.
     Directory(PathBuf),
     /// Nowhere: every start compiles.
     Off,
@@ -42,9 +44,9 @@ pub struct HostBuilder {
     workspace: Option<PathBuf>,
     sources: Sources,
     native: Vec<Factory>,
-    shell: Option<Confinement>,
+    shell: ShellOptions,
     limits: Limits,
-    tool_timeouts: BTreeMap<String, Duration>,
+    tool_timeouts: BTreeMap<String, ToolTime>,
     session: SessionDefaults,
     confirmer: Option<Arc<dyn Confirmer>>,
     subscribers: Vec<Arc<dyn Subscriber>>,
@@ -108,10 +110,11 @@ impl HostBuilder {
         self
     }
 
-    /// How commands of the shipped tool `shell` are held back from the rest of the machine. Default: by the kernel, or not run at all.
+    /// How the shipped tool `shell` runs commands: a [`Confinement`](crate::Confinement), or all [`ShellOptions`]. Default: confined by the kernel or not at
+    /// all, without the network, and without a helper.
     #[must_use]
-    pub fn shell(mut self, confinement: Confinement) -> Self {
-        self.shell = Some(confinement);
+    pub fn shell(mut self, options: impl Into<ShellOptions>) -> Self {
+        self.shell = options.into();
         self
     }
 
@@ -150,10 +153,15 @@ impl HostBuilder {
         self
     }
 
-    /// How long calls of one tool may take, unless the call says otherwise; at most 600 s.
+    /// How long calls of one tool may take, unless the call says otherwise: 1 ms to 600 s.
     #[must_use]
     pub fn tool_timeout(mut self, tool: impl Into<String>, time: Duration) -> Self {
-        self.tool_timeouts.insert(tool.into(), time);
+        self.tool_timeouts.insert(tool.into(), ToolTime::Set(time));
+        self
+    }
+
+    pub(crate) fn tool_time(mut self, tool: &str, time: ToolTime) -> Self {
+        self.tool_timeouts.insert(tool.to_owned(), time);
         self
     }
 
@@ -164,7 +172,7 @@ impl HostBuilder {
         self
     }
 
-    /// How long a question stands before the call is refused. Default: 5 minutes.
+    /// How long a question stands before the call is refused: 1 ms to 24 hours. Default: 5 minutes.
     #[must_use]
     pub fn confirmation_timeout(mut self, timeout: Duration) -> Self {
         self.confirmation_timeout = Some(timeout);
@@ -214,7 +222,7 @@ impl HostBuilder {
     }
 
     /// Protects a file or a directory, wherever it lies in a workspace and whatever leads to it: no tool but `shell` changes anything there. It need not exist
-    /// yet. Can be given several times. Directories and files of plugins, the cache, and every `.git` are protected anyway.
+    /// yet. Can be given several times. Directories and files of plugins, caches, and every `.git` are protected anyway.
     #[must_use]
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
         self.protected.push((path.into(), Reading::Allowed));
@@ -248,7 +256,8 @@ impl HostBuilder {
     }
 
     /// As [`build`](Self::build), with what has to be compiled left to threads in the background: the plugins that the cache knows are there at once, the others
-    /// one by one. See [`Host::available`] and [`Host::loaded`]. Of two files that claim a name the first has it, as ever: a plugin waits for the files before it.
+    /// one by one. See [`Host::available`], [`Host::loaded`] and [`Host::compiling`]. Of two files that claim a name the first has it: until that one is compiled
+    /// the name may be the other's, which gives it up then.
     ///
     /// # Errors
     ///
@@ -259,16 +268,35 @@ impl HostBuilder {
         Ok(host)
     }
 
-    /// As [`build`](Self::build), with as much loaded as calls of this one tool take. Nothing is compiled where the cache knows the tool, and every file before
-    /// its own; otherwise the shipped plugin that has it is, or files up to the one that does. For a program that makes one call and ends.
+    /// As [`build`](Self::build), with nothing compiled: only the plugins that the cache knows are there. See [`Host::compiling`] for the others.
+    ///
+    /// # Errors
+    ///
+    /// As for [`build`](Self::build).
+    pub fn build_from_cache(self) -> Result<Host, BuildError> {
+        self.begin()
+    }
+
+    /// As [`build`](Self::build), with as much loaded as calls of this one tool take: the shipped plugin that has it, or the first file that does, with the
+    /// files before it, which could take the name. Two kinds of files before it are not compiled, and are among [`Host::compiling`]: those that an earlier
+    /// run has not got done, and all where the cache knows the tool and that is of class none or read. For a program that makes one call and ends.
     ///
     /// # Errors
     ///
     /// As for [`build`](Self::build). A tool that nobody has is no error: everything that could have it is loaded then.
     pub fn build_for(self, tool: &str) -> Result<Host, BuildError> {
+        self.build_for_all(&[tool])
+    }
+
+    /// As [`build_for`](Self::build_for), for calls of these tools.
+    ///
+    /// # Errors
+    ///
+    /// As for [`build`](Self::build).
+    pub fn build_for_all(self, tools: &[&str]) -> Result<Host, BuildError> {
         let host = self.begin()?;
-        host.loading.finish_for(tool);
-        if !host.registry().has(tool) {
+        host.loading.finish_for(tools);
+        if tools.iter().any(|tool| !host.registry().has(tool)) {
             host.loading.finish();
         }
         Ok(host)
@@ -276,19 +304,23 @@ impl HostBuilder {
 
     fn begin(self) -> Result<Host, BuildError> {
         check(&self.limits)?;
+        times::check(self.confirmation_timeout, &self.tool_timeouts, &self.compiler)?;
         let threads = threads(self.call_mode)?;
         let workspace = self.workspace.unwrap_or_else(|| PathBuf::from("."));
         let workspace = Arc::new(match &threads {
             None => Workspace::open(&workspace)?,
             Some(_) => Workspace::open_within(workspace, limits::OPENING)?,
         });
-        let cache = cache::open(self.cache, &workspace)?;
-        let rules = Arc::new(rules(self.hard_links, self.protected, &self.sources, &cache)?);
+        let cache = cache::open(&self.cache, &workspace)?;
+        let late = Arc::new(cache::Hidden::new(&self.cache, &cache, self.hard_links));
+        let rules = Arc::new(rules(self.hard_links, self.protected, &self.sources)?);
         workspace.keep_rules_of(&rules);
+        // Here, so that the first call need not. What fails fails again there, and is told of.
+        let _ = late.add_to(&workspace);
         let sandbox = Sandbox::new(cache)?.with_compiler(self.compiler);
         let registry = Registry::new();
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
-        let native = native(self.sources.shipped, self.shell.unwrap_or(Confinement::Landlock), self.native);
+        let native = native(self.sources.shipped, self.shell, self.native);
         let events = Events::new(self.subscribers);
         let heard = events.clone();
         let task = Task {
@@ -303,6 +335,7 @@ impl HostBuilder {
         let loading = Loading::begin(task, &native)?;
         let dispatcher = Dispatcher {
             registry,
+            compiling: Arc::new(loading.names_of_compiling()),
             confirmer: self.confirmer.unwrap_or_else(|| Arc::new(NoConfirmer)),
             events,
             limits: self.limits,
@@ -310,6 +343,7 @@ impl HostBuilder {
             confirmation_timeout: self.confirmation_timeout.unwrap_or(CONFIRMATION_TIMEOUT),
             threads,
             rules,
+            late,
             places: self.places.into(),
         };
         let session = self.session.begin(&workspace).independent_calls().build();
@@ -318,42 +352,20 @@ impl HostBuilder {
 }
 
 /// The shipped native tool comes before those of the program that embeds the host.
-fn native(shipped: Shipped, shell: Confinement, own: Vec<Factory>) -> Vec<Factory> {
+fn native(shipped: Shipped, shell: ShellOptions, own: Vec<Factory>) -> Vec<Factory> {
     let shell = (shipped == Shipped::Included).then(|| Shell::factory(shell));
     shell.into_iter().chain(own).collect()
 }
 
-/// What is protected in every workspace: what the program names, where plugins come from, and the compiled code.
-fn rules(
-    hard_links: HardLinks,
-    named: Vec<(PathBuf, Reading)>,
-    sources: &Sources,
-    cache: &Cache,
-) -> Result<HostRules, BuildError> {
+/// What is protected in every workspace: what the program names, and where plugins come from.
+fn rules(hard_links: HardLinks, named: Vec<(PathBuf, Reading)>, sources: &Sources) -> Result<HostRules, BuildError> {
     let plugins = sources.directories.iter().chain(&sources.files).cloned().chain(sources.elsewhere());
     let plugins = plugins.map(|path| (path, Reading::Allowed));
-    let cache = cache.dir().map(|dir| (dir.to_owned(), Reading::Refused));
     let open = |(path, reading): (PathBuf, Reading)| {
         Tree::open(&path, reading).map(Arc::new).map_err(|source| BuildError::Protected { path, source })
     };
-    let trees = named.into_iter().chain(plugins).chain(cache).map(open).collect::<Result<_, _>>()?;
+    let trees = named.into_iter().chain(plugins).map(open).collect::<Result<_, _>>()?;
     Ok(HostRules { hard_links, trees })
-}
-
-fn announce(events: &Events, news: News<'_>) {
-    events.emit(|| match news {
-        News::Loaded(plugin) => Event::PluginLoaded(facts(plugin)),
-        News::Changed(plugin) => Event::PluginChanged(facts(plugin)),
-        News::Removed(plugin) => Event::PluginRemoved(facts(plugin)),
-        News::Rejected(Rejected { file, reason }) => {
-            Event::PluginRejected { file: file.clone(), reason: reason.clone() }
-        }
-    });
-}
-
-fn facts(plugin: &Plugin) -> PluginFacts {
-    let tools = plugin.definitions().iter().map(|definition| definition.name().to_string()).collect();
-    PluginFacts { plugin: plugin.name().into(), digest: plugin.digest(), tools }
 }
 
 fn check(given: &Limits) -> Result<(), BuildError> {
@@ -361,10 +373,8 @@ fn check(given: &Limits) -> Result<(), BuildError> {
         return Err(BuildError::Limit { name: "memory", accepted: "1MiB to 512MiB are accepted" });
     }
     if given.total_memory < given.memory {
-        return Err(BuildError::Limit {
-            name: "total_memory",
-            accepted: "at least the memory of one call is accepted",
-        });
+        let accepted = "at least the memory of one call is accepted";
+        return Err(BuildError::Limit { name: "total_memory", accepted });
     }
     match given.timeout {
         Some(timeout) if timeout < Duration::from_millis(1) || timeout > limits::MAX_TIMEOUT => {

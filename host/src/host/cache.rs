@@ -1,16 +1,23 @@
-//! Where compiled code is kept, and where not: a tool that reads the key of a cache could write code that is then run as it is.
+//! Where compiled code is kept, and where not: a tool that reads the key of a cache could write code that is then run as it is. So every cache that is known of is
+//! hidden from tools, whether or not this host uses it.
+
+mod hidden;
+mod known;
 
 use super::{BuildError, CacheMode};
 use crate::sandbox::Cache;
 use crate::workspace::Workspace;
+pub(super) use hidden::Hidden;
+use known::Known;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A cache that cannot be written is done without, whoever named it: every start compiles, and the log says so. The default directory is a convenience, and done
 /// without in any case; one that somebody named is refused where it is no private directory outside of the workspace.
-pub(super) fn open(mode: CacheMode, workspace: &Workspace) -> Result<Cache, BuildError> {
+pub(super) fn open(mode: &CacheMode, workspace: &Workspace) -> Result<Cache, BuildError> {
     match mode {
         CacheMode::Off => Ok(Cache::off()),
-        CacheMode::Directory(directory) => match open_cache(&directory, workspace) {
+        CacheMode::Directory(directory) => match open_cache(directory, workspace) {
             Err(error) if is_unwritable(&error) => Ok(without(&error)),
             opened => opened,
         },
@@ -30,32 +37,49 @@ pub(crate) fn is_unwritable(error: &BuildError) -> bool {
     matches!(error, BuildError::Cache(error) if error.is_unwritable())
 }
 
-/// Opens a cache that lies outside of the workspace.
-///
-/// Looked at before, since a key that has been written there is known there, and after, when all of the path is there to be resolved.
+/// Opens a cache that lies outside of the workspace, and remembers it before it has a key.
 pub(crate) fn open_cache(directory: &Path, workspace: &Workspace) -> Result<Cache, BuildError> {
-    let existing = directory.ancestors().find_map(|path| within(path).canonicalize().ok());
-    let inside = |real: &PathBuf| real.starts_with(workspace.root());
-    if existing.as_ref().is_some_and(inside) {
-        return Err(BuildError::CacheInWorkspace { cache: directory.to_owned() });
-    }
-    let cache = Cache::open(directory)?;
-    match directory.canonicalize() {
-        Ok(real) if inside(&real) => Err(BuildError::CacheInWorkspace { cache: real }),
-        _ => Ok(cache),
-    }
+    let opened = Cache::open_and(directory, Some(workspace), |real| remember(directory, real));
+    opened.map_err(|error| match error.is_inside() {
+        true => BuildError::CacheInWorkspace { cache: directory.to_owned() },
+        false => BuildError::Cache(error),
+    })
 }
 
-/// The last ancestor of a relative path is empty, and stands for the current directory.
-fn within(path: &Path) -> &Path {
-    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+/// Remembers a cache by the path that somebody wrote and by the one without links: a link may lead elsewhere later.
+fn remember(written: &Path, real: &Path) -> io::Result<()> {
+    let usual = usual_place();
+    // The usual place is hidden without being remembered.
+    for cache in [written, real].into_iter().filter(|cache| usual.as_deref() != Some(cache)) {
+        for known in Known::of_user() {
+            match known.add(cache) {
+                Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => return Err(error),
+                Err(error) => tracing::warn!(
+                    "the cache {} is not remembered: a run in a workspace around it has to name it, or its tools can read it: {error}",
+                    cache.display()
+                ),
+                Ok(()) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The default cache of a run whose environment names no other directory for caches.
+fn usual_place() -> Option<PathBuf> {
+    let home = etcetera::home_dir().ok().filter(|home| home.is_absolute());
+    home.map(|home| below(&home.join(".cache")))
+}
+
+fn below(base: &Path) -> PathBuf {
+    base.join("palisade").join("compiled")
 }
 
 /// Where compiled code is kept unless somebody says otherwise.
 pub(crate) fn default_cache() -> Option<PathBuf> {
     use etcetera::BaseStrategy as _;
     let base = etcetera::choose_base_strategy().ok()?.cache_dir();
-    base.is_absolute().then(|| base.join("palisade").join("compiled"))
+    base.is_absolute().then(|| below(&base))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Something that may be a plugin: opened once, recognised where an earlier run has seen it, and otherwise read, hashed and prepared.
 
-use crate::sandbox::{Cache, Identity, Origin, PluginRefused, Prepared, Sandbox, Trust, limits};
+use crate::sandbox::{Cache, Identity, Origin, PluginRefused, Prepared, Sandbox, Tried, Trust, limits};
 use crate::tool::Digest;
 use crate::tool::text::elided;
 use crate::workspace::{LastLink, open_regular};
@@ -25,9 +25,37 @@ pub(super) struct Refused {
     pub(super) digest: Option<Digest>,
 }
 
+impl Refused {
+    fn of(refused: &PluginRefused, digest: Digest) -> Self {
+        Self { reason: refused.to_string(), digest: Some(digest) }
+    }
+}
+
 impl From<String> for Refused {
     fn from(reason: String) -> Self {
         Self { reason, digest: None }
+    }
+}
+
+/// What earlier runs know of it.
+pub(super) enum Recalled {
+    /// It is compiled and described.
+    Ready(Arc<Prepared>),
+    /// It has to be compiled.
+    ToCompile(Effort),
+}
+
+/// When it is compiled, among others: those that are known to take long go last, and before them the smaller ones first, since of a large one nobody knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Effort {
+    tried: Tried,
+    size: u64,
+}
+
+impl Effort {
+    /// Whether an earlier run has tried to compile it, and did not get it done.
+    pub(super) fn goes_last(self) -> bool {
+        self.tried == Tried::Before
     }
 }
 
@@ -82,23 +110,29 @@ impl Candidate {
     }
 
     /// The plugin that it is, where an earlier run has compiled it, or why it is none.
-    pub(super) fn recalled(&self, sandbox: &Sandbox) -> Result<Option<Arc<Prepared>>, Refused> {
+    pub(super) fn recalled(&self, sandbox: &Sandbox) -> Result<Recalled, Refused> {
         let opened = self.open()?;
         let identity = opened.identity();
         if let Some(digest) = opened.known(identity.as_ref(), sandbox.cache()) {
             // Without its code it waits for whoever compiles: a start that does not need it does not read it again.
-            return Ok(self.recall(digest, sandbox));
+            return self.ready_or_to_compile(digest, opened.size()?, sandbox);
         }
         let bytes = opened.bytes()?;
         // What is no plugin at all is told at once, and never known by its file alone.
         sandbox.check(&bytes).map_err(|refused| refused.to_string())?;
         let digest = Digest::of(&bytes);
-        if let (Some(before), Some(after)) = (&identity, opened.identity())
-            && before.is_still(&after)
-        {
-            sandbox.cache().remember(before, digest);
+        if let (Some(before), Some(after)) = (&identity, opened.identity()) {
+            sandbox.cache().remember(before, &after, digest);
         }
-        Ok(self.recall(digest, sandbox))
+        self.ready_or_to_compile(digest, bytes.len() as u64, sandbox)
+    }
+
+    fn ready_or_to_compile(&self, digest: Digest, size: u64, sandbox: &Sandbox) -> Result<Recalled, Refused> {
+        if let Some(prepared) = self.recall(digest, sandbox) {
+            return Ok(Recalled::Ready(prepared));
+        }
+        let tried = sandbox.tried(digest, self.trust()).map_err(|refused| Refused::of(&refused, digest))?;
+        Ok(Recalled::ToCompile(Effort { tried, size }))
     }
 
     /// The plugin that it is, compiled, or why it is none.
@@ -106,7 +140,7 @@ impl Candidate {
         let bytes = self.open()?.bytes()?;
         let digest = Digest::of(&bytes);
         let prepared = sandbox.prepare_hashed(&bytes, digest, self.trust(), given_up);
-        prepared.map_err(|refused: PluginRefused| Refused { reason: refused.to_string(), digest: Some(digest) })
+        prepared.map_err(|refused| Refused::of(&refused, digest))
     }
 
     /// Which bytes it holds now. They are read where nothing says that they are those of the last look, or of an earlier run.
@@ -166,6 +200,14 @@ impl Opened<'_> {
         }
     }
 
+    /// How large it is, in bytes.
+    fn size(&self) -> Result<u64, String> {
+        match self {
+            Self::Shipped(_) => Ok(0),
+            Self::File { file, .. } => file.metadata().map(|meta| meta.len()).map_err(|error| unreadable(&error)),
+        }
+    }
+
     /// Its bytes, never more than a component may have.
     fn bytes(&self) -> Result<Vec<u8>, String> {
         match self {
@@ -192,4 +234,30 @@ fn read(file: &File) -> Result<Vec<u8>, String> {
 
 fn unreadable(error: &io::Error) -> String {
     format!("it cannot be read: {error}")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_is_trusted_later_only_where_the_file_had_settled_and_nothing_about_it_changed() {
+        let Some((fresh, settled, other)) = crate::sandbox::identities() else { return };
+        let look = |identity: &Identity| Look { identity: Some(identity.clone()), digest: Digest::of(b"plugin") };
+        assert!(look(&settled).holds(Some(&settled)));
+        assert!(!look(&fresh).holds(Some(&fresh)), "a change since may not show");
+        assert!(!look(&settled).holds(Some(&other)), "it is another file by now");
+        assert!(!look(&settled).holds(None));
+        assert!(!Look { identity: None, digest: Digest::of(b"plugin") }.holds(Some(&settled)));
+    }
+
+    #[test]
+    fn what_was_tried_before_goes_last_and_small_files_come_before_large_ones() {
+        let effort = |tried, size| Effort { tried, size };
+        let mut all =
+            [effort(Tried::Before, 1), effort(Tried::Never, 300), effort(Tried::Before, 200), effort(Tried::Never, 20)];
+        all.sort_unstable();
+        let sizes: Vec<u64> = all.iter().map(|effort| effort.size).collect();
+        assert_eq!(sizes, [20, 300, 1, 200]);
+    }
 }

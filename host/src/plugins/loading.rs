@@ -1,21 +1,25 @@
-//! Loading: at once what the cache knows, then on every core what has to be compiled, each plugin there as soon as nothing before it can claim its names.
+//! Loading: at once what the cache knows, then on every core what has to be compiled, each plugin there as soon as it is ready. Of two that claim a name the first
+//! file has it: where that one is ready later, it takes the name from the other.
 
 mod cores;
 mod rescan;
+mod settle;
 mod slot;
+mod wanted;
 
-use super::candidate::{Candidate, Refused};
+use super::candidate::{Candidate, Effort, Recalled, Refused};
 use super::homes::Homes;
 use super::scan::Found;
 use super::{
-    LoadError, LoadObserver, LoadStep, Loaded, News, Plugin, Rejected, Rescan, Shipped, Sources, reserved, scan,
+    Compiling, LoadError, LoadObserver, LoadStep, Loaded, News, Plugin, Rejected, Rescan, Sources, reserved, scan,
 };
 use crate::execution::Factory;
-use crate::registry::{Origin, Place, Registered, Registry};
+use crate::registry::{Origin, Place, Registered, Registry, Source};
 use crate::sandbox::{Limits, Prepared, Sandbox};
 use crate::workspace::HardLinks;
-use slot::{Latest, Slot};
-use std::collections::BTreeMap;
+use rescan::note;
+use slot::Slot;
+use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,11 +41,11 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    fn plugin(&self, candidate: &Candidate, prepared: Arc<Prepared>) -> Plugin {
-        let name: Arc<str> = candidate.name().into();
-        let origin = Origin::Plugin { name: name.clone(), digest: prepared.digest() };
+    fn plugin(&self, candidate: &Candidate, source: Source, prepared: Arc<Prepared>) -> Plugin {
+        let (name, file): (Arc<str>, _) = (candidate.name().into(), candidate.file());
+        let origin = Origin::Plugin { name: name.clone(), digest: prepared.digest(), source: source.clone() };
         let tools = Registered::of_plugin(&origin, self.sandbox.factories(&prepared, self.limits));
-        Plugin { name, file: candidate.file(), path: candidate.path().map(Path::to_owned), prepared, tools }
+        Plugin { name, file, path: candidate.path().map(Path::to_owned), source, prepared, tools }
     }
 }
 
@@ -55,6 +59,8 @@ pub struct Progress {
     pub decided: usize,
     /// Of so many.
     pub of: usize,
+    /// Of the others so many go last: an earlier run has tried to compile them, and did not get it done.
+    pub(crate) last: usize,
     /// Whether somebody is at work on the others.
     pub(crate) goes_on: bool,
 }
@@ -69,6 +75,11 @@ impl Progress {
     /// Whether there is nothing to wait for.
     pub(crate) fn has_ended(self) -> bool {
         self.is_complete() || !self.goes_on
+    }
+
+    /// Whether there is nothing to wait for but what may well take longer than a client has patience for.
+    pub(crate) fn has_come_to_the_last(self) -> bool {
+        self.has_ended() || self.decided.saturating_add(self.last) >= self.of
     }
 }
 
@@ -96,9 +107,14 @@ impl Loading {
         self.0.compile();
     }
 
-    /// Compiles as much of what is left as it takes to know this tool: the shipped plugin that has it, or files up to the one that does.
-    pub(crate) fn finish_for(&self, tool: &str) {
-        self.0.compile_for(tool);
+    /// Compiles what is left that these tools may come from, until it is known whose they are.
+    pub(crate) fn finish_for(&self, tools: &[&str]) {
+        self.0.compile_for(tools);
+    }
+
+    /// The files that are not compiled, stand before the plugin that has this tool, and may take it.
+    pub(crate) fn undecided_before(&self, tool: &str) -> Vec<Compiling> {
+        self.0.undecided_before(tool)
     }
 
     /// Compiles what is left on threads of its own.
@@ -112,6 +128,20 @@ impl Loading {
         if let Err(error) = spawned {
             tracing::error!("no thread to load plugins in the background: {error}");
             self.finish();
+        }
+    }
+
+    /// What has to be compiled and is not, in the order in which plugins are looked for.
+    pub(crate) fn compiling(&self) -> Vec<Compiling> {
+        self.0.compiling()
+    }
+
+    /// The names of these, as long as somebody is at work on them. It does not keep the plugins.
+    pub(crate) fn names_of_compiling(&self) -> impl Fn() -> Vec<String> + Send + Sync + 'static {
+        let work = Arc::downgrade(&self.0);
+        move || {
+            let work = work.upgrade().filter(|work| work.progress.borrow().goes_on);
+            work.map_or_else(Vec::new, |work| work.compiling().into_iter().map(|compiling| compiling.plugin).collect())
         }
     }
 
@@ -149,6 +179,11 @@ impl Loading {
         }
     }
 
+    /// Whether a plugin of this name was there at the start.
+    pub(crate) fn has_found(&self, plugin: &str) -> bool {
+        self.0.candidates.iter().any(|candidate| candidate.name() == plugin)
+    }
+
     /// The directories that had no plugin in them at the start.
     pub(crate) fn empty_directories(&self) -> &[PathBuf] {
         &self.0.empty
@@ -179,40 +214,40 @@ struct Work {
     candidates: Vec<Candidate>,
     /// The directories that had no plugin in them.
     empty: Vec<PathBuf>,
-    /// Those that the cache does not know.
+    /// Those that the cache does not know and that are not decided, in the order in which they are compiled.
     unknown: Mutex<Vec<usize>>,
-    queue: Mutex<Queue>,
+    /// Those of them that go last.
+    last: Mutex<HashSet<usize>>,
     decided: Mutex<BTreeMap<usize, Slot>>,
+    /// Held while a plugin gets its names, or loses them.
+    settling: Mutex<()>,
     /// The directories that could not be looked into again.
     lost: Mutex<Vec<Rejected>>,
     homes: Homes,
+    /// The names that several files bear.
+    namesakes: Mutex<HashSet<String>>,
     /// Compiling, or looking again: one at a time.
     turn: Mutex<()>,
     progress: watch::Sender<Progress>,
     given_up: CancellationToken,
 }
 
-/// Files that are prepared, and wait for those before them: of two that claim a name the first has it, whichever is the faster to compile.
-struct Queue {
-    waiting: BTreeMap<usize, Outcome>,
-    next: usize,
-}
-
 impl Work {
     fn new(task: Task, found: Found, homes: Homes) -> Self {
         let Found { candidates, empty } = found;
-        let next = candidates.iter().take_while(|candidate| candidate.is_shipped()).count();
-        let (progress, _) = watch::channel(Progress { decided: 0, of: candidates.len(), goes_on: false });
-        let queue = Queue { waiting: BTreeMap::new(), next };
+        let namesakes = Mutex::new(scan::namesakes(candidates.iter()));
+        let (progress, _) = watch::channel(Progress { decided: 0, of: candidates.len(), last: 0, goes_on: false });
         Self {
             task,
             candidates,
             empty,
             unknown: Mutex::default(),
-            queue: Mutex::new(queue),
+            last: Mutex::default(),
             decided: Mutex::default(),
+            settling: Mutex::default(),
             lost: Mutex::default(),
             homes,
+            namesakes,
             turn: Mutex::default(),
             progress,
             given_up: CancellationToken::new(),
@@ -223,12 +258,40 @@ impl Work {
     fn recall(&self) {
         self.tell(LoadStep::Start(self.candidates.len()));
         let all: Vec<usize> = (0..self.candidates.len()).collect();
-        self.each(&all, |index, candidate| match guarded(|| candidate.recalled(&self.task.sandbox)) {
-            Ok(Some(prepared)) => self.prepared(index, candidate, Ok(prepared)),
-            Ok(None) => lock(&self.unknown).push(index),
-            Err(refused) => self.prepared(index, candidate, Err(refused)),
+        let unknown: Mutex<Vec<(bool, Effort, usize)>> = Mutex::default();
+        let known: Mutex<BTreeMap<usize, Outcome>> = Mutex::default();
+        self.each(&all, |index, candidate| {
+            let outcome = match guarded(|| candidate.recalled(&self.task.sandbox)) {
+                Ok(Recalled::ToCompile(effort)) => {
+                    return lock(&unknown).push((!candidate.is_shipped(), effort, index));
+                }
+                Ok(Recalled::Ready(prepared)) => Ok(prepared),
+                Err(refused) => Err(refused),
+            };
+            lock(&known).insert(index, outcome);
         });
-        lock(&self.unknown).sort_unstable();
+        // In their order, so that what is told of them does not depend on speed.
+        for (index, outcome) in std::mem::take(&mut *lock(&known)) {
+            if let Some(candidate) = self.candidates.get(index) {
+                self.prepared(index, candidate, outcome);
+            }
+        }
+        let mut unknown = std::mem::take(&mut *lock(&unknown));
+        unknown.sort_unstable();
+        let last: HashSet<usize> =
+            unknown.iter().filter(|(_, effort, _)| effort.goes_last()).map(|(_, _, index)| *index).collect();
+        self.progress.send_modify(|progress| progress.last = last.len());
+        *lock(&self.last) = last;
+        *lock(&self.unknown) = unknown.into_iter().map(|(_, _, index)| index).collect();
+    }
+
+    fn compiling(&self) -> Vec<Compiling> {
+        if self.progress.borrow().is_complete() {
+            return Vec::new();
+        }
+        let decided = lock(&self.decided);
+        let left = self.candidates.iter().enumerate().filter(|(index, _)| !decided.contains_key(index));
+        left.map(|(_, candidate)| Compiling { plugin: candidate.name(), file: candidate.file() }).collect()
     }
 
     /// Compiles the others.
@@ -239,41 +302,36 @@ impl Work {
 
     fn compile_left(&self) {
         let _end = End(self);
-        let unknown = std::mem::take(&mut *lock(&self.unknown));
-        self.compile_all(&unknown, &self.given_up, || false);
+        self.compile_wanted(|| |_: usize, _: &Candidate| true);
+        self.tell(LoadStep::End);
     }
 
-    /// Compiles those that this tool may come from, until it is there.
-    fn compile_for(&self, tool: &str) {
-        let _turn = lock(&self.turn);
-        let owner = reserved::owner(tool).filter(|_| self.task.sources.shipped == Shipped::Included);
-        let may_have_it = |candidate: &Candidate| match owner {
-            Some(owner) => candidate.is_shipped() && candidate.name() == owner,
-            None => !candidate.is_shipped(),
+    /// Compiles the candidates that are wanted when their turn comes, and gives up the others once none is
+    /// wanted any more. A candidate that is given up stays among the unknown. Returns whether there was anything to do.
+    fn compile_wanted<W: Fn(usize, &Candidate) -> bool>(&self, wanted_now: impl Fn() -> W + Sync) -> bool {
+        let given_up = self.given_up.child_token();
+        let still_wanted = |of: &[usize]| -> Vec<usize> {
+            let is_wanted = wanted_now();
+            let wanted = |index: &usize| self.candidates.get(*index).is_some_and(|it| is_wanted(*index, it));
+            of.iter().copied().filter(wanted).collect()
         };
-        let wanted = |index: &usize| self.candidates.get(*index).is_some_and(may_have_it);
-        let (wanted, others) = lock(&self.unknown).iter().partition(|index| wanted(index));
-        *lock(&self.unknown) = others;
-        let wanted: Vec<usize> = wanted;
-        self.compile_all(&wanted, &self.given_up.child_token(), || self.task.registry.has(tool));
-    }
-
-    fn compile_all(&self, indices: &[usize], given_up: &CancellationToken, enough: impl Fn() -> bool + Sync) {
-        let left: &[usize] = if enough() { &[] } else { indices };
-        self.each(left, |index, candidate| {
-            if given_up.is_cancelled() {
+        let unknown = lock(&self.unknown).clone();
+        let indices = if unknown.is_empty() { unknown } else { still_wanted(&unknown) };
+        self.each(&indices, |index, candidate| {
+            if given_up.is_cancelled() || still_wanted(&[index]).is_empty() {
                 return;
             }
-            let outcome = guarded(|| candidate.prepare(&self.task.sandbox, given_up));
-            // What was given up has failed for that reason and no other.
-            if !given_up.is_cancelled() {
+            let outcome = guarded(|| candidate.prepare(&self.task.sandbox, &given_up));
+            // A failure after the work was given up says nothing of the candidate.
+            if outcome.is_ok() || !given_up.is_cancelled() {
                 self.prepared(index, candidate, outcome);
             }
-            if enough() {
+            let left = lock(&self.unknown).clone();
+            if still_wanted(&left).is_empty() {
                 given_up.cancel();
             }
         });
-        self.tell(LoadStep::End);
+        !indices.is_empty()
     }
 
     fn each(&self, indices: &[usize], work: impl Fn(usize, &Candidate) + Sync) {
@@ -286,54 +344,27 @@ impl Work {
 
     fn prepared(&self, index: usize, candidate: &Candidate, outcome: Outcome) {
         self.tell(LoadStep::Done(&candidate.name()));
-        if candidate.is_shipped() {
-            // Nobody else can claim the names of these.
-            return self.decide(index, outcome);
-        }
-        let mut queue = lock(&self.queue);
-        queue.waiting.insert(index, outcome);
-        while let Some(outcome) = {
-            let next = queue.next;
-            queue.waiting.remove(&next)
-        } {
-            self.decide(queue.next, outcome);
-            queue.next += 1;
-        }
+        self.decide(index, candidate, outcome);
+        lock(&self.unknown).retain(|left| *left != index);
+        let was_last = lock(&self.last).remove(&index);
+        self.progress.send_modify(|progress| {
+            progress.decided += 1;
+            progress.last = progress.last.saturating_sub(was_last.into());
+        });
     }
 
-    fn decide(&self, index: usize, outcome: Outcome) {
-        let Some(candidate) = self.candidates.get(index) else { return };
-        let slot = match outcome {
-            Ok(prepared) => {
-                let plugin = self.task.plugin(candidate, prepared);
-                let registered = self.register(index, candidate, &plugin);
-                Slot::new(candidate, Latest::of(plugin), registered)
+    fn plugin(&self, candidate: &Candidate, prepared: Arc<Prepared>) -> Plugin {
+        self.task.plugin(candidate, self.source(candidate), prepared)
+    }
+
+    fn source(&self, candidate: &Candidate) -> Source {
+        match candidate {
+            Candidate::Shipped(_) => Source::Shipped,
+            Candidate::File(_) if lock(&self.namesakes).contains(&candidate.name()) => {
+                Source::Namesake(candidate.file().into())
             }
-            Err(Refused { reason, digest }) => {
-                Slot::new(candidate, Latest { look: None, digest, plugin: Err(reason.clone()) }, Err(reason))
-            }
-        };
-        lock(&self.decided).insert(index, slot.clone());
-        slot.news().for_each(|news| (self.task.heard)(news));
-        self.progress.send_modify(|progress| progress.decided += 1);
-    }
-
-    fn register(&self, index: usize, candidate: &Candidate, plugin: &Plugin) -> Result<(), String> {
-        let Task { sources, registry, .. } = &self.task;
-        self.check_offer(plugin)?;
-        let place = if candidate.is_shipped() {
-            Place::Shipped(index)
-        } else {
-            reserved::check(sources.shipped, plugin.definitions(), registry)?;
-            Place::File(index)
-        };
-        registry.register_plugin(place, &plugin.tools).map(|_| ()).map_err(|duplicate| duplicate.to_string())
-    }
-
-    /// Of two plugins that offer one thing the first has it, as with tools.
-    fn check_offer(&self, plugin: &Plugin) -> Result<(), String> {
-        let decided = lock(&self.decided);
-        check_offer(plugin, decided.values().filter_map(|slot| slot.standing.as_ref()))
+            Candidate::File(_) => Source::File(candidate.file().into()),
+        }
     }
 
     /// An observer that panics misses its step.
@@ -361,13 +392,4 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Refused>) -> Result<T, Refused> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether a plugin offers what one of these does already.
-fn check_offer<'a>(plugin: &Plugin, mut others: impl Iterator<Item = &'a Plugin>) -> Result<(), String> {
-    let clash = |other: &Plugin| Some((plugin.offer().clash(other.offer())?, other.name().to_owned()));
-    match others.find_map(clash) {
-        Some((claim, owner)) => Err(format!("it offers {claim}, which the plugin `{owner}` does already")),
-        None => Ok(()),
-    }
 }

@@ -1,7 +1,7 @@
 //! The names of the shipped tools: whoever loads them in whatever order, nobody else gets these. Neither does anybody where somebody has switched those tools off
 //! who may only tighten.
 
-use super::Shipped;
+use super::{Refusal, Shipped};
 use crate::execution::Factory;
 use crate::registry::{DuplicateTool, Registry};
 use crate::tool::Definition;
@@ -18,15 +18,15 @@ const SHELL: &str = "shell";
 
 /// Refuses a plugin from a file that would take one of the names, whether its owner has come yet or stays away: the user's rules for it were made for another
 /// tool.
-pub(super) fn check(shipped: Shipped, tools: &[Definition], registry: &Registry) -> Result<(), String> {
+pub(super) fn check(shipped: Shipped, tools: &[Definition], registry: &Registry) -> Result<(), Refusal> {
     let is_reserved = |name: &&str| *name == SHELL || owner(name).is_some();
     match (shipped, tools.iter().map(|tool| tool.name().as_str()).find(is_reserved)) {
         (Shipped::LeftOut, _) | (_, None) => Ok(()),
-        (Shipped::Included, Some(name)) => Err(registry.taken(name).to_string()),
-        (Shipped::Reserved, Some(name)) => Err(format!(
+        (Shipped::Included, Some(name)) => Err(Refusal::taken(registry.taken(name))),
+        (Shipped::Reserved, Some(name)) => Err(Refusal::taken(format_args!(
             "the name `{name}` stays with the shipped tool, which the project's `plugins.builtin = false` has switched off; use another name, such \
              as `{name}_2`, or give the name away yourself, with --no-builtin or in your own file"
-        )),
+        ))),
     }
 }
 

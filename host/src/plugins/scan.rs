@@ -51,6 +51,13 @@ pub(super) fn directories(sources: &Sources) -> impl Iterator<Item = &Path> {
     sources.directories.iter().filter(is_new).map(PathBuf::as_path)
 }
 
+/// The names that several files bear: in two directories, or in one where a name is long or no text, and is not shown whole.
+pub(super) fn namesakes<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> HashSet<String> {
+    let mut once = HashSet::new();
+    let names = candidates.filter(|candidate| !candidate.is_shipped()).map(Candidate::name);
+    names.filter(|name| !once.insert(name.clone())).collect()
+}
+
 /// The files of plugin directories that are found elsewhere as well: behind a link, or under another name.
 pub(super) fn elsewhere(sources: &Sources) -> Vec<PathBuf> {
     // A directory that cannot be read is told of by whoever loads from it.

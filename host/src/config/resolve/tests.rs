@@ -30,6 +30,8 @@ fn a_project_that_loosens_is_an_error_that_names_key_and_file() {
     for (project, key) in [
         ("[confirm]\nwrite = \"auto\"", "confirm.write"),
         ("[confirm.tools]\nwrite_file = \"auto\"", "confirm.tools.write_file"),
+        ("[confirm.tools]\n\"files/write_file\" = \"auto\"", "confirm.tools.files/write_file"),
+        ("[confirm.tools]\n\"x/y\" = \"prompt_once\"", "confirm.tools.x/y"),
         ("[[trusted]]\nworkspace = \"/x\"", "trusted"),
         ("[limits]\nmemory = \"512MiB\"", "limits.memory"),
         ("[limits]\ntotal_memory = \"64GiB\"", "limits.total_memory"),
@@ -38,8 +40,10 @@ fn a_project_that_loosens_is_an_error_that_names_key_and_file() {
         ("[limits]\ncompile_memory = \"3GiB\"", "limits.compile_memory"),
         ("[plugins]\ndirectories = [\"evil\"]", "plugins.directories"),
         ("[limits.tool_concurrency]\nshell = 9", "limits.tool_concurrency.shell"),
-        ("[limits.tool_timeout]\nshell = \"90s\"", "limits.tool_timeout.shell"),
         ("[shell]\nunconfined = true", "shell.unconfined"),
+        ("[shell]\nnetwork = true", "shell.network"),
+        ("[shell]\nprocesses = 1025", "shell.processes"),
+        ("[shell]\nmemory = \"1PiB\"", "shell.memory"),
         ("[workspace]\nmay_hang = false", "workspace.may_hang"),
         ("[workspace]\nhard_links = \"allow\"", "workspace.hard_links"),
     ] {
@@ -64,13 +68,15 @@ fn of_several_entries_for_one_workspace_the_strictest_counts() {
     let policy = settings(user, "").unwrap().policy(Path::new("/"));
     let tool =
         crate::tool::Definition::new("t", "A tool.", SideEffects::Execute, serde_json::json!({"type": "object"}));
-    assert_eq!(policy.decide(&tool.unwrap()), Mode::Deny);
+    assert_eq!(policy.decide(&tool.unwrap(), &crate::registry::Origin::Native), Mode::Deny);
 }
 
 #[test]
-fn a_project_lowers_the_time_of_a_tool_only_where_the_user_has_set_one() {
+fn a_project_lowers_the_time_of_a_tool_and_raises_none() {
     let project = "[limits.tool_timeout]\nslow = \"5s\"";
-    assert!(settings("", project).unwrap_err().to_string().contains("`limits.tool_timeout.slow`"));
+    let (five, of) = (Duration::from_secs(5), |held: Settings| held.tool_time("slow", held.tool_timeout["slow"].value));
+    assert_eq!(of(settings("", project).unwrap()), ToolTime::AtMost(five), "a plugin's own may be shorter");
+    assert_eq!(of(settings(project, "").unwrap()), ToolTime::Set(five));
     assert!(settings("[limits.tool_timeout]\nslow = \"9s\"", project).is_ok());
     assert!(settings("[limits.tool_timeout]\nslow = \"4s\"", project).is_err());
 }
@@ -87,4 +93,24 @@ fn the_environment_wins_over_files() {
     let mut settings = settings("[limits]\nmemory = \"256MiB\"", "").unwrap();
     settings.apply_environment(|name| (name == "PALISADE_MEMORY").then(|| "32MiB".to_owned())).unwrap();
     assert_eq!(settings.memory, Value { value: 32 << 20, origin: Origin::Environment("PALISADE_MEMORY") });
+}
+
+#[test]
+fn a_project_tightens_a_rule_of_the_users_under_either_name() {
+    let user = "[confirm.tools]\n\"csv/chart\" = \"auto\"";
+    for (name, mode) in [("chart", "prompt"), ("csv/chart", "prompt_once"), ("csv/chart", "deny")] {
+        let held = settings(user, &format!("[confirm.tools]\n\"{name}\" = \"{mode}\"")).unwrap();
+        let object = serde_json::json!({"type": "object"});
+        let chart = crate::tool::Definition::new("chart", "A tool.", SideEffects::Write, object).unwrap();
+        let origin = crate::registry::Origin::Plugin {
+            name: "csv".into(),
+            digest: crate::tool::Digest::from_bytes([1; 32]),
+            source: crate::registry::Source::File("/p/csv.wasm".into()),
+        };
+        assert_eq!(held.policy(Path::new(".")).decide(&chart, &origin).as_str(), mode, "{name}");
+    }
+    for name in ["chart", "other/chart"] {
+        let error = settings(user, &format!("[confirm.tools]\n\"{name}\" = \"auto\"")).unwrap_err().to_string();
+        assert!(error.contains(&format!("`confirm.tools.{name}`")), "{error}");
+    }
 }

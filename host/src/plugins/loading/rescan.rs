@@ -1,10 +1,11 @@
 //! Looking again: what has come, changed or gone, registered in one step, as a fresh start would have it; but a file that is broken now costs nobody the plugin
 //! that it held before.
 
+use super::settle::check_offer;
 use super::slot::{Latest, Slot};
-use super::{Work, check_offer, cores, guarded, lock};
+use super::{Work, cores, guarded, lock};
 use crate::plugins::candidate::{Candidate, Refused};
-use crate::plugins::{Plugin, Rejected, Rescan, reserved, scan};
+use crate::plugins::{Cause, Plugin, Refusal, Rejected, Rescan, reserved, scan};
 use crate::registry::{Granted, Offer};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -54,6 +55,7 @@ impl Work {
             self.compile_left();
         }
         let (jobs, gone, lost) = self.jobs();
+        *lock(&self.namesakes) = scan::namesakes(jobs.iter().map(|job| &job.candidate));
         let latest = self.all_latest(&jobs);
         if self.given_up.is_cancelled() {
             return Rescan::default();
@@ -87,7 +89,8 @@ impl Work {
                 })),
                 Err(reason) => {
                     let file = crate::tool::text::elided(&directory.to_string_lossy(), 512);
-                    lost.push(Rejected { file, reason: format!("{reason}; the plugins loaded from it before stay") });
+                    let reason = format!("{reason}; the plugins loaded from it before stay");
+                    lost.push(Rejected { file, reason, cause: Cause::File });
                     jobs.extend(before.of(directory).into_iter().map(|path| Job {
                         before: before.take(&path),
                         candidate: Candidate::File(path),
@@ -119,7 +122,9 @@ impl Work {
         let found: Vec<OnceLock<Latest>> = jobs.iter().map(|_| OnceLock::new()).collect();
         cores::on_every_core(jobs, |index, job| {
             if let Some(cell) = found.get(index).filter(|_| !self.given_up.is_cancelled()) {
-                let _ = cell.set(self.latest(job));
+                let latest = self.latest(job);
+                let plugin = latest.plugin.map(|plugin| self.with_source(&job.candidate, plugin));
+                let _ = cell.set(Latest { plugin, ..latest });
             }
         });
         let given_up = || Latest { look: None, digest: None, plugin: Err("it was given up".to_owned()) };
@@ -150,11 +155,19 @@ impl Work {
             None => job.candidate.prepare(&self.task.sandbox, &self.given_up),
         });
         match prepared {
-            Ok(prepared) => Latest { look: Some(look), ..Latest::of(self.task.plugin(&job.candidate, prepared)) },
+            Ok(prepared) => Latest { look: Some(look), ..Latest::of(self.plugin(&job.candidate, prepared)) },
             Err(Refused { reason, digest }) => {
                 let digest = digest.or(Some(look.digest));
                 Latest { look: Some(look), digest, plugin: Err(reason) }
             }
+        }
+    }
+
+    /// A plugin as rules know it now: another file may bear its name since, or no longer.
+    fn with_source(&self, candidate: &Candidate, plugin: Plugin) -> Plugin {
+        match plugin.source == self.source(candidate) {
+            true => plugin,
+            false => self.plugin(candidate, plugin.prepared),
         }
     }
 
@@ -191,12 +204,13 @@ impl Work {
     fn turn_of(&self, job: Job, latest: Latest) -> Turn {
         let Job { candidate, before, .. } = job;
         let shipped = self.task.sources.shipped;
-        let new = latest
-            .plugin
-            .clone()
-            .and_then(|plugin| reserved::check(shipped, plugin.definitions(), &self.task.registry).map(|()| plugin));
+        let new =
+            latest.plugin.clone().map_err(Refusal::from).and_then(|plugin| {
+                reserved::check(shipped, plugin.definitions(), &self.task.registry).map(|()| plugin)
+            });
         let mut lost = None;
-        let standing = before.as_ref().and_then(|slot| slot.standing.clone()).filter(|standing| {
+        let standing = before.as_ref().and_then(|slot| slot.standing.clone());
+        let standing = standing.map(|standing| self.with_source(&candidate, standing)).filter(|standing| {
             if new.as_ref().is_ok_and(|new| is_same(new, standing)) {
                 return true;
             }
@@ -229,7 +243,7 @@ struct Turn {
     before: Option<Slot>,
     latest: Latest,
     /// The plugin that it is now, or why it cannot be one.
-    new: Result<Plugin, String>,
+    new: Result<Plugin, Refusal>,
     /// The one that it was, if that can go on.
     standing: Option<Plugin>,
     /// Why that cannot.
@@ -256,7 +270,7 @@ impl Turn {
         let reason = match &self.new {
             Err(reason) => Some(reason.clone()),
             Ok(new) if standing.as_ref().is_some_and(|standing| is_same(new, standing)) => None,
-            Ok(_) => granted.refused.first().map(ToString::to_string),
+            Ok(_) => granted.refused.first().map(Refusal::taken),
         };
         let nameless = granted.refused.last().filter(|_| self.standing.is_some() && !self.stays());
         let end = match (&standing, self.lost.clone().or(nameless.map(ToString::to_string))) {
@@ -265,7 +279,7 @@ impl Turn {
             (None, None) => String::new(),
         };
         let file = self.candidate.file();
-        let rejected = reason.map(|reason| Rejected { file, reason: reason + &end });
+        let rejected = reason.map(|Refusal { reason, cause }| Rejected { file, reason: reason + &end, cause });
         (self.before, Slot { candidate: self.candidate, latest: self.latest, standing, rejected })
     }
 }
@@ -281,7 +295,7 @@ fn is_touched(known: &Latest, now: &crate::plugins::candidate::Look) -> bool {
 }
 
 /// Notes what is new about a place.
-fn note(rescan: &mut Rescan, before: Option<&Slot>, after: Option<&Slot>) {
+pub(super) fn note(rescan: &mut Rescan, before: Option<&Slot>, after: Option<&Slot>) {
     let stood = before.and_then(|slot| slot.standing.as_ref());
     match (stood, after.and_then(|slot| slot.standing.as_ref())) {
         (None, Some(new)) => rescan.loaded.push(new.clone()),

@@ -1,7 +1,7 @@
 //! What stands at one place of the order: a plugin, or the reason why there is none, or both where a broken file has come into the place of a good one.
 
 use crate::plugins::candidate::{Candidate, Look};
-use crate::plugins::{News, Plugin, Rejected};
+use crate::plugins::{News, Plugin, Refusal, Rejected};
 use crate::tool::Digest;
 
 /// One place of the order.
@@ -34,8 +34,9 @@ impl Latest {
 
 impl Slot {
     /// A place that was free.
-    pub(super) fn new(candidate: &Candidate, latest: Latest, registered: Result<(), String>) -> Self {
-        let rejected = registered.err().map(|reason| Rejected { file: candidate.file(), reason });
+    pub(super) fn new(candidate: &Candidate, latest: Latest, registered: Result<(), Refusal>) -> Self {
+        let rejected =
+            registered.err().map(|Refusal { reason, cause }| Rejected { file: candidate.file(), reason, cause });
         let standing = latest.plugin.as_ref().ok().filter(|_| rejected.is_none()).cloned();
         Self { candidate: candidate.clone(), latest, standing, rejected }
     }

@@ -1,0 +1,66 @@
+//! The times that a program sets, against the same bounds as those of a configuration.
+
+use super::BuildError;
+use crate::dispatch::{MAX_CONFIRMATION_TIMEOUT, ToolTime};
+use crate::sandbox::{CompileLimits, Compiler, limits};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The shortest time that anything gets.
+const LEAST: Duration = Duration::from_millis(1);
+
+/// Refuses a time that is out of range. One without a largest value is added to a clock later on, and overflows there.
+pub(super) fn check(
+    question: Option<Duration>,
+    tools: &BTreeMap<String, ToolTime>,
+    compiler: &Compiler,
+) -> Result<(), BuildError> {
+    within("confirmation_timeout", question, MAX_CONFIRMATION_TIMEOUT, "1ms to 24h are accepted")?;
+    within("tool_timeout", tools.values().map(|time| time.time()), limits::MAX_TIMEOUT, "1ms to 600s are accepted")?;
+    within("compile_time", [compiler.time()], CompileLimits::MAX_TIME, "1ms to 1h are accepted")
+}
+
+fn within(
+    name: &'static str,
+    times: impl IntoIterator<Item = Duration>,
+    largest: Duration,
+    accepted: &'static str,
+) -> Result<(), BuildError> {
+    let fits = |time: Duration| (LEAST..=largest).contains(&time);
+    if times.into_iter().all(fits) { Ok(()) } else { Err(BuildError::Limit { name, accepted }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{CacheMode, Host, HostBuilder};
+    use crate::plugins::Shipped;
+    use crate::sandbox::ChildCompiler;
+
+    const MOST: Duration = Duration::MAX;
+
+    fn compiling(time: Duration) -> Compiler {
+        let limits = CompileLimits { time, ..CompileLimits::default() };
+        Compiler::Child(ChildCompiler::palisade("/nowhere").limits(limits))
+    }
+
+    #[test]
+    fn a_time_that_a_program_sets_has_a_least_and_a_largest_value() {
+        let host = || Host::builder().shipped(Shipped::LeftOut).cache(CacheMode::Off);
+        type Set = fn(HostBuilder, Duration) -> HostBuilder;
+        let cases: [(&str, Set, Duration); 3] = [
+            ("confirmation_timeout", |host, time| host.confirmation_timeout(time), MAX_CONFIRMATION_TIMEOUT),
+            ("tool_timeout", |host, time| host.tool_timeout("t", time), limits::MAX_TIMEOUT),
+            ("compile_time", |host, time| host.compiler(compiling(time)), CompileLimits::MAX_TIME),
+        ];
+        for (limit, set, largest) in cases {
+            for time in [LEAST, largest] {
+                assert!(set(host(), time).build().is_ok(), "{limit}: {time:?}");
+            }
+            for time in [Duration::ZERO, LEAST - Duration::from_nanos(1), largest + Duration::from_nanos(1), MOST] {
+                let refused = set(host(), time).build().err().map(|error| error.to_string());
+                assert!(refused.is_some_and(|text| text.contains(limit)), "{limit}: {time:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What has to be compiled before a call: whose a tool is does not depend on which file is compiled first.
+
+use super::{Work, lock};
+use crate::plugins::candidate::Candidate;
+use crate::plugins::{Compiling, LoadStep, Plugin, Shipped, reserved};
+use crate::sandbox::Freshness;
+use crate::tool::{Definition, SideEffects};
+
+/// Which candidates are compiled before a tool is called.
+enum Scope {
+    /// All that may have it: nobody is known to.
+    All,
+    /// Those before this index, where an earlier run has not failed to get them done.
+    Before(usize),
+}
+
+impl Work {
+    /// Compiles the files that these tools may come from, until each has an owner that no file before it can take it from. Two kinds
+    /// of files are not waited for. One is a file that an earlier run has not got done. The other is any file before a plugin that the
+    /// cache has, where the tool changes nothing.
+    pub(super) fn compile_for(&self, tools: &[&str]) {
+        let _turn = lock(&self.turn);
+        let mut goes_on = true;
+        while goes_on && !self.given_up.is_cancelled() {
+            // A file that loses a name in the end may leave it to one whose predecessors were not wanted before.
+            goes_on = self.compile_wanted(|| self.wanted(tools));
+        }
+        self.tell(LoadStep::End);
+    }
+
+    /// The files that are not compiled and may take a tool from its owner, since they stand before that.
+    pub(super) fn undecided_before(&self, tool: &str) -> Vec<Compiling> {
+        let unknown = lock(&self.unknown).clone();
+        let Some((owner, _)) = self.owner(tool).filter(|_| !unknown.is_empty()) else { return Vec::new() };
+        let before = unknown.into_iter().filter(|index| *index < owner);
+        let candidates = before.filter_map(|index| self.candidates.get(index));
+        let may_have = candidates.filter(|candidate| self.may_have(candidate, tool));
+        may_have.map(|candidate| Compiling { plugin: candidate.name(), file: candidate.file() }).collect()
+    }
+
+    /// Whether a candidate is wanted now.
+    fn wanted(&self, tools: &[&str]) -> impl Fn(usize, &Candidate) -> bool {
+        let scopes: Vec<(&str, Scope)> = tools.iter().map(|tool| (*tool, self.scope(tool))).collect();
+        let last = lock(&self.last).clone();
+        move |index, candidate| {
+            let is_within = |scope: &Scope| match scope {
+                Scope::All => true,
+                Scope::Before(owner) => index < *owner && !last.contains(&index),
+            };
+            scopes.iter().any(|(tool, scope)| is_within(scope) && self.may_have(candidate, tool))
+        }
+    }
+
+    fn scope(&self, tool: &str) -> Scope {
+        match self.owner(tool) {
+            Some((index, Owner { freshness: Freshness::Cached, class })) => match class {
+                SideEffects::None | SideEffects::Read => Scope::Before(0),
+                SideEffects::Write | SideEffects::Execute | SideEffects::Network => Scope::Before(index),
+            },
+            Some((index, _)) => Scope::Before(index),
+            // One of the program itself.
+            None if self.task.registry.has(tool) => Scope::Before(0),
+            None => Scope::All,
+        }
+    }
+
+    /// The plugin that has a tool by now, and where it stands.
+    fn owner(&self, tool: &str) -> Option<(usize, Owner)> {
+        let decided = lock(&self.decided);
+        let standing = decided.iter().filter_map(|(index, slot)| Some((*index, slot.standing.as_ref()?)));
+        standing.filter_map(|(index, plugin)| Some((index, Owner::of(plugin, tool)?))).next()
+    }
+
+    fn may_have(&self, candidate: &Candidate, tool: &str) -> bool {
+        match reserved::owner(tool).filter(|_| self.task.sources.shipped == Shipped::Included) {
+            Some(owner) => candidate.is_shipped() && candidate.name() == owner,
+            None => !candidate.is_shipped(),
+        }
+    }
+}
+
+/// What there is to know of the owner of a tool.
+struct Owner {
+    freshness: Freshness,
+    class: SideEffects,
+}
+
+impl Owner {
+    fn of(plugin: &Plugin, tool: &str) -> Option<Self> {
+        let definition = plugin.definitions().iter().find(|definition| definition.name().as_str() == tool);
+        let class = definition.map(Definition::side_effects)?;
+        Some(Self { freshness: plugin.freshness(), class })
+    }
+}
