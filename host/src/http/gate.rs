@@ -4,7 +4,7 @@ use super::body;
 use super::names::Names;
 use super::rates::{Rates, Source};
 use super::refusal::Refusal;
-use super::settings::{Settings, Token};
+use super::settings::{Access, Settings, Token};
 use bytes::Bytes;
 use hyper::body::Body;
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
@@ -50,7 +50,7 @@ impl Admitted {
 #[derive(Debug)]
 pub(super) struct Gate {
     names: Names,
-    token: Option<Token>,
+    access: Access,
     paths: Vec<&'static str>,
     rates: Mutex<Rates>,
 }
@@ -59,7 +59,7 @@ impl Gate {
     /// The gate of a server that listens at this address, and serves these paths.
     pub(super) fn new(settings: &Settings, bound: SocketAddr, paths: Vec<&'static str>) -> Self {
         let names = Names::new(bound, &settings.hosts, &settings.origins);
-        Self { names, token: settings.token, paths, rates: Mutex::new(Rates::new(Instant::now())) }
+        Self { names, access: settings.access, paths, rates: Mutex::new(Rates::new(Instant::now())) }
     }
 
     /// Lets a request in, with all of its body.
@@ -113,7 +113,10 @@ impl Gate {
     fn identify(&self, headers: &HeaderMap, source: Source) -> Result<Caller, Refusal> {
         let now = Instant::now();
         self.rates().take(now, source).map_err(Refusal::Rate)?;
-        let Some(expected) = &self.token else { return Ok(Caller::Anybody) };
+        let expected = match &self.access {
+            Access::Token(expected) => expected,
+            Access::Anybody => return Ok(Caller::Anybody),
+        };
         let given = only(headers, &AUTHORIZATION)?.and_then(bearer);
         match given.map(Token::of) {
             Some(given) if given == *expected => Ok(Caller::Bearer(expected.digest())),

@@ -12,11 +12,21 @@ const LENGTH: std::ops::RangeInclusive<usize> = 16..=1024;
 /// How much of a name is repeated in an error, in characters.
 const SHOWN: usize = 80;
 
+/// Whom a server lets in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Clients that send this token.
+    Token(Token),
+    /// Everybody who can connect: on loopback every user of the machine, also one who may do nothing else. It holds on
+    /// loopback only.
+    Anybody,
+}
+
 /// Where a server listens, and whom it lets in.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub(super) address: SocketAddr,
-    pub(super) token: Option<Token>,
+    pub(super) access: Access,
     pub(super) hosts: Vec<Authority>,
     pub(super) origins: Vec<Origin>,
 }
@@ -40,16 +50,16 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// A server at this address. Clients have to send the token, if there is one; without one, only this machine can be served.
+    /// A server at this address, and whom it lets in.
     ///
     /// # Errors
     ///
-    /// [`SettingsError::TokenNeeded`] for an address beyond loopback without a token.
-    pub fn new(address: SocketAddr, token: Option<Token>) -> Result<Self, SettingsError> {
-        if token.is_none() && !address.ip().is_loopback() {
-            return Err(SettingsError::TokenNeeded(address));
+    /// [`SettingsError::TokenNeeded`] for [`Access::Anybody`] at an address beyond loopback.
+    pub fn new(address: SocketAddr, access: Access) -> Result<Self, SettingsError> {
+        match access {
+            Access::Anybody if !address.ip().is_loopback() => Err(SettingsError::TokenNeeded(address)),
+            Access::Anybody | Access::Token(_) => Ok(Self { address, access, hosts: Vec::new(), origins: Vec::new() }),
         }
-        Ok(Self { address, token, hosts: Vec::new(), origins: Vec::new() })
     }
 
     /// Answers to another name too. One without a port is meant with the server's port and with none.
@@ -76,8 +86,8 @@ impl Settings {
 
     /// The same for another address, under the same condition.
     pub(super) fn moved_to(self, address: SocketAddr) -> Result<Self, SettingsError> {
-        let Self { address: _, token, hosts, origins } = self;
-        Self::new(address, token).map(|moved| Self { hosts, origins, ..moved })
+        let Self { address: _, access, hosts, origins } = self;
+        Self::new(address, access).map(|moved| Self { hosts, origins, ..moved })
     }
 
     /// Where it listens.
@@ -154,7 +164,8 @@ mod tests {
     const TOKEN: &str = "0123456789abcdef";
 
     fn at(address: &str, token: Option<&str>) -> Result<Settings, SettingsError> {
-        Settings::new(address.parse().unwrap(), token.map(|token| Token::new(token).unwrap()))
+        let access = token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap()));
+        Settings::new(address.parse().unwrap(), access)
     }
 
     #[test]

@@ -5,12 +5,16 @@
 
 use super::asked::{self, told};
 use super::question::{Lasting, answer, form};
+use super::replies::Reply;
 use crate::confirm::{Asked, Asker, ConfirmationRequest};
+use crate::dispatch::Party;
 use crate::execution::{AskFailure, BoxFuture, Client};
-use crate::tool::{AskKinds, AskRequest};
+use crate::tool::budget::Exhausted;
+use crate::tool::{AskKind, AskKinds, AskRequest};
 use rmcp::RoleServer;
-use rmcp::model::{ClientResult, ElicitRequest, InputRequest, ServerRequest};
+use rmcp::model::{ClientResult, ElicitRequest, GetExtensions as _, InputRequest, ServerRequest};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// What users say no with to a request that has no other way to say it.
@@ -19,26 +23,52 @@ const REJECTED: i32 = -1;
 /// A question on its way to the client. Whoever asked takes back what has no answer by going away.
 pub(super) struct Question {
     request: ServerRequest,
-    answer: oneshot::Sender<Result<ClientResult, ServiceError>>,
+    answer: oneshot::Sender<Answered>,
 }
 
+/// What the client has said, and the memory that it counts for.
+struct Answered {
+    said: Result<ClientResult, ServiceError>,
+    reply: Reply,
+}
+
+impl Answered {
+    /// Reserves the memory of the copies that are made of it: a value, what a form was filled in with, and a text.
+    fn copied(&self) -> Result<(), Exhausted> {
+        self.reply.account().map_or(Ok(()), |account| account.reserve(COPIES * account.held()))
+    }
+}
+
+/// How often what a client has said is copied on its way to the plugin.
+const COPIES: u64 = 3;
+
 /// The end of the way at which questions are asked.
-pub(super) struct Asking {
+struct Asking {
     way: mpsc::Sender<Question>,
     kinds: AskKinds,
     plugin: String,
 }
 
-/// The two ends, for a client that can be asked for these, and the plugin of this name.
-pub(super) fn way(kinds: AskKinds, plugin: &str) -> (Asking, mpsc::Receiver<Question>) {
+/// The party of a call whose client can be asked for these kinds, and where its questions arrive. A client that can be
+/// asked for nothing has no questions.
+///
+/// Nothing but the party holds the sending end. The caller waits for the withdrawal of questions after the call, so a
+/// second holder would make each call wait for the whole patience of a withdrawal.
+pub(super) fn party(kinds: AskKinds, plugin: &str) -> (Party, Option<mpsc::Receiver<Question>>) {
+    if kinds.is_empty() {
+        return (Party::default(), None);
+    }
     // A call asks one thing after the other.
     let (way, receive) = mpsc::channel(1);
-    (Asking { way, kinds, plugin: plugin.to_owned() }, receive)
+    let can_confirm = kinds.contains(&AskKind::Elicitation);
+    let asking = Arc::new(Asking { way, kinds, plugin: plugin.to_owned() });
+    let party = Party::default().with_client(asking.clone());
+    (if can_confirm { party.with_asker(asking) } else { party }, Some(receive))
 }
 
 impl Asking {
     /// Nothing where the question could not be put, or nobody is there any more to answer it.
-    async fn hand_over(&self, request: ServerRequest) -> Option<Result<ClientResult, ServiceError>> {
+    async fn hand_over(&self, request: ServerRequest) -> Option<Answered> {
         let (answer, answered) = oneshot::channel();
         self.way.try_send(Question { request, answer }).ok()?;
         answered.await.ok()
@@ -46,14 +76,19 @@ impl Asking {
 
     async fn ask_one(&self, request: &AskRequest, question: InputRequest) -> Result<String, AskFailure> {
         let question = server_request(question).ok_or(AskFailure::Unavailable)?;
-        match self.hand_over(question).await {
-            Some(Ok(result)) => {
-                let result = serde_json::to_value(&result).map_err(|error| AskFailure::Invalid(error.to_string()))?;
+        let answered = self.hand_over(question).await.ok_or(AskFailure::Unavailable)?;
+        let no_room = |why: Exhausted| {
+            AskFailure::Invalid(format!("the client's answer to `{}` is too large: {why}", request.key))
+        };
+        answered.copied().map_err(no_room)?;
+        match answered.said {
+            Ok(ref result) => {
+                let result = serde_json::to_value(result).map_err(|error| AskFailure::Invalid(error.to_string()))?;
                 let none = || Err(AskFailure::Invalid(format!("the client's answer to `{}` is none", request.key)));
                 told(request, &result).unwrap_or_else(none)
             }
-            Some(Err(ServiceError::McpError(error))) if error.code.0 == REJECTED => Err(AskFailure::Declined),
-            _ => Err(AskFailure::Unavailable),
+            Err(ServiceError::McpError(ref error)) if error.code.0 == REJECTED => Err(AskFailure::Declined),
+            Err(_) => Err(AskFailure::Unavailable),
         }
     }
 }
@@ -63,7 +98,9 @@ impl Asker for Asking {
         Box::pin(async move {
             let Some(params) = form(request, Lasting::Offered) else { return Asked::Nobody };
             match self.hand_over(ServerRequest::ElicitRequest(ElicitRequest::new(params))).await {
-                Some(Ok(ClientResult::ElicitResult(result))) => Asked::Answered(answer(&result, Lasting::Offered)),
+                Some(Answered { said: Ok(ClientResult::ElicitResult(result)), .. }) => {
+                    Asked::Answered(answer(&result, Lasting::Offered))
+                }
                 _ => Asked::Nobody,
             }
         })
@@ -100,11 +137,13 @@ fn server_request(question: InputRequest) -> Option<ServerRequest> {
 
 /// Puts a question to the client, and withdraws it where whoever asked no longer waits.
 pub(super) async fn put(peer: &Peer<RoleServer>, question: Question) {
-    let Question { request, answer: mut asked } = question;
+    let Question { mut request, answer: mut asked } = question;
+    let reply = Reply::default();
+    request.extensions_mut().insert(reply.clone());
     let mut handle = match peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await {
         Ok(handle) => handle,
         Err(error) => {
-            let _ = asked.send(Err(error));
+            let _ = asked.send(Answered { said: Err(error), reply });
             return;
         }
     };
@@ -114,7 +153,11 @@ pub(super) async fn put(peer: &Peer<RoleServer>, question: Question) {
             let _ = handle.cancel(Some("the question no longer stands".to_owned())).await;
         }
         response = &mut handle.rx => {
-            let _ = asked.send(response.unwrap_or(Err(ServiceError::TransportClosed)));
+            let said = response.unwrap_or(Err(ServiceError::TransportClosed));
+            let _ = asked.send(Answered { said, reply });
         }
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests;

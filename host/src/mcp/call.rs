@@ -2,28 +2,36 @@
 
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
+use super::answer::afforded;
 use super::ask::{self, Question};
 use super::asked;
 use super::client::Client;
+use super::content::footprint;
 use super::era::{CLIENT, Era};
-use super::outcome::answer;
+use super::hello::NAME;
+use super::outcome::{answer, structured};
 use super::rounds::{Purpose, Rounds, Subject};
 use super::voice::{Voice, Wanted};
-use super::{Shared, trace};
+use super::{Shared, endpoint, trace};
 use crate::dispatch::Party;
+use crate::execution::account::{Account, CallBudget};
+use crate::execution::offload::{IN_PLACE, ended, offload};
 use crate::registry::Registered;
+use crate::sandbox::limits;
+use crate::tool::budget::Exhausted;
 use crate::tool::nearest_names;
-use crate::tool::text::elided;
-use crate::tool::{AskKind, Call, CallId, CallInput, ErrorClass, ErrorKind, ToolResult};
+use crate::tool::text::{cut, elided};
+use crate::tool::{Call, CallId, CallInput, ErrorClass, ErrorKind, ToolResult};
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ErrorData, InputRequiredResult, InputResponses, LoggingLevel,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, InputRequiredResult, InputResponses,
+    LoggingLevel,
 };
 use rmcp::service::{Peer, RequestContext};
 use serde_json::{Map, Value, json};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
@@ -32,28 +40,15 @@ const LOADING: Duration = Duration::from_secs(30);
 /// How long the withdrawal of a question may hold up the answer to its call, where the client does not read.
 const WITHDRAWAL: Duration = Duration::from_secs(1);
 
+/// How long the value of an output may take to be made.
+const ANSWERING: Duration = Duration::from_secs(10);
+
 /// A request on its way.
 pub(super) struct Request {
     pub(super) server: Arc<Shared>,
     pub(super) client: Arc<Client>,
     pub(super) era: Era,
     pub(super) context: RequestContext<RoleServer>,
-}
-
-/// What a call is of.
-#[derive(Clone)]
-pub(super) enum Target {
-    /// A tool, which whoever has its name at that moment may call.
-    Named(Arc<Registered>),
-    /// Something else that a plugin offers, which nobody can call by name.
-    Apart(Arc<Registered>),
-}
-
-impl Target {
-    fn tool(&self) -> &Registered {
-        let (Self::Named(tool) | Self::Apart(tool)) = self;
-        tool
-    }
 }
 
 /// What came of a call.
@@ -73,26 +68,64 @@ impl Request {
     }
 
     async fn answer(&self, params: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
-        let target = Target::Named(self.tool(&params.name).await?);
+        let tool = self.tool(&params.name).await?;
         let CallToolRequestParams { arguments, input_responses, request_state, .. } = params;
         let input = Value::Object(arguments.unwrap_or_default());
         let brought = (request_state.as_deref(), input_responses.unwrap_or_default());
-        Ok(match self.settle(&target, input, brought).await? {
-            Settled::Ended(result) => answer(&result, self.era).into(),
+        Ok(match self.settle(&tool, input, brought).await? {
+            Settled::Ended(result) => self.answered(&tool, &result).await.into(),
             Settled::Asks(asks) => CallToolResponse::InputRequired(asks),
         })
+    }
+
+    /// The answer that a result makes, or a failure where there is no memory for it.
+    async fn answered(&self, tool: &Registered, result: &ToolResult) -> CallToolResult {
+        let made = self.made(tool, result).await;
+        made.and_then(|made| afforded(made, &self.context.extensions)).unwrap_or_else(|why| {
+            let kind = ended(why, ANSWERING, tool.definition().side_effects());
+            answer(&ToolResult::failure(result.call_id().clone(), result.tool(), kind), None)
+        })
+    }
+
+    /// The output stands in an answer as text, and as a value where there is memory for one; a tool that has promised a
+    /// value fails without it.
+    async fn made(&self, tool: &Registered, result: &ToolResult) -> Result<CallToolResult, Exhausted> {
+        let account = self.account();
+        account.reserve(result.content().iter().map(footprint).sum())?;
+        let Some(json) = structured(result, self.era) else { return Ok(answer(result, None)) };
+        let has_schema = tool.definition().output_schema().is_some();
+        if !has_schema && json.footprint() > limits::HOST_DATA {
+            return Ok(answer(result, None));
+        }
+        let budget = CallBudget::new(account, Instant::now() + ANSWERING, self.context.ct.clone());
+        let value = if json.as_str().len() <= IN_PLACE {
+            json.to_value_within(&budget)
+        } else {
+            let json = json.clone();
+            offload(&budget, tool.turns(), move |budget| json.to_value_within(&*budget)).await
+        };
+        match value {
+            Ok((value, _kept)) => Ok(answer(result, Some(value))),
+            Err(_) if !has_schema => Ok(answer(result, None)),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// The account that the memory of this request counts in.
+    pub(super) fn account(&self) -> Account {
+        endpoint::account(&self.context.extensions).unwrap_or_else(|| self.server.host.limits().account())
     }
 
     /// Runs a call to its end, in the way of the request's era.
     pub(super) async fn settle(
         &self,
-        target: &Target,
+        tool: &Arc<Registered>,
         input: Value,
         brought: (Option<&str>, InputResponses),
     ) -> Result<Settled, ErrorData> {
         match self.era {
-            Era::Legacy => Ok(Settled::Ended(Box::new(self.asking(target, input).await))),
-            Era::Modern => self.in_rounds(target, input, brought).await,
+            Era::Legacy => Ok(Settled::Ended(Box::new(self.asking(tool, input).await))),
+            Era::Modern => self.in_rounds(tool, input, brought).await,
         }
     }
 
@@ -109,32 +142,29 @@ impl Request {
     fn unknown(&self, name: &str) -> ErrorData {
         let shown = self.server.host.definitions(self.client.session());
         let nearest = nearest_names(name, shown.iter().map(|tool| tool.name().as_str()));
-        let kind = ErrorKind::NotFound { tool: name.to_owned(), nearest: nearest.clone() };
-        ErrorData::invalid_params(kind.to_string(), Some(json!({"nearest": nearest})))
+        let compiling: Vec<String> =
+            self.server.host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
+        let data = match compiling.is_empty() {
+            true => json!({"nearest": nearest}),
+            false => json!({"nearest": nearest, "compiling": compiling}),
+        };
+        let kind = ErrorKind::NotFound { tool: name.to_owned(), nearest, compiling };
+        ErrorData::invalid_params(kind.to_string(), Some(data))
     }
 
     /// With questions put to the client while the call waits.
-    async fn asking(&self, target: &Target, input: Value) -> ToolResult {
-        let kinds = asked::kinds(&self.context);
-        if kinds.is_empty() {
-            return self.run(target, input, Party::default(), None).await;
-        }
-        let can_confirm = kinds.contains(&AskKind::Elicitation);
-        let (asking, questions) = ask::way(kinds, plugin(target.tool()));
-        let asking = Arc::new(asking);
-        let party = Party::default().with_client(asking.clone());
-        let party = if can_confirm { party.with_asker(asking) } else { party };
-        self.run(target, input, party, Some(questions)).await
+    async fn asking(&self, tool: &Arc<Registered>, input: Value) -> ToolResult {
+        let (party, questions) = ask::party(asked::kinds(&self.context), plugin(tool));
+        self.run(tool, input, party, questions).await
     }
 
     /// With questions that end the call, and answers that come with the next.
     async fn in_rounds(
         &self,
-        target: &Target,
+        tool: &Arc<Registered>,
         input: Value,
         brought: (Option<&str>, InputResponses),
     ) -> Result<Settled, ErrorData> {
-        let tool = target.tool();
         let subject = Subject { code: tool.origin().digest(), plugin: plugin(tool).to_owned() };
         let kinds = asked::kinds(&self.context);
         // Who can be asked nothing, and has been asked nothing, needs no proof of what the questions were about.
@@ -145,7 +175,7 @@ impl Request {
             .map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
         let rounds = Arc::new(rounds);
         let party = Party::default().with_asker(rounds.clone()).with_client(rounds.clone()).without_memory();
-        let result = self.run(target, input, party, None).await;
+        let result = self.run(tool, input, party, None).await;
         match result.error().map(crate::tool::ToolError::kind) {
             Some(ErrorKind::AwaitsClient) => {
                 let no_state = || ErrorData::internal_error("the question cannot be put", None);
@@ -163,17 +193,17 @@ impl Request {
     /// Runs the call, while what it says and asks is passed on.
     async fn run(
         &self,
-        target: &Target,
+        tool: &Arc<Registered>,
         input: Value,
         party: Party,
         questions: Option<mpsc::Receiver<Question>>,
     ) -> ToolResult {
-        let (host, peer, tool) = (&self.server.host, &self.context.peer, target.tool());
+        let (host, peer) = (&self.server.host, &self.context.peer);
         let call = self.prepared(tool, input);
         let mut voice = Voice::of(host.hub(), call.id(), self.wanted(), plugin(tool));
         let (mut asked, mut all_asked) = (pin!(put_all(peer, questions)), false);
         let result = {
-            let mut running = pin!(self.running(target, call, party));
+            let mut running = pin!(self.running(tool, call, party));
             loop {
                 tokio::select! {
                     biased;
@@ -193,17 +223,16 @@ impl Request {
         result
     }
 
-    /// On the one road of the dispatcher. In a box: whatever this is part of is moved about.
-    fn running(&self, target: &Target, call: Call, party: Party) -> impl Future<Output = ToolResult> {
-        let (server, client, target) = (self.server.clone(), self.client.clone(), target.clone());
-        let pace = target.tool().pace().clone();
+    /// On the one road of the dispatcher, with the very tool that was looked up: what was answered about its code is
+    /// never taken for an answer about other code that has come to its name meanwhile. In a box: whatever this is part of
+    /// is moved about.
+    fn running(&self, tool: &Arc<Registered>, call: Call, party: Party) -> impl Future<Output = ToolResult> {
+        let (server, client, tool) = (self.server.clone(), self.client.clone(), tool.clone());
+        let party = party.with_account(endpoint::account(&self.context.extensions));
+        let pace = tool.pace().clone();
         let work = Box::pin(async move {
             let _underway = server.begin();
-            let (host, session) = (&server.host, client.session());
-            match target {
-                Target::Named(_) => host.dispatch_as(session, call, &party).await,
-                Target::Apart(tool) => host.dispatch_to(session, (call, tool), &party).await,
-            }
+            server.host.dispatch_to(client.session(), (call, tool), &party).await
         });
         async move { self.server.lanes.run((&pace, has_run), work).await }
     }
@@ -245,7 +274,7 @@ fn has_run(result: &ToolResult) -> bool {
 /// The two that every client says of itself, of all that it may say.
 fn named(client: &Value) -> Option<Value> {
     let text = |key| client.get(key).and_then(Value::as_str);
-    Some(json!({"name": text("name")?, "version": text("version")?}))
+    Some(json!({"name": cut(text("name")?, NAME), "version": cut(text("version")?, NAME)}))
 }
 
 /// Whose words a tool's are.

@@ -25,6 +25,23 @@ pub(super) fn block(content: &Content) -> ContentBlock {
     }
 }
 
+/// The memory that the block of a content takes, in bytes.
+pub(super) fn footprint(content: &Content) -> u64 {
+    let bytes = match content {
+        Content::Image { data, .. } | Content::Audio { data, .. } => encoded(data),
+        Content::Resource { body: Body::Bytes(data), .. } => encoded(data),
+        Content::Resource { body: Body::Text(text), .. } | Content::Text(text) => text.len(),
+        Content::Json(json) => json.as_str().len(),
+        Content::Link { .. } => 0,
+    };
+    bytes as u64
+}
+
+/// The length of bytes in Base64.
+fn encoded(data: &[u8]) -> usize {
+    data.len().div_ceil(3) * 4
+}
+
 /// A document, whole.
 pub(super) fn resource(uri: &str, mime: Option<&str>, body: &Body) -> ResourceContents {
     let contents = match body {

@@ -2,22 +2,23 @@
 
 mod headers;
 
+use super::answer::{SMALL, Written};
 use super::frame::{self, Refused};
 use super::requests::NotTaken;
 use super::sessions::{RETRY, Refusal, Sessions};
-use super::short::Plain;
+use super::short::{Known, Plain};
 use crate::execution::BoxFuture;
-use crate::http::{Admitted, Body, Caller, Service};
+use crate::execution::account::{Account, Owed};
+use crate::http::{Admitted, Body, Caller, Service, keeping};
+use crate::sandbox::Limits;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
+use hyper::body::Body as _;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use rmcp::ServerHandler;
-use rmcp::model::{
-    ClientJsonRpcMessage, ErrorCode, ErrorData, Extensions, JsonRpcMessage, ProtocolVersion, RequestId,
-    ServerJsonRpcMessage,
-};
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, Extensions, JsonRpcMessage, ProtocolVersion, RequestId};
 use rmcp::transport::common::http_header::{HEADER_MCP_PROTOCOL_VERSION, HEADER_SESSION_ID, JSON_MIME_TYPE};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize as _;
@@ -39,6 +40,7 @@ pub(super) struct Endpoint<S> {
     make: Factory<S>,
     sessions: Sessions,
     config: StreamableHttpServerConfig,
+    limits: Limits,
 }
 
 impl<S: ServerHandler> Endpoint<S> {
@@ -53,23 +55,33 @@ impl<S: ServerHandler> Endpoint<S> {
             .with_cancellation_token(stop)
             .with_sse_retry(Some(RETRY))
             .with_json_response(true);
-        Self { make: Arc::new(make), sessions: Sessions::default(), config }
+        Self { make: Arc::new(make), sessions: Sessions::default(), config, limits: Limits::default() }
+    }
+
+    /// With the limits of the host: what a request takes counts within them.
+    pub(super) fn within(self, limits: Limits) -> Self {
+        Self { limits, ..self }
     }
 
     async fn pass(&self, request: Admitted) -> Response<Body> {
-        let view = self.sessions.seen_by(request.caller());
-        let request = request.into_request();
-        let mut asked = match Asked::by(&request) {
+        // What the request takes is held until it is answered.
+        let account = self.limits.account();
+        let view = self.sessions.seen_by(request.caller(), account.clone());
+        let mut request = request.into_request();
+        let mut asked = match Asked::by(&request, &account) {
             Ok(asked) => asked,
-            Err(refused) => return error(StatusCode::BAD_REQUEST, refused),
+            Err(refused) => return error(status_of(&refused), refused),
         };
+        request.extensions_mut().insert(account.clone());
         if let Some((call, handler)) = self.short(&mut asked, request.headers()) {
-            return answered(call, handler, request.into_parts().0).await;
+            return answered(call, handler, (request.into_parts().0, account)).await;
         }
         let ends = request.method() == Method::DELETE;
         if ends && session(request.headers()).is_some_and(|id| !view.has(id)) {
             return refusal(Refusal::Gone, None);
         }
+        // The library reads the request once more.
+        account.owe(account.held());
         let (make, view) = (self.make.clone(), Arc::new(view));
         let service = StreamableHttpService::new(move || make(), view.clone(), self.config.clone());
         let response = service.handle(request.map(Full::new)).await;
@@ -80,7 +92,7 @@ impl<S: ServerHandler> Endpoint<S> {
             _ if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && !asked.is_message() => {
                 error(StatusCode::BAD_REQUEST, frame::no_message(asked.id()))
             }
-            _ => response,
+            _ => counted(response, account),
         }
     }
 
@@ -100,7 +112,7 @@ impl<S: ServerHandler> Endpoint<S> {
 }
 
 /// The answer to a call that goes the short way. Where its client goes away, the call is told to end, and does so by itself.
-async fn answered<S: ServerHandler>(call: Plain, handler: S, parts: Parts) -> Response<Body> {
+async fn answered<S: ServerHandler>(call: Plain, handler: S, (parts, account): (Parts, Account)) -> Response<Body> {
     let (id, ends, mut extensions) = (call.id().clone(), CancellationToken::new(), Extensions::new());
     extensions.insert(parts);
     let _gone = ends.clone().drop_guard();
@@ -115,7 +127,17 @@ async fn answered<S: ServerHandler>(call: Plain, handler: S, parts: Parts) -> Re
         }
         _ => StatusCode::OK,
     };
-    json(status, &answer)
+    json(status, Written::answer(&answer, &account))
+}
+
+/// An answer that the library has written, with its memory: it counts until the last part of it is sent. An answer in one
+/// piece has its own length from now on; the parts of a stream have what was reserved for them in the account.
+fn counted(response: Response<Body>, account: Account) -> Response<Body> {
+    match response.body().size_hint().exact().map(usize::try_from) {
+        Some(Ok(length)) if length <= SMALL => response,
+        Some(Ok(length)) => response.map(|body| keeping(body, Arc::new(Owed::new(length)))),
+        Some(Err(_)) | None => response.map(|body| keeping(body, account)),
+    }
 }
 
 /// What a request brings that has to be an object, and was found to be one.
@@ -123,9 +145,9 @@ struct Asked(Option<Value>);
 
 impl Asked {
     /// Checks what comes with a request, before it is made into a message.
-    fn by(request: &Request<Bytes>) -> Result<Self, Refused> {
+    fn by(request: &Request<Bytes>, account: &Account) -> Result<Self, Refused> {
         let value = match *request.method() {
-            Method::POST => Some(frame::check(request.body())?),
+            Method::POST => Some(frame::check(request.body(), account)?),
             _ => None,
         };
         let asked = Self(value);
@@ -161,6 +183,18 @@ impl<S: ServerHandler> Service for Endpoint<S> {
 /// Who sent a message, as its handler can know it.
 pub(super) fn caller(extensions: &Extensions) -> Option<Caller> {
     extensions.get::<Parts>()?.extensions.get().copied()
+}
+
+/// The account that the memory of a message counts in.
+pub(super) fn account(extensions: &Extensions) -> Option<Account> {
+    let own = || extensions.get::<Parts>()?.extensions.get();
+    extensions.get().or_else(own).cloned()
+}
+
+/// The account of a request over HTTP whose answer the library writes, which asks nobody for the memory.
+pub(super) fn library(extensions: &Extensions) -> Option<Account> {
+    let parts = extensions.get::<Parts>().filter(|_| extensions.get::<Known>().is_none());
+    parts?.extensions.get().cloned()
 }
 
 /// Whether a request says that it is of an older revision, in which each belongs to a session, and belongs to none.
@@ -200,13 +234,20 @@ fn done() -> Response<Body> {
     response
 }
 
-fn error(status: StatusCode, refused: Refused) -> Response<Body> {
-    json(status, &refused.into_message())
+fn status_of(refused: &Refused) -> StatusCode {
+    if refused.error.code == ErrorCode::INTERNAL_ERROR {
+        StatusCode::SERVICE_UNAVAILABLE
+    } else {
+        StatusCode::BAD_REQUEST
+    }
 }
 
-fn json(status: StatusCode, message: &ServerJsonRpcMessage) -> Response<Body> {
-    let text = serde_json::to_vec(message).unwrap_or_default();
-    let mut response = Response::new(Full::new(Bytes::from(text)).boxed());
+fn error(status: StatusCode, refused: Refused) -> Response<Body> {
+    json(status, Written::unasked(&refused.into_message()))
+}
+
+fn json(status: StatusCode, message: Written) -> Response<Body> {
+    let mut response = Response::new(Full::new(message.into_body()).boxed());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON_MIME_TYPE));
     response

@@ -2,6 +2,7 @@
 
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
+use super::answer::granted;
 use super::call::Request;
 use super::changes::{self, List, Mark, Telling, Way};
 use super::client::{Client, Transport};
@@ -11,6 +12,7 @@ use super::hello::{self, Loading};
 use super::noted::Noted;
 use super::principals::Principal;
 use super::{Changes, Shared, endpoint, listing, offers, sessions};
+use crate::execution::account::Account;
 use crate::tool::Digest;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
@@ -76,6 +78,11 @@ impl Front {
     /// What comes by HTTP.
     pub(super) fn over_http(server: Arc<Shared>) -> Self {
         Self { server, seat: Seat::Http(OnceLock::new()), telling: OnceLock::new() }
+    }
+
+    /// An empty account for a message.
+    pub(super) fn account(&self) -> Account {
+        self.server.host.limits().account()
     }
 
     /// Begins to answer a call of this tool that was read as a line.
@@ -167,14 +174,15 @@ impl Front {
     }
 }
 
-/// A list with what each era says of it.
+/// A list with what each era says of it, where there is memory for it.
 macro_rules! listed {
-    ($list:expr, $kept:expr, $context:expr) => {
-        match Era::of($context) {
+    ($list:expr, $kept:expr, $context:expr) => {{
+        let list = match Era::of($context) {
             Era::Legacy => $list,
             Era::Modern => $list.with_ttl_ms($kept).with_cache_scope(CacheScope::Private),
-        }
-    };
+        };
+        granted(list, &$context.extensions)
+    }};
 }
 
 impl ServerHandler for Front {
@@ -197,7 +205,7 @@ impl ServerHandler for Front {
         self.settled(HELLO).await;
         let mut info = self.get_info();
         info.protocol_version = params.protocol_version.clone();
-        context.peer.set_peer_info(params);
+        context.peer.set_peer_info(hello::kept(params));
         let client = self.client(&context);
         if self.watches() {
             changes::promise(&self.server, &client, Era::Legacy);
@@ -216,12 +224,12 @@ impl ServerHandler for Front {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        whole(page)?;
+        listing::whole(page)?;
         let (noted, client) = (Noted::begin("tools/list"), self.client(&context));
         let kept = self.settled(LISTING).await;
         let tools = listing::tools(&self.server.host, client.session(), Era::of(&context));
         self.shows(&context, (List::Tools, || Mark::of(&tools)));
-        noted.answered(Ok(listed!(ListToolsResult::with_all_items(tools), kept, &context)))
+        noted.answered(listed!(listing::result(&self.server.host, tools), kept, &context))
     }
 
     async fn list_resources(
@@ -230,11 +238,11 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let kept = self.offering("resources/list", |kinds| kinds.documents).await?;
-        whole(page)?;
+        listing::whole(page)?;
         let noted = Noted::begin("resources/list");
         self.shows(&context, (List::Resources, || Mark::of_resources(&self.server)));
         let listed = ListResourcesResult::with_all_items(offers::resources(&self.server));
-        noted.answered(Ok(listed!(listed, kept, &context)))
+        noted.answered(listed!(listed, kept, &context))
     }
 
     async fn list_resource_templates(
@@ -243,9 +251,9 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let kept = self.offering("resources/templates/list", |kinds| kinds.documents).await?;
-        whole(page)?;
+        listing::whole(page)?;
         let listed = ListResourceTemplatesResult::with_all_items(offers::templates(&self.server));
-        Ok(listed!(listed, kept, &context))
+        listed!(listed, kept, &context)
     }
 
     async fn read_resource(
@@ -286,11 +294,11 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let kept = self.offering("prompts/list", |kinds| kinds.prompts).await?;
-        whole(page)?;
+        listing::whole(page)?;
         let noted = Noted::begin("prompts/list");
         let prompts = offers::prompts(&self.server);
         self.shows(&context, (List::Prompts, || Mark::of(&prompts)));
-        noted.answered(Ok(listed!(ListPromptsResult::with_all_items(prompts), kept, &context)))
+        noted.answered(listed!(ListPromptsResult::with_all_items(prompts), kept, &context))
     }
 
     async fn get_prompt(
@@ -380,14 +388,6 @@ impl ServerHandler for Front {
             return Err(ErrorData::invalid_params(format!("the parameters are none of `{method}`"), None));
         }
         Err(no_method(method))
-    }
-}
-
-/// Lists are given whole, so that whoever names a place in one has it from nobody here.
-fn whole(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
-    match page.and_then(|page| page.cursor) {
-        None => Ok(()),
-        Some(_) => Err(ErrorData::invalid_params("the cursor is none: lists are given whole, without one", None)),
     }
 }
 

@@ -4,7 +4,8 @@
 
 use super::era::VERSIONS;
 use super::{Changes, Shared, offers};
-use rmcp::model::{Implementation, ProtocolVersion, ServerCapabilities, ServerConfig};
+use crate::tool::text::cut;
+use rmcp::model::{Implementation, InitializeRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig};
 use std::time::Duration;
 
 /// What a client's model is told of the server as a whole.
@@ -23,15 +24,36 @@ impl Shared {
         *self.announced.get().unwrap_or(&self.settings.changes)
     }
 
-    /// Waits for plugins that are still being loaded, for so long at most. Of one that takes longer clients hear when it is there, although nothing else changes.
+    /// Waits for plugins that are still being loaded, for so long at most, and not for those that an earlier run has not got done. Of one that takes longer clients
+    /// hear when it is there, although nothing else changes.
     pub(super) async fn settled(&self, patience: Duration) -> Loading {
-        let (loading, changes) = match tokio::time::timeout(patience, self.host.loaded()).await {
-            Ok(()) => (Loading::Ended, self.settings.changes),
-            Err(_) => (Loading::GoesOn, Changes::Watched),
+        let _ = tokio::time::timeout(patience, self.host.loaded_but_the_last()).await;
+        let (loading, changes) = match self.host.progress().has_ended() {
+            true => (Loading::Ended, self.settings.changes),
+            false => (Loading::GoesOn, Changes::Watched),
         };
         self.announced.get_or_init(|| changes);
         loading
     }
+}
+
+/// The longest name or version of a client that is kept, in bytes.
+pub(super) const NAME: usize = 256;
+
+/// The part of a client's introduction that the server reads later. It is kept for the whole session, and a client may
+/// write mebibytes into the rest.
+pub(super) fn kept(mut params: InitializeRequestParams) -> InitializeRequestParams {
+    let Implementation { name, version, .. } = &params.client_info;
+    params.client_info = Implementation::new(cut(name, NAME), cut(version, NAME));
+    params.meta = None;
+    let capabilities = &mut params.capabilities;
+    (capabilities.experimental, capabilities.extensions) = (None, None);
+    if let Some(sampling) = &mut capabilities.sampling {
+        // That it is there counts, and not what is in it.
+        sampling.tools = sampling.tools.take().map(|_| Default::default());
+        sampling.context = sampling.context.take().map(|_| Default::default());
+    }
+    params
 }
 
 /// Its name, its capabilities, and a word for the model.
@@ -74,7 +96,59 @@ mod tests {
     use crate::host::{CacheMode, Host};
     use crate::mcp::{Server, Settings};
     use crate::plugins::Shipped;
+    use crate::sandbox::{ChildCompiler, Compiler};
     use std::sync::Arc;
+
+    /// A compiler that fails leaves a plugin that was tried and not done.
+    #[tokio::test(start_paused = true)]
+    async fn no_client_waits_for_what_an_earlier_run_has_not_got_done() {
+        let place = tempfile::tempdir().unwrap();
+        let (plugin, file) = (palisade_plugins::hostile(), place.path().join("plugin.wasm"));
+        std::fs::write(&file, plugin.bytes()).unwrap();
+        let workspace = place.path().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        let builder = || {
+            let builder = Host::builder().workspace(&workspace).shipped(Shipped::LeftOut).plugin_file(&file);
+            builder.cache(CacheMode::Directory(place.path().join("cache")))
+        };
+        let failing = Compiler::Child(ChildCompiler::palisade("/bin/false"));
+        let failed = std::thread::scope(|scope| {
+            scope.spawn(|| builder().compiler(failing).build().unwrap().rejected().len()).join().unwrap()
+        });
+        let host = builder().build_in_background().unwrap();
+        let server = Server::new(Arc::new(host), Settings::default()).unwrap().0;
+        let begun = tokio::time::Instant::now();
+        let loading = server.settled(Duration::from_secs(5)).await;
+        assert_eq!((failed, loading, begun.elapsed()), (1, Loading::GoesOn, Duration::ZERO));
+        server.host.loaded().await;
+        assert_eq!(server.settled(Duration::ZERO).await, Loading::Ended);
+    }
+
+    #[test]
+    fn of_an_introduction_no_more_is_kept_than_is_read() {
+        let long = "x".repeat(1 << 20);
+        let introduction = serde_json::json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {
+                "experimental": {"a": {"b": long}},
+                "extensions": {"c": {"d": long}},
+                "sampling": {"tools": {"e": long}, "context": {"f": long}},
+                "elicitation": {"form": {}},
+                "roots": {"listChanged": true},
+            },
+            "clientInfo": {"name": long, "version": long, "title": long, "description": long, "websiteUrl": long},
+        });
+        let kept = serde_json::to_value(kept(serde_json::from_value(introduction).unwrap())).unwrap();
+        assert!(kept.to_string().len() < 1024, "{kept}");
+        assert_eq!(
+            kept["capabilities"],
+            serde_json::json!({
+                "sampling": {"tools": {}, "context": {}},
+                "elicitation": {"form": {}},
+                "roots": {"listChanged": true},
+            })
+        );
+    }
 
     /// Under a clock that moves on whenever nothing else does, compiling takes for ever.
     #[tokio::test(start_paused = true)]

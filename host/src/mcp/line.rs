@@ -4,13 +4,18 @@ mod reader;
 #[cfg(unix)]
 mod ready;
 mod split;
+#[cfg(test)]
+mod tests;
 mod writer;
 
+use super::answer::Written;
 use super::client::Client;
 use super::frame::{self, Refused};
 use super::handler::Front;
-use super::requests::{NotTaken, Requests, cancelled};
+use super::replies::Replies;
+use super::requests::{NotTaken, Requests, Weight, cancelled};
 use super::short::Plain;
+use crate::execution::account::Account;
 use reader::Reader;
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -24,10 +29,11 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use writer::{Gone, Writer};
+pub(super) use writer::Gone;
+use writer::Writer;
 
 /// The lines of one client.
 pub(super) struct Lines {
@@ -35,6 +41,7 @@ pub(super) struct Lines {
     writer: Arc<Writer>,
     ends: Ends,
     requests: Arc<Mutex<Requests>>,
+    replies: Replies,
     /// Held by each call that goes the short way until it was answered.
     underway: mpsc::Sender<Infallible>,
     handshake: Handshake,
@@ -48,6 +55,8 @@ pub(super) struct Ends {
     pub(super) stop: CancellationToken,
     /// Whose other end learns when all calls were answered that went the short way.
     pub(super) underway: mpsc::Sender<Infallible>,
+    /// Where the reason is left if the client does not read any more.
+    pub(super) gone: Arc<OnceLock<Gone>>,
 }
 
 /// Whether a legacy client has said who it is.
@@ -85,8 +94,16 @@ impl Lines {
     }
 
     fn over(reader: Reader, writer: Writer, ends: Ends) -> Self {
-        let (writer, underway) = (Arc::new(writer), ends.underway.clone());
-        Self { reader, writer, ends, requests: Arc::default(), underway, handshake: Handshake::Awaited }
+        let (writer, underway) = (Arc::new(writer.noting(ends.gone.clone())), ends.underway.clone());
+        Self {
+            reader,
+            writer,
+            ends,
+            requests: Arc::default(),
+            replies: Replies::default(),
+            underway,
+            handshake: Handshake::Awaited,
+        }
     }
 
     /// The next message that may go on; one that may not is answered here. `None` at the end.
@@ -94,7 +111,7 @@ impl Lines {
         loop {
             let line = tokio::select! {
                 biased;
-                () = self.writer.gone() => return None,
+                _ = self.writer.gone() => return None,
                 // Whoever does not read what was answered is not read any further.
                 line = async { self.writer.room().await; self.reader.next().await } => line?,
             };
@@ -109,10 +126,17 @@ impl Lines {
 
     /// The message of a line, unless it is a call that has begun with this.
     fn take(&mut self, line: Line) -> Result<Option<ClientJsonRpcMessage>, Refused> {
-        let Line::Whole(bytes) = line else { return Err(Refused { id: None, error: too_long() }) };
-        match Plain::of(frame::check(&bytes)?) {
-            Ok(plain) => self.book(plain.id()).map(|ends| self.begin(plain, ends)).map(|()| None),
-            Err(value) => self.admit(frame::message(value)?).map(Some),
+        let bytes = match line {
+            Line::Whole(bytes) => bytes,
+            Line::TooLong(id) => return Err(Refused { id, error: too_long() }),
+        };
+        // What the message takes is held until it is answered.
+        let account = self.ends.short.account();
+        match Plain::of(frame::check(&bytes, &account)?) {
+            Ok(plain) => {
+                self.book(plain.id(), Weight::Heavy).map(|ends| self.begin(plain, ends, account)).map(|()| None)
+            }
+            Err(value) => self.admit(frame::message(value)?).map(|message| Some(self.held(message, account))),
         }
     }
 
@@ -120,7 +144,7 @@ impl Lines {
     fn admit(&mut self, message: ClientJsonRpcMessage) -> Result<ClientJsonRpcMessage, Refused> {
         if let JsonRpcMessage::Request(request) = &message {
             self.expect_handshake(&request.request, &request.id)?;
-            self.book(&request.id)?;
+            self.book(&request.id, Weight::of(&request.request))?;
         }
         if let Some(id) = cancelled(&message) {
             books(&self.requests).cancel(id);
@@ -128,21 +152,36 @@ impl Lines {
         Ok(message)
     }
 
-    fn book(&self, id: &RequestId) -> Result<CancellationToken, Refused> {
-        let taken = books(&self.requests).begin(id);
+    /// A message that is handed on with the account that its memory counts in.
+    fn held(&self, mut message: ClientJsonRpcMessage, account: Account) -> ClientJsonRpcMessage {
+        use rmcp::model::GetExtensions as _;
+        if let JsonRpcMessage::Request(request) = &mut message {
+            books(&self.requests).keep(&request.id, &account);
+            request.request.extensions_mut().insert(account);
+        } else {
+            self.replies.came(&message, &account);
+        }
+        message
+    }
+
+    fn book(&self, id: &RequestId, weight: Weight) -> Result<CancellationToken, Refused> {
+        let taken = books(&self.requests).begin(id, weight);
         // A long id is not repeated.
         let known = |why| (why != NotTaken::LongId).then(|| id.clone());
         taken.map_err(|why| Refused { id: known(why), error: ErrorData::invalid_request(why.to_string(), None) })
     }
 
     /// Begins with a call, which answers by itself.
-    fn begin(&self, call: Plain, ends: CancellationToken) {
+    fn begin(&self, call: Plain, ends: CancellationToken, account: Account) {
         let (id, writer, requests) = (call.id().clone(), self.writer.clone(), self.requests.clone());
         let (front, underway) = (self.ends.short.clone(), self.underway.clone());
         let tool = call.tool().to_owned();
+        let mut extensions = Extensions::new();
+        extensions.insert(account.clone());
         self.ends.short.begin(&tool, async move {
-            let answer = call.answered(&*front, ends.clone(), Extensions::new()).await;
-            let line = writer::line(&answer);
+            let answer = call.answered(&*front, ends.clone(), extensions).await;
+            let line = Written::answer(&answer, &account);
+            drop((answer, account));
             let written = {
                 // What was cancelled is not answered: its answer has its place before the next cancellation is read, or gets none.
                 let mut books = books(&requests);
@@ -180,11 +219,13 @@ impl Transport<RoleServer> for Lines {
             JsonRpcMessage::Error(error) => error.id.clone(),
             _ => None,
         };
+        let Some(id) = answered else {
+            self.replies.sent(&message);
+            return self.writer.put(Written::unasked(&message));
+        };
         // Before it is written: whoever reads the answer may use its id again at once.
-        if let Some(id) = answered {
-            books(&self.requests).end(&id);
-        }
-        self.writer.write(&message)
+        let account = books(&self.requests).end(&id);
+        self.writer.put(Written::answer(&message, &account.unwrap_or_else(|| self.ends.short.account())))
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {

@@ -1,8 +1,10 @@
 //! Documents and prompts: what plugins offer besides tools, listed as they have described it, and read in calls on the one road.
 
-use super::call::{Request, Settled, Target};
-use super::content::{block, resource};
+use super::answer::{LEFT_OUT, granted};
+use super::call::{Request, Settled};
+use super::content::{block, footprint, resource};
 use super::era::Era;
+use super::outcome::exhausted;
 use super::{Changes, Shared};
 use crate::plugins::Plugin;
 use crate::sandbox::{Offered, ROLES};
@@ -13,6 +15,7 @@ use rmcp::model::{
     GetPromptResponse, GetPromptResult, InputResponses, PromptArgument, PromptMessage, ReadResourceRequestParams,
     ReadResourceResponse, ReadResourceResult, Reference, Resource, ResourceTemplate, Role,
 };
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// How long what was read may be kept by a client: not at all, since a document may differ with each reading.
@@ -89,7 +92,7 @@ impl Request {
         match result.error() {
             Some(error) if is_missing(error) => Err(no_document(&uri)),
             Some(error) => Err(failed(error)),
-            None => Ok(ReadResourceResponse::Complete(contents(&result, self.era))),
+            None => self.made_of(&result, || contents(&result, self.era)).map(ReadResourceResponse::Complete),
         }
     }
 
@@ -113,7 +116,7 @@ impl Request {
         };
         match result.error() {
             Some(error) => Err(failed(error)),
-            None => Ok(GetPromptResponse::Complete(messages(&prompt, &result))),
+            None => self.made_of(&result, || messages(&prompt, &result)).map(GetPromptResponse::Complete),
         }
     }
 
@@ -146,6 +149,13 @@ impl Request {
         Ok(CompleteResult::new(info))
     }
 
+    /// What is made of a result, where there is memory for it.
+    fn made_of<T: Serialize>(&self, result: &ToolResult, made: impl FnOnce() -> T) -> Result<T, ErrorData> {
+        let reserved = self.account().reserve(result.content().iter().map(footprint).sum());
+        reserved.map_err(|why| exhausted(LEFT_OUT, why))?;
+        granted(made(), &self.context.extensions)
+    }
+
     fn with_prompt(&self, name: &str) -> Result<(Plugin, Prompt), ErrorData> {
         let found = self.server.host.find_plugin(|plugin| Some((plugin.clone(), plugin.offer().prompt(name)?.clone())));
         found.ok_or_else(|| {
@@ -163,7 +173,7 @@ impl Request {
     ) -> Result<Settled, ErrorData> {
         let tool = self.server.host.offered(plugin, offered);
         let tool = tool.ok_or_else(|| ErrorData::internal_error("the plugin has no name to be called by", None))?;
-        self.settle(&Target::Apart(tool), input, brought).await
+        self.settle(&tool, input, brought).await
     }
 }
 
@@ -209,11 +219,11 @@ fn values(result: &ToolResult) -> Result<Vec<String>, ErrorData> {
         return Err(failed(error));
     }
     let listed = result.blocks().iter().find_map(|content| match content.as_ref() {
-        Content::Json(Value::Array(values)) => Some(values.clone()),
+        // The host wrote it itself: a list of texts, of which each has its own length in memory.
+        Content::Json(json) => serde_json::from_str::<Vec<String>>(json.as_str()).ok(),
         _ => None,
     });
-    let texts = listed.unwrap_or_default().into_iter().filter_map(|value| value.as_str().map(str::to_owned));
-    Ok(texts.take(VALUES).collect())
+    Ok(listed.unwrap_or_default().into_iter().take(VALUES).collect())
 }
 
 fn item(item: &Item) -> Resource {

@@ -150,12 +150,16 @@ impl Rounds {
             return Asked::Nobody;
         }
         let mut course = self.course();
-        // The code is looked up once more on the way of the call: a yes to one is none to another.
+        // A yes to one code is none to another; neither is what its plugin was told told to another's.
         let is_same = course.state.code == request.digest;
+        if !is_same {
+            course.state = State { round: course.state.round, ..State::default() };
+            course.responses.clear();
+        }
         if is_same && course.state.confirmation == Confirmation::Allowed {
             return Asked::Answered(Answer::Allow);
         }
-        let brought = course.responses.remove(CONFIRM).filter(|_| is_same);
+        let brought = course.responses.remove(CONFIRM);
         if course.state.confirmation == Confirmation::Asked
             && let Some(result) = brought.and_then(|value| serde_json::from_value::<ElicitResult>(value).ok())
         {
@@ -251,3 +255,6 @@ impl Client for Rounds {
         Box::pin(async move { self.answered(&requests) })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -167,11 +167,29 @@ mod tests {
         let text = sealed(&sealer);
         assert_eq!(sealer.open::<_, Vec<u8>>(&text, &"that".to_owned()), Err(Unsealed::Foreign));
         assert_eq!(open(&other, &text), Err(Unsealed::Foreign));
-        tokio::time::advance(LIFETIME + Duration::from_millis(2)).await;
+        tokio::time::advance(LIFETIME + Duration::from_millis(1)).await;
         assert_eq!(open(&sealer, &text), Err(Unsealed::Expired));
         let text = sealed(&sealer);
-        tokio::time::advance(LIFETIME - Duration::from_millis(2)).await;
-        assert!(open(&sealer, &text).is_ok());
+        tokio::time::advance(LIFETIME).await;
+        assert!(open(&sealer, &text).is_ok(), "to its last millisecond");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_state_of_the_greatest_length_opens_and_a_longer_one_is_neither_made_nor_opened() {
+        let sealer = Sealer::new().unwrap();
+        let of = |length: usize| sealer.seal("this", "x".repeat(length), LIFETIME);
+        // The length of a nonce in digits differs from state to state.
+        let room = MAX_LENGTH / 4 * 3 - SEAL - r#"{"nonce":,"until":300000,"purpose":"this","body":""}"#.len();
+        let text = (0..10_000).find_map(|_| of(room - 39).filter(|text| text.len() == MAX_LENGTH)).unwrap();
+        assert!(sealer.open::<_, String>(&text, &"this".to_owned()).is_ok());
+        assert_eq!(of(room), None);
+        let mut bytes =
+            serde_json::to_vec(&Envelope { nonce: 1, until: u64::MAX, purpose: "this", body: "x".repeat(room) })
+                .unwrap();
+        bytes.extend(blake3::keyed_hash(&sealer.key, &bytes).as_bytes());
+        let longer = URL_SAFE_NO_PAD.encode(bytes);
+        assert!(longer.len() > MAX_LENGTH);
+        assert_eq!(sealer.open::<_, String>(&longer, &"this".to_owned()), Err(Unsealed::Foreign));
     }
 
     #[tokio::test(start_paused = true)]

@@ -7,18 +7,20 @@ mod held;
 mod stream;
 
 use super::noted;
-use super::requests::{NotTaken, cancelled};
+use super::requests::{NotTaken, Weight, cancelled};
+use crate::execution::account::Account;
 use crate::http::Caller;
 use futures_core::Stream;
 use held::Held;
 pub(super) use held::Seat;
+use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
-use rmcp::transport::WorkerTransport;
 use rmcp::transport::common::server_side_http::{ServerSseMessage, session_id};
 use rmcp::transport::streamable_http_server::session::local::{
     EventIdParseError, LocalSessionWorker, SessionConfig, SessionError, create_local_session,
 };
 use rmcp::transport::streamable_http_server::{SessionId, SessionManager};
+use rmcp::transport::{Transport, WorkerTransport};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -69,13 +71,15 @@ pub(super) enum Failure {
 pub(super) struct View {
     sessions: Sessions,
     caller: Caller,
+    /// Of the request.
+    account: Account,
     refusal: OnceLock<Refusal>,
 }
 
 impl Sessions {
-    /// What this caller sees.
-    pub(super) fn seen_by(&self, caller: Caller) -> View {
-        View { sessions: self.clone(), caller, refusal: OnceLock::new() }
+    /// What this caller sees, with a request that counts in this account.
+    pub(super) fn seen_by(&self, caller: Caller, account: Account) -> View {
+        View { sessions: self.clone(), caller, account, refusal: OnceLock::new() }
     }
 
     /// Takes a session in that begins. Where there are too many such, the oldest of them makes room.
@@ -179,15 +183,15 @@ impl View {
         result
     }
 
-    fn create(&self) -> Result<(SessionId, WorkerTransport<LocalSessionWorker>), Failure> {
+    fn create(&self) -> Result<(SessionId, Noting), Failure> {
         let id = session_id();
         let (handle, worker) = create_local_session(id.clone(), config());
         let held = Held::new(self.caller, handle);
         let stop = held.stop();
         self.sessions.admit(id.clone(), held.clone())?;
         tracing::debug!(target: noted::TARGET, "a session over HTTP begins");
-        tokio::spawn(self.sessions.clone().watch(id.clone(), held));
-        Ok((id, WorkerTransport::spawn_with_ct(worker, stop)))
+        tokio::spawn(self.sessions.clone().watch(id.clone(), held.clone()));
+        Ok((id, Noting { inner: WorkerTransport::spawn_with_ct(worker, stop), held }))
     }
 
     async fn call(&self, id: &str, mut message: ClientJsonRpcMessage) -> Result<CallStream, Failure> {
@@ -195,10 +199,36 @@ impl View {
         let JsonRpcMessage::Request(request) = &message else {
             return Err(Failure::NoRequest);
         };
-        let flight = held.take_off(request.id.clone())?;
+        let flight = held.take_off(request.id.clone(), (Weight::of(&request.request), self.account.clone()))?;
         message.insert_extension(held.seat());
         // In a task of its own, so that a client which goes away meanwhile leaves nothing half done.
         tokio::spawn(stream::open(flight, message)).await.unwrap_or_else(|_| Err(Refusal::Gone.into()))
+    }
+}
+
+/// The way of a session's messages to the library, on which its questions are noted.
+pub(super) struct Noting {
+    inner: WorkerTransport<LocalSessionWorker>,
+    held: Arc<Held>,
+}
+
+impl Transport<RoleServer> for Noting {
+    type Error = <WorkerTransport<LocalSessionWorker> as Transport<RoleServer>>::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.held.replies().sent(&message);
+        self.inner.send(message)
+    }
+
+    fn receive(&mut self) -> impl Future<Output = Option<ClientJsonRpcMessage>> + Send {
+        self.inner.receive()
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        self.inner.close()
     }
 }
 
@@ -207,15 +237,16 @@ fn config() -> SessionConfig {
     let mut config = SessionConfig::default();
     config.keep_alive = None;
     config.sse_retry = Some(RETRY);
-    config.completed_cache_ttl = RESUME;
+    // A call that is over is kept with its memory, in a slot of its own.
+    config.completed_cache_ttl = Duration::ZERO;
     config
 }
 
 impl SessionManager for View {
     type Error = Failure;
-    type Transport = WorkerTransport<LocalSessionWorker>;
+    type Transport = Noting;
 
-    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Failure> {
+    async fn create_session(&self) -> Result<(SessionId, Noting), Failure> {
         self.refuse(self.create())
     }
 
@@ -254,6 +285,7 @@ impl SessionManager for View {
         if let Some(id) = cancelled(&message) {
             held.cancel(id);
         }
+        held.replies().came(&message, &self.account);
         message.insert_extension(held.seat());
         self.refuse(held.handle().push_message(message, None).await.map_err(Failure::from))
     }

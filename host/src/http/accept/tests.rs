@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::execution::BoxFuture;
-use crate::http::{Admitted, Body, Service, SettingsError, Token};
+use crate::http::{Access, Admitted, Body, Service, SettingsError, Token};
 use hyper::Response;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinHandle;
@@ -30,7 +30,7 @@ fn listener() -> std::net::TcpListener {
 }
 
 fn start() -> (SocketAddr, CancellationToken, JoinHandle<()>) {
-    let settings = Settings::new("127.0.0.1:0".parse().unwrap(), None).unwrap();
+    let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Access::Anybody).unwrap();
     let server = Server::new(listener(), settings).unwrap();
     let (address, stop, door) = (server.address(), CancellationToken::new(), server.door(vec![("/x", Arc::new(Fake))]));
     (address, stop.clone(), tokio::spawn(server.run(door, stop)))
@@ -97,7 +97,8 @@ async fn a_thirty_third_connection_is_told_to_come_again_while_the_others_are_an
 
 #[tokio::test]
 async fn a_server_knows_its_names_and_the_port_that_the_system_chose() {
-    let settings = Settings::new("127.0.0.1:0".parse().unwrap(), None).unwrap().with_host("tools.example").unwrap();
+    let settings =
+        Settings::new("127.0.0.1:0".parse().unwrap(), Access::Anybody).unwrap().with_host("tools.example").unwrap();
     let server = Server::new(listener(), settings).unwrap();
     assert_ne!(server.address().port(), 0);
     assert_eq!(server.hosts(), ["127.0.0.1", "[::1]", "localhost", "tools.example"]);
@@ -131,7 +132,8 @@ async fn a_server_whose_clients_have_gone_ends_at_once() {
 #[tokio::test]
 async fn a_listener_that_others_can_reach_needs_a_token_whatever_the_settings_were_made_for() {
     let settings = |token: Option<&str>| {
-        Settings::new("127.0.0.1:0".parse().unwrap(), token.map(|token| Token::new(token).unwrap())).unwrap()
+        let access = token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap()));
+        Settings::new("127.0.0.1:0".parse().unwrap(), access).unwrap()
     };
     let open = || std::net::TcpListener::bind("0.0.0.0:0").unwrap();
     let error = Server::new(open(), settings(None)).unwrap_err();

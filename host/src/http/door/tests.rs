@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::execution::BoxFuture;
-use crate::http::{Admitted, Body, Service};
+use crate::http::{Access, Admitted, Body, Service};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Frame;
@@ -56,7 +56,7 @@ impl Line {
         let (client, socket) = duplex(4096);
         let (stop, dropped) = (CancellationToken::new(), CancellationToken::new());
         let routes: Routes = vec![("/x", Arc::new(Echo(dropped.clone())))];
-        let door = Door::new(&Settings::new(bound, None).unwrap(), bound, routes);
+        let door = Door::new(&Settings::new(bound, Access::Anybody).unwrap(), bound, routes);
         let ended = stop.clone();
         let served = tokio::spawn(async move { door.converse(socket, bound.ip(), &ended).await });
         Self { client, stop, dropped, served }

@@ -12,7 +12,8 @@ const FAR: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 
 fn gate(token: Option<&str>) -> Gate {
     let bound = "127.0.0.1:8000".parse().unwrap();
-    let settings = Settings::new(bound, token.map(|token| Token::new(token).unwrap())).unwrap();
+    let settings =
+        Settings::new(bound, token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap()))).unwrap();
     Gate::new(&settings.with_origin("https://app.example").unwrap(), bound, vec!["/mcp"])
 }
 

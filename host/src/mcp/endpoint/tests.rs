@@ -6,6 +6,7 @@ mod world;
 
 use super::super::sessions::Sessions;
 use crate::http::Caller;
+use crate::sandbox::Limits;
 use rmcp::transport::streamable_http_server::SessionManager as _;
 use serde_json::json;
 use std::time::Duration;
@@ -250,15 +251,16 @@ async fn at_the_end_all_streams_end_and_all_calls_are_cancelled() {
 async fn a_session_is_there_for_whoever_began_it_only() {
     let sessions = Sessions::default();
     let caller = |text: &str| Caller::Bearer(blake3::hash(text.as_bytes()));
-    let (id, _transport) = sessions.seen_by(caller("one")).create_session().await.unwrap();
-    assert!(sessions.seen_by(caller("one")).has(&id));
+    let seen = |caller| sessions.seen_by(caller, Limits::default().account());
+    let (id, _transport) = seen(caller("one")).create_session().await.unwrap();
+    assert!(seen(caller("one")).has(&id));
     for other in [caller("another"), Caller::Anybody] {
-        let view = sessions.seen_by(other);
+        let view = seen(other);
         assert!(!view.has(&id));
         assert!(view.create_standalone_stream(&id).await.is_err());
         view.close_session(&id).await.unwrap();
     }
-    assert!(sessions.seen_by(caller("one")).has(&id), "nobody else can end it");
+    assert!(seen(caller("one")).has(&id), "nobody else can end it");
 }
 
 #[tokio::test(start_paused = true)]

@@ -88,13 +88,13 @@ mod tests {
     fn a_line_beyond_the_bound_is_told_and_the_next_one_is_read() {
         let long = vec![b'x'; BOUNDS.bytes];
         let input = [&long[..], b"\n", &long[..], b"y\n", b"z\n"].concat();
-        assert_eq!(lines(&input[..]), [Line::Whole(long), Line::TooLong, Line::Whole(b"z".to_vec())]);
+        assert_eq!(lines(&input[..]), [Line::Whole(long), Line::TooLong(None), Line::Whole(b"z".to_vec())]);
     }
 
     #[test]
     fn a_line_without_an_end_costs_no_memory() {
         // Ten gigabytes would not fit.
         let endless = io::repeat(b'x').take(1 << 30).chain(&b"\nz\n"[..]);
-        assert_eq!(lines(endless), [Line::TooLong, Line::Whole(b"z".to_vec())]);
+        assert_eq!(lines(endless), [Line::TooLong(None), Line::Whole(b"z".to_vec())]);
     }
 }

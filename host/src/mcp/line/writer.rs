@@ -2,24 +2,38 @@
 
 #[cfg(unix)]
 use super::ready::Room;
+use crate::execution::account::Owed;
+use crate::mcp::answer::Written;
 use rmcp::model::ServerJsonRpcMessage;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-/// How long a line may wait until the client has read enough for it to be written. Then the client counts as gone.
+/// How long the client may take no byte of what waits to be written. Then it counts as gone.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How much is written at once, in bytes: a pipe whose reader has freed one page takes so much, so that a slow reader is
+/// seen to read.
+const PIECE: usize = 4096;
 
 /// How many lines may wait to be written before nothing more is read.
 const WAITING: usize = 64;
+/// How many bytes they may have together: some answers of the largest size.
+const WAITING_BYTES: usize = 16 << 20;
 
-/// Nobody reads any more.
+/// The client does not read any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the client does not read any more")]
-pub(in crate::mcp) struct Gone;
+pub(in crate::mcp) enum Gone {
+    /// Its end is closed, or cannot be written.
+    #[error("the client has closed its end")]
+    Closed,
+    /// It has taken no byte for too long.
+    #[error("the client has read nothing of what waits for it for {} s", PATIENCE.as_secs())]
+    Stalled,
+}
 
 /// The lines of an output. What waits in it is bounded by what waits for it to be written.
 pub(super) struct Writer {
@@ -27,16 +41,23 @@ pub(super) struct Writer {
     lines: Mutex<mpsc::Sender<Waiting>>,
     /// How many of them the thread has not written yet.
     waiting: Arc<AtomicUsize>,
+    /// How many bytes those have.
+    bytes: Arc<AtomicUsize>,
     /// Told of each that the thread has written.
     written: Arc<Notify>,
+    /// Told of each piece that the client has taken.
+    taken: watch::Sender<()>,
     #[cfg(unix)]
     room: Option<Room>,
     gone: CancellationToken,
+    why: Arc<OnceLock<Gone>>,
 }
 
 struct Waiting {
     line: Vec<u8>,
     written: oneshot::Sender<()>,
+    /// It counts among the memory of all calls.
+    owed: Owed,
 }
 
 impl Writer {
@@ -45,14 +66,17 @@ impl Writer {
         let (send, lines) = mpsc::channel::<Waiting>();
         let (gone, waiting) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
         let (written, fails, left) = (Arc::new(Notify::new()), gone.clone(), waiting.clone());
-        let tells = written.clone();
+        let (tells, taken, bytes) = (written.clone(), watch::Sender::new(()), Arc::new(AtomicUsize::new(0)));
+        let (takes, leaves) = (taken.clone(), bytes.clone());
         std::thread::Builder::new().name("palisade-output".to_owned()).spawn(move || {
-            for Waiting { line, written: done } in lines {
-                if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+            for Waiting { line, written: done, owed } in lines {
+                if write_in_pieces(&mut output, &line, &takes).is_err() {
                     fails.cancel();
                     return;
                 }
+                leaves.fetch_sub(line.len(), Ordering::Release);
                 left.fetch_sub(1, Ordering::Release);
+                drop((line, owed));
                 tells.notify_one();
                 let _ = done.send(());
             }
@@ -60,11 +84,19 @@ impl Writer {
         Ok(Self {
             lines: Mutex::new(send),
             waiting,
+            bytes,
             written,
+            taken,
             #[cfg(unix)]
             room: None,
             gone,
+            why: Arc::default(),
         })
+    }
+
+    /// Leaves the reason here where the client does not read any more.
+    pub(super) fn noting(self, why: Arc<OnceLock<Gone>>) -> Self {
+        Self { why, ..self }
     }
 
     /// Writes in place what this output, which is the same, has room for.
@@ -75,7 +107,9 @@ impl Writer {
 
     /// Completes once no more lines wait to be written than may.
     pub(super) async fn room(&self) {
-        while self.waiting.load(Ordering::Acquire) >= WAITING {
+        let is_full =
+            || self.waiting.load(Ordering::Acquire) >= WAITING || self.bytes.load(Ordering::Acquire) >= WAITING_BYTES;
+        while is_full() {
             self.written.notified().await;
         }
     }
@@ -85,28 +119,30 @@ impl Writer {
         &self,
         message: &ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Gone>> + Send + 'static + use<> {
-        self.put(line(message))
+        self.put(Written::unasked(message))
     }
 
-    /// The same with a line.
-    pub(super) fn put(&self, mut line: Vec<u8>) -> impl Future<Output = Result<(), Gone>> + Send + 'static + use<> {
+    /// The same with a message that is made into bytes.
+    pub(super) fn put(&self, message: Written) -> impl Future<Output = Result<(), Gone>> + Send + 'static + use<> {
+        let (mut line, owed) = message.into_line();
         let waits = {
             let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
             let left = self.write_now(&line).map(|written| line.split_off(written));
-            left.map(|left| (!left.is_empty()).then(|| self.queue(&lines, left)))
+            left.map(|left| (!left.is_empty()).then(|| self.queue(&lines, (left, owed))))
         };
-        let gone = self.gone.clone();
+        // What was written in place needs nothing of this.
+        let slow = waits.transpose().map(|waits| (waits, self.gone.clone(), self.why.clone(), self.taken.subscribe()));
         async move {
-            let is_written = match waits {
-                Ok(None) => return Ok(()),
-                Ok(Some(waits)) => matches!(tokio::time::timeout(PATIENCE, waits).await, Ok(Ok(()))),
-                Err(_) => false,
+            let Some((waits, gone, why, taken)) = slow else { return Ok(()) };
+            let ends = match waits {
+                Ok(waits) => patiently(waits, taken).await,
+                Err(_) => Err(Gone::Closed),
             };
-            if is_written {
-                return Ok(());
-            }
-            gone.cancel();
-            Err(Gone)
+            ends.map_err(|reason| {
+                let reason = *why.get_or_init(|| reason);
+                gone.cancel();
+                reason
+            })
         }
     }
 
@@ -126,26 +162,43 @@ impl Writer {
     }
 
     /// Completes, with an error where the thread has ended, once a line is written.
-    fn queue(&self, lines: &mpsc::Sender<Waiting>, line: Vec<u8>) -> oneshot::Receiver<()> {
+    fn queue(&self, lines: &mpsc::Sender<Waiting>, (line, owed): (Vec<u8>, Option<Owed>)) -> oneshot::Receiver<()> {
         let (written, is_written) = oneshot::channel();
         self.waiting.fetch_add(1, Ordering::AcqRel);
+        self.bytes.fetch_add(line.len(), Ordering::AcqRel);
+        let owed = owed.unwrap_or_else(|| Owed::new(line.len()));
         // Where nobody takes it, it is dropped, and that is known.
-        let _ = lines.send(Waiting { line, written });
+        let _ = lines.send(Waiting { line, written, owed });
         is_written
     }
 
-    /// Completes once nobody reads any more.
-    pub(super) async fn gone(&self) {
+    /// Completes once the client does not read any more.
+    pub(super) async fn gone(&self) -> Gone {
         self.gone.cancelled().await;
+        // Without another reason the thread has met an error.
+        *self.why.get_or_init(|| Gone::Closed)
     }
 }
 
-/// The line of a message.
-pub(super) fn line(message: &ServerJsonRpcMessage) -> Vec<u8> {
-    // A message of the library's own is JSON.
-    let mut line = serde_json::to_vec(message).unwrap_or_default();
-    line.push(b'\n');
-    line
+/// Tells of each piece that the output has taken.
+fn write_in_pieces(output: &mut impl Write, line: &[u8], taken: &watch::Sender<()>) -> io::Result<()> {
+    for piece in line.chunks(PIECE) {
+        output.write_all(piece)?;
+        taken.send_replace(());
+    }
+    output.flush()
+}
+
+/// Waits for a line to be written for as long as the client takes something, of this line or of one before it.
+async fn patiently(mut written: oneshot::Receiver<()>, mut taken: watch::Receiver<()>) -> Result<(), Gone> {
+    loop {
+        tokio::select! {
+            biased;
+            written = &mut written => return written.map_err(|_| Gone::Closed),
+            more = taken.changed() => more.map_err(|_| Gone::Closed)?,
+            () = tokio::time::sleep(PATIENCE) => return Err(Gone::Stalled),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -157,6 +210,11 @@ mod tests {
 
     fn message(id: i64) -> ServerJsonRpcMessage {
         JsonRpcMessage::error(ErrorData::invalid_request("no", None), Some(RequestId::Number(id)))
+    }
+
+    /// A message of so many letters.
+    fn letters(length: usize) -> Written {
+        Written::of(vec![b'x'; length])
     }
 
     #[derive(Clone, Default)]
@@ -173,16 +231,20 @@ mod tests {
         }
     }
 
-    /// A pipe that nobody reads.
-    struct Stuck(mpsc::Receiver<()>);
+    /// A pipe whose reader takes one piece at each word, and none without.
+    struct Slow {
+        words: mpsc::Receiver<()>,
+        taken: mpsc::Sender<()>,
+    }
 
-    impl Write for Stuck {
+    impl Write for Slow {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let _ = self.0.recv();
+            let _ = self.words.recv();
             Ok(bytes.len())
         }
 
         fn flush(&mut self) -> io::Result<()> {
+            let _ = self.taken.send(());
             Ok(())
         }
     }
@@ -222,15 +284,73 @@ mod tests {
         assert_eq!(text.lines().map(id).collect::<Vec<_>>(), (0..2000).collect::<Vec<_>>());
     }
 
+    /// Whether a future is ready now. Nothing is waited for, so that the clock stays where it is.
+    async fn now<T>(future: &mut (impl Future<Output = T> + Unpin)) -> std::task::Poll<T> {
+        std::future::poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx))).await
+    }
+
+    /// What comes of a future that another thread completes. The clock would go on if this waited for it.
+    async fn soon<T>(mut future: impl Future<Output = T> + Unpin) -> T {
+        loop {
+            match now(&mut future).await {
+                std::task::Poll::Ready(done) => return done,
+                std::task::Poll::Pending => std::thread::yield_now(),
+            }
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_client_that_does_not_read_counts_as_gone_after_a_while() {
-        let (_holds, stuck) = mpsc::channel();
-        let writer = Writer::start(Stuck(stuck)).unwrap();
+        let ((_holds, words), (taken, _)) = (mpsc::channel(), mpsc::channel());
+        let writer = Writer::start(Slow { words, taken }).unwrap();
         let start = tokio::time::Instant::now();
-        assert_eq!(writer.write(&message(1)).await, Err(Gone));
+        assert_eq!(writer.write(&message(1)).await, Err(Gone::Stalled));
         assert_eq!(start.elapsed(), PATIENCE);
-        writer.gone().await;
+        assert_eq!(writer.gone().await, Gone::Stalled);
         assert_eq!(start.elapsed(), PATIENCE, "whoever listens knows it at once");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn patience_counts_from_the_last_byte_that_was_taken_and_not_from_queueing() {
+        let ((says, words), (taken, seen)) = (mpsc::channel(), mpsc::channel());
+        let writer = Writer::start(Slow { words, taken }).unwrap();
+        let lines: Vec<_> = (0..4).map(|_| Box::pin(writer.put(letters(PIECE - 1)))).collect();
+        let mut last = Box::pin(writer.put(letters(PIECE - 1)));
+        for line in lines {
+            assert!(now(&mut last).await.is_pending());
+            tokio::time::advance(PATIENCE - Duration::from_millis(2)).await;
+            assert!(now(&mut last).await.is_pending(), "one before it is taken");
+            says.send(()).unwrap();
+            seen.recv().unwrap();
+            assert_eq!(soon(line).await, Ok(()));
+        }
+        assert!(now(&mut last).await.is_pending());
+        tokio::time::advance(PATIENCE - Duration::from_millis(2)).await;
+        assert!(now(&mut last).await.is_pending(), "it has waited for five times as long");
+        tokio::time::advance(Duration::from_millis(4)).await;
+        assert_eq!(now(&mut last).await, std::task::Poll::Ready(Err(Gone::Stalled)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_line_is_taken_piece_by_piece() {
+        let ((says, words), (taken, seen)) = (mpsc::channel(), mpsc::channel());
+        let writer = Writer::start(Slow { words, taken }).unwrap();
+        let mut changes = writer.taken.subscribe();
+        let mut line = Box::pin(writer.put(letters(4 * PIECE - 1)));
+        for _ in 0..3 {
+            assert!(now(&mut line).await.is_pending());
+            tokio::time::advance(PATIENCE - Duration::from_millis(2)).await;
+            says.send(()).unwrap();
+            // The thread is another's: real time passes here, and the clock of the test does not.
+            while !changes.has_changed().unwrap() {
+                std::thread::yield_now();
+            }
+            changes.mark_unchanged();
+            assert!(now(&mut line).await.is_pending(), "it is not written yet, and its reader reads");
+        }
+        says.send(()).unwrap();
+        seen.recv().unwrap();
+        assert_eq!(soon(line).await, Ok(()));
     }
 
     #[tokio::test]
@@ -246,7 +366,7 @@ mod tests {
             }
         }
         let writer = Writer::start(Closed).unwrap();
-        assert_eq!(writer.write(&message(1)).await, Err(Gone));
-        writer.gone().await;
+        assert_eq!(writer.write(&message(1)).await, Err(Gone::Closed));
+        assert_eq!(writer.gone().await, Gone::Closed);
     }
 }

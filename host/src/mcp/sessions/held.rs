@@ -2,8 +2,10 @@
 
 use super::Refusal;
 use super::stream::Slot;
+use crate::execution::account::Account;
 use crate::http::Caller;
-use crate::mcp::requests::Requests;
+use crate::mcp::replies::Replies;
+use crate::mcp::requests::{Requests, Weight};
 use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::SessionId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionHandle;
@@ -26,6 +28,7 @@ pub(super) struct Held {
     caller: Caller,
     handle: LocalSessionHandle,
     stop: CancellationToken,
+    replies: Replies,
     books: Mutex<Books>,
 }
 
@@ -49,7 +52,7 @@ impl Held {
     pub(super) fn new(caller: Caller, handle: LocalSessionHandle) -> Arc<Self> {
         let (requests, calls) = (Requests::default(), HashMap::new());
         let books = Mutex::new(Books { requests, calls, listeners: 0, touched: Instant::now(), state: State::Begun });
-        Arc::new(Self { caller, handle, stop: CancellationToken::new(), books })
+        Arc::new(Self { caller, handle, stop: CancellationToken::new(), replies: Replies::default(), books })
     }
 
     pub(super) fn caller(&self) -> Caller {
@@ -58,6 +61,11 @@ impl Held {
 
     pub(super) fn handle(&self) -> &LocalSessionHandle {
         &self.handle
+    }
+
+    /// The questions that are put in it.
+    pub(super) fn replies(&self) -> &Replies {
+        &self.replies
     }
 
     pub(super) fn seat(&self) -> Seat {
@@ -106,10 +114,14 @@ impl Held {
         self.books().requests.cancel(id);
     }
 
-    /// Takes note of a request.
-    pub(super) fn take_off(self: &Arc<Self>, id: RequestId) -> Result<Flight, Refusal> {
-        self.books().requests.begin(&id)?;
-        Ok(Flight { held: self.clone(), id, number: None })
+    /// Takes note of a request, whose answer counts in this account for as long as it may be sent again.
+    pub(super) fn take_off(
+        self: &Arc<Self>,
+        id: RequestId,
+        (weight, account): (Weight, Account),
+    ) -> Result<Flight, Refusal> {
+        self.books().requests.begin(&id, weight)?;
+        Ok(Flight { held: self.clone(), id, number: None, _account: account })
     }
 
     /// The call of this number, if it is still going on.
@@ -137,6 +149,7 @@ pub(super) struct Flight {
     pub(super) held: Arc<Held>,
     pub(super) id: RequestId,
     pub(super) number: Option<u64>,
+    _account: Account,
 }
 
 impl Drop for Flight {

@@ -2,7 +2,7 @@
 
 use super::super::super::sessions::Seat;
 use super::super::*;
-use crate::http::{Door, Settings, Token};
+use crate::http::{Access, Door, Settings, Token};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ProgressNotificationParam,
@@ -91,7 +91,9 @@ impl World {
         let mut endpoint = Endpoint::new(move || Ok(fake.clone()), hosts, stop.clone());
         // The library's keep-alive goes by the real clock, and never stops where that falls behind.
         endpoint.config.sse_keep_alive = None;
-        let settings = Settings::new(bound, token.map(|token| Token::new(token).unwrap())).unwrap();
+        let settings =
+            Settings::new(bound, token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap())))
+                .unwrap();
         Self { door: Arc::new(Door::new(&settings, bound, vec![(PATH, Arc::new(endpoint))])), told, seen, go, stop }
     }
 

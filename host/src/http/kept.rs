@@ -1,0 +1,73 @@
+//! What counts for an answer until it is sent: it stays with each part of the body, since a body is dropped when its last
+//! part waits to be taken.
+
+use super::Body;
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::body::{Frame, SizeHint};
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Bytes that keep something until the last part of them is dropped.
+pub(crate) fn kept(bytes: impl AsRef<[u8]> + Send + 'static, with: impl Send + 'static) -> Bytes {
+    struct Kept<B, T>(B, T);
+    impl<B: AsRef<[u8]>, T> AsRef<[u8]> for Kept<B, T> {
+        fn as_ref(&self) -> &[u8] {
+            self.0.as_ref()
+        }
+    }
+    Bytes::from_owner(Kept(bytes, with))
+}
+
+/// The same body, each part of which keeps something until it is dropped, as the body does.
+pub(crate) fn keeping(body: Body, with: impl Clone + Send + Sync + Unpin + 'static) -> Body {
+    Keeping { body, with }.boxed()
+}
+
+struct Keeping<T> {
+    body: Body,
+    with: T,
+}
+
+impl<T: Clone + Send + Unpin + 'static> hyper::body::Body for Keeping<T> {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(cx);
+        frame.map_ok(|frame| frame.map_data(|part| kept(part, self.with.clone())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::Full;
+    use hyper::body::Body as _;
+    use std::sync::Arc;
+
+    #[tokio::test]
+    async fn what_a_body_keeps_is_kept_until_the_last_part_of_it_is_dropped() {
+        let counted = Arc::new(());
+        let mut body = keeping(Full::from(&b"0123456789"[..]).boxed(), counted.clone());
+        assert_eq!(body.size_hint().exact(), Some(10));
+        let frame = body.frame().await;
+        assert!(body.is_end_stream());
+        drop(body);
+        let mut bytes = frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default();
+        let part = bytes.split_to(3);
+        drop(bytes);
+        assert_eq!((&part[..], Arc::strong_count(&counted)), (&b"012"[..], 2));
+        drop(part);
+        assert_eq!(Arc::strong_count(&counted), 1);
+    }
+}

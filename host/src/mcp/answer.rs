@@ -1,0 +1,224 @@
+//! Messages made into bytes. The length of a message is counted before its bytes are made, so that the memory of an
+//! answer is reserved before it is allocated.
+
+use super::{endpoint, outcome};
+use crate::execution::account::{Account, Owed, address_space_limit};
+use crate::http::kept;
+use crate::tool::budget::Exhausted;
+use bytes::Bytes;
+use rmcp::model::{ErrorData, Extensions, JsonRpcMessage, ServerJsonRpcMessage, ServerResult};
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// The longest message that is made as its length is counted, in bytes. What waits of such messages is bounded by their
+/// number.
+pub(super) const SMALL: usize = 4 << 10;
+
+/// How often the library has an answer in memory while it writes it: as a text, in the room into which that grows, and as
+/// an event made of the text.
+const COPIES: u64 = 3;
+
+/// What an error says of an answer that has no room.
+pub(super) const LEFT_OUT: &str = "the answer cannot be made";
+
+/// The bytes of a message, and the memory that they count for.
+#[derive(Debug)]
+pub(super) struct Written {
+    bytes: Vec<u8>,
+    owed: Option<Owed>,
+}
+
+impl Written {
+    /// The answer to a request, whose memory is reserved in the account of the request. Where that has no room, the answer
+    /// says so instead.
+    pub(super) fn answer(message: &ServerJsonRpcMessage, account: &Account) -> Self {
+        written(message, account).unwrap_or_else(|why| {
+            tracing::warn!("an answer was left out: {why}");
+            Self::unasked(&without_memory(message, why))
+        })
+    }
+
+    /// A message that answers no call: it is bounded where it is made.
+    pub(super) fn unasked(message: &ServerJsonRpcMessage) -> Self {
+        // A message of the library's own is JSON.
+        let bytes = serde_json::to_vec(message).unwrap_or_default();
+        let owed = (bytes.len() > SMALL).then(|| Owed::new(bytes.len()));
+        Self { bytes, owed }
+    }
+
+    /// The message as a line, and its memory.
+    pub(super) fn into_line(mut self) -> (Vec<u8>, Option<Owed>) {
+        self.bytes.push(b'\n');
+        (self.bytes, self.owed)
+    }
+
+    /// The message as the body of an answer, which counts until it is sent.
+    pub(super) fn into_body(self) -> Bytes {
+        match self.owed {
+            Some(owed) => kept(self.bytes, owed),
+            None => self.bytes.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Written {
+    /// These bytes.
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        Self { bytes, owed: None }
+    }
+}
+
+/// The same result, with the memory reserved that the library takes to write it, where the library writes the answer to
+/// this request. It counts until the answer is sent.
+///
+/// # Errors
+///
+/// [`Exhausted`], where the account of the request has no room.
+pub(super) fn afforded<T: Serialize>(result: T, request: &Extensions) -> Result<T, Exhausted> {
+    endpoint::library(request).map_or(Ok(()), |account| reserve(&result, &account)).map(|()| result)
+}
+
+/// As [`afforded`], with the error of the request.
+pub(super) fn granted<T: Serialize>(result: T, request: &Extensions) -> Result<T, ErrorData> {
+    afforded(result, request).map_err(|why| outcome::exhausted(LEFT_OUT, why))
+}
+
+/// Reserves the memory that the library takes to write an answer. A small answer takes none.
+fn reserve(answer: &impl Serialize, account: &Account) -> Result<(), Exhausted> {
+    let mut counted = Counted::default();
+    // A message of the library's own is JSON.
+    let _ = serde_json::to_writer(&mut counted, answer);
+    if counted.length <= SMALL { Ok(()) } else { account.reserve(COPIES * counted.length as u64) }
+}
+
+fn written(message: &ServerJsonRpcMessage, account: &Account) -> Result<Written, Exhausted> {
+    let mut counted = Counted::default();
+    // A message of the library's own is JSON.
+    let _ = serde_json::to_writer(&mut counted, message);
+    let Counted { head, length } = counted;
+    if length <= SMALL {
+        return Ok(Written { bytes: head, owed: None });
+    }
+    drop(head);
+    // With a byte for the end of the line.
+    let charge = account.charge(length as u64 + 1)?;
+    let mut bytes = Vec::new();
+    let no_space = |_| Exhausted::AddressSpace { limit: address_space_limit().unwrap_or(u64::MAX) };
+    bytes.try_reserve_exact(length + 1).map_err(no_space)?;
+    let _ = serde_json::to_writer(&mut bytes, message);
+    Ok(Written { bytes, owed: Some(charge.into_owed()) })
+}
+
+/// What a request is told whose answer has no room in memory.
+fn without_memory(message: &ServerJsonRpcMessage, why: Exhausted) -> ServerJsonRpcMessage {
+    let id = match message {
+        JsonRpcMessage::Response(answer) => {
+            if let ServerResult::CallToolResult(result) = &answer.result {
+                let mut failed = outcome::without_memory(why);
+                failed.result_type = result.result_type.clone();
+                return JsonRpcMessage::response(ServerResult::CallToolResult(failed), answer.id.clone());
+            }
+            Some(answer.id.clone())
+        }
+        JsonRpcMessage::Error(error) => error.id.clone(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+    };
+    JsonRpcMessage::error(outcome::exhausted(LEFT_OUT, why), id)
+}
+
+/// Counts what is written, and keeps it as long as it is small.
+#[derive(Default)]
+struct Counted {
+    head: Vec<u8>,
+    length: usize,
+}
+
+impl Write for Counted {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.length += bytes.len();
+        if self.length <= SMALL {
+            self.head.extend_from_slice(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write(bytes).map(drop)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+    use crate::execution::account::MemoryLimits;
+    use rmcp::model::{CallToolResult, ContentBlock, CustomResult, RequestId};
+    use serde_json::{Value, json};
+
+    fn account(call: u64, total: u64) -> Account {
+        Account::exactly(MemoryLimits { call, total })
+    }
+
+    fn answer(text: &str) -> ServerJsonRpcMessage {
+        let result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        JsonRpcMessage::response(ServerResult::CallToolResult(result), RequestId::Number(7))
+    }
+
+    fn line(written: Written) -> Value {
+        serde_json::from_slice(&written.into_line().0).unwrap()
+    }
+
+    #[test]
+    fn the_length_is_counted_as_it_is_written_with_every_escape() {
+        for text in ["", "a", "\u{1}", "\"\\\n\t\u{7f}", "ü漢🦀", &"\u{1}".repeat(SMALL), &"x".repeat(1 << 20)] {
+            let message = answer(text);
+            let mut counted = Counted::default();
+            serde_json::to_writer(&mut counted, &message).unwrap();
+            let whole = serde_json::to_vec(&message).unwrap();
+            assert_eq!(counted.length, whole.len());
+            let written = written(&message, &account(u64::MAX, u64::MAX)).unwrap();
+            assert_eq!((written.bytes == whole, written.owed.is_some()), (true, whole.len() > SMALL));
+            assert!(written.owed.is_none() || written.bytes.capacity() == whole.len() + 1, "the line is made once");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_has_no_room_becomes_a_failure_of_the_same_request() {
+        let large = answer(&"\u{1}".repeat(SMALL));
+        for (account, limit) in [(account(6 << 10, u64::MAX), "memory"), (account(u64::MAX, 1), "total_memory")] {
+            let said = line(Written::answer(&large, &account));
+            let failed = &said["result"];
+            let detail = &failed["_meta"]["dev.palisade/error"];
+            assert_eq!((&said["id"], &failed["isError"]), (&json!(7), &json!(true)));
+            assert_eq!((&detail["class"], &detail["detail"]["limit"]), (&json!("resource_exhausted"), &json!(limit)));
+            assert_eq!(failed["resultType"], "complete");
+            assert_eq!(account.held(), 0);
+        }
+        let other = ServerResult::CustomResult(CustomResult(json!("x".repeat(SMALL))));
+        let said = line(Written::answer(&JsonRpcMessage::response(other, RequestId::Number(8)), &account(1, 1)));
+        assert_eq!((&said["id"], &said["error"]["data"]["class"]), (&json!(8), &json!("resource_exhausted")));
+    }
+
+    #[test]
+    fn the_call_is_charged_no_more_once_its_answer_is_made() {
+        let call = account(30 << 10, u64::MAX);
+        let written = written(&answer(&"\u{1}".repeat(SMALL)), &call).unwrap();
+        assert_eq!((call.held(), written.owed.is_some()), (0, true));
+        let message = answer(&"x".repeat(SMALL));
+        assert_eq!(reserve(&message, &call), Ok(()));
+        let length = serde_json::to_vec(&message).unwrap().len() as u64;
+        assert_eq!(call.held(), COPIES * length);
+        assert!(matches!(
+            reserve(&message, &account(COPIES * length - 1, u64::MAX)),
+            Err(Exhausted::CallMemory { .. })
+        ));
+    }
+}

@@ -1,0 +1,102 @@
+//! What a client replies to the server's own questions, and the memory of it: the library hands the message over without
+//! the account that it counts in, so that the account goes beside it.
+
+use crate::execution::account::Account;
+use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Where the account of a reply is left for the question's asker. Stands among the extensions of the question. Cloning
+/// shares.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reply(Arc<Mutex<Option<Account>>>);
+
+impl Reply {
+    /// The account, once the reply has come.
+    pub(super) fn account(&self) -> Option<Account> {
+        lock(&self.0).clone()
+    }
+}
+
+/// The questions of one connection that have no reply yet.
+#[derive(Debug, Default)]
+pub(super) struct Replies(Mutex<HashMap<RequestId, Weak<Mutex<Option<Account>>>>>);
+
+impl Replies {
+    /// Takes note of a message that goes out, where it is a question.
+    pub(super) fn sent(&self, message: &ServerJsonRpcMessage) {
+        if let JsonRpcMessage::Request(question) = message
+            && let Some(Reply(place)) = question.request.extensions().get()
+        {
+            let mut open = lock(&self.0);
+            // Those whose asker has gone are over.
+            open.retain(|_, place| place.strong_count() > 0);
+            open.insert(question.id.clone(), Arc::downgrade(place));
+        }
+    }
+
+    /// Leaves the account of a message that has come to its asker, where it is a reply that somebody waits for.
+    pub(super) fn came(&self, message: &ClientJsonRpcMessage, account: &Account) {
+        let id = match message {
+            JsonRpcMessage::Response(reply) => Some(&reply.id),
+            JsonRpcMessage::Error(reply) => reply.id.as_ref(),
+            _ => None,
+        };
+        let place = id.and_then(|id| lock(&self.0).remove(id)).and_then(|place| place.upgrade());
+        if let Some(place) = place {
+            *lock(&place) = Some(account.clone());
+        }
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(deprecated, reason = "the simplest question that the library knows")]
+
+    use super::*;
+    use crate::execution::account::MemoryLimits;
+    use rmcp::model::{ClientResult, ListRootsRequest, ServerRequest};
+
+    fn question(id: i64, reply: &Reply) -> ServerJsonRpcMessage {
+        let mut request = ServerRequest::ListRootsRequest(ListRootsRequest::default());
+        request.extensions_mut().insert(reply.clone());
+        JsonRpcMessage::request(request, RequestId::Number(id))
+    }
+
+    fn answer(id: i64) -> ClientJsonRpcMessage {
+        JsonRpcMessage::response(ClientResult::empty(()), RequestId::Number(id))
+    }
+
+    fn account() -> Account {
+        let account = Account::new(MemoryLimits { call: u64::MAX, total: u64::MAX });
+        account.owe(100);
+        account
+    }
+
+    #[test]
+    fn the_memory_of_a_reply_counts_until_its_asker_has_done_with_it() {
+        let (replies, reply) = (Replies::default(), Reply::default());
+        replies.sent(&question(1, &reply));
+        replies.came(&answer(2), &account());
+        assert!(reply.account().is_none(), "another question's");
+        replies.came(&answer(1), &account());
+        assert_eq!(reply.account().map(|account| account.held()), Some(100));
+        assert!(lock(&replies.0).is_empty());
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_not_kept() {
+        let (replies, left) = (Replies::default(), Reply::default());
+        replies.sent(&question(1, &left));
+        drop(left);
+        replies.came(&answer(1), &account());
+        replies.sent(&question(2, &Reply::default()));
+        let waits = Reply::default();
+        replies.sent(&question(3, &waits));
+        assert_eq!(lock(&replies.0).keys().collect::<Vec<_>>(), [&RequestId::Number(3)]);
+    }
+}
