@@ -7,14 +7,17 @@ mod compile_child;
 mod completions;
 mod config;
 mod demo;
+mod destination;
 mod dispatch;
 mod doctor;
 mod exit;
 mod export;
+mod heap;
 mod idle;
 mod ignored;
 mod input;
 mod inspect;
+mod lines;
 mod list;
 mod live;
 mod mcp;
@@ -28,13 +31,16 @@ mod prompt;
 mod running;
 mod scratch;
 mod serve;
+mod shell_helper;
 mod signals;
 mod style;
+mod token;
 
-use args::{Args, Common, Verb};
+use args::{Args, Verb};
 use clap::Parser as _;
 use exit::{Exit, Failure};
 use signals::Signals;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 /// Parses the command line, runs the verb, and turns whatever came of it into an exit code.
@@ -44,10 +50,16 @@ pub fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return usage(&error),
     };
+    // The hidden verbs are told what they may use by their parent.
+    match args.verb {
+        Verb::CompileChild(_) | Verb::ShellHelper => {}
+        Verb::Serve(_) => heap::keep_few(heap::Life::Long),
+        _ => heap::keep_few(heap::Life::Short),
+    }
     #[cfg(feature = "otel")]
-    let telemetry = otel::Telemetry::start(&args.common);
+    let telemetry = otel::Telemetry::start(&args);
     #[cfg(not(feature = "otel"))]
-    start_log(&args.common);
+    start_log(&args);
     let code = ended(run(&args));
     #[cfg(feature = "otel")]
     telemetry.finish();
@@ -80,6 +92,7 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Doctor(doctor) => doctor::run(&args.common, doctor),
         Verb::Completions(completions) => completions::run(completions),
         Verb::CompileChild(child) => compile_child::run(child),
+        Verb::ShellHelper => shell_helper::run(),
     }
 }
 
@@ -102,19 +115,29 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-fn start_log(common: &Common) {
+fn start_log(args: &Args) {
     use tracing_subscriber::layer::SubscriberExt as _;
     use tracing_subscriber::util::SubscriberInitExt as _;
-    let _ = tracing_subscriber::registry().with(log_filter(common)).with(log()).try_init();
+    let _ = tracing_subscriber::registry().with(log_filter(args)).with(log()).try_init();
 }
 
 /// `PALISADE_LOG=debug` shows what the host does; without it only warnings, and with `--verbose` the requests that a server has answered.
-fn log_filter(common: &Common) -> tracing_subscriber::EnvFilter {
+fn log_filter(args: &Args) -> tracing_subscriber::EnvFilter {
+    let usual = if shows_crashes(&args.verb) { "palisade=warn,palisade::crash=off" } else { "palisade=warn" };
     let filter = tracing_subscriber::EnvFilter::try_from_env("PALISADE_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("palisade=warn"));
-    let requests = common.verbose.then_some(crate::mcp::REQUESTS);
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(usual));
+    let requests = args.common.verbose.then_some(crate::mcp::REQUESTS);
     let more = [Some(crate::mcp::QUIET), requests].into_iter().flatten().filter_map(|directive| directive.parse().ok());
     more.fold(filter, tracing_subscriber::EnvFilter::add_directive)
+}
+
+/// Whether a verb shows its user how a plugin crashed: the log would say it a second time, at length.
+fn shows_crashes(verb: &Verb) -> bool {
+    match verb {
+        Verb::Call(call) => !call.json && std::io::stderr().is_terminal(),
+        Verb::Demo(_) => true,
+        _ => false,
+    }
 }
 
 fn log<S>() -> impl tracing_subscriber::Layer<S> + Send + Sync
@@ -122,7 +145,7 @@ where
     S: tracing::Subscriber + for<'span> tracing_subscriber::registry::LookupSpan<'span>,
 {
     tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
+        .with_writer(|| lines::Indented(std::io::stderr()))
         .with_target(false)
         .without_time()
         .with_ansi(false)

@@ -3,6 +3,7 @@
 mod file;
 mod places;
 mod resolve;
+mod rule;
 mod size;
 mod time;
 

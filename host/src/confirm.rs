@@ -75,3 +75,6 @@ impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> Confirmer for AnswerBy
         Box::pin(async move { Ok((self.0)(request)) })
     }
 }
+
+#[cfg(test)]
+mod tests;

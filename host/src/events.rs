@@ -2,15 +2,16 @@
 
 mod lines;
 mod payload;
+mod room;
 mod sink;
 mod stream;
 mod subscribe;
 
-pub use lines::{JsonLines, LinesError, WAITING_LINES};
-pub use stream::{EventStream, STREAM_EVENTS};
+pub use lines::{JsonLines, LinesError, WAITING_BYTES, WAITING_LINES};
+pub use stream::{EventStream, STREAM_BYTES, STREAM_EVENTS};
 pub use subscribe::{Events, Subscriber};
 
-pub(crate) use sink::CallSink;
+pub(crate) use sink::{CallSink, last};
 
 use crate::confirm::{ConfirmationRequest, Decision, RequestId};
 use crate::execution::{Progress, Severity};

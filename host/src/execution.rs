@@ -1,27 +1,36 @@
 //! What every tool implements, native or WebAssembly: the [`Tool`] trait, its factory, and what a call sees.
 
+pub(crate) mod account;
 mod caught;
 pub mod client;
 pub(crate) mod clock;
 pub mod context;
+pub(crate) mod crew;
 pub mod factory;
 pub(crate) mod inherited;
+mod input;
+pub(crate) mod offload;
+pub(crate) mod owner;
 pub(crate) mod pace;
+pub(crate) mod share;
 mod waiting;
 
 pub(crate) use caught::caught;
 pub use client::{AskFailure, Client, NoClient};
 pub use context::{Caller, Progress, Report, Severity, Silent, Sink, Times, ToolContext};
 pub use factory::{Factory, has_distinct_instances};
+pub use input::ValidInput;
+pub(crate) use owner::{FirstTick, Owner};
 pub(crate) use pace::Pace;
+pub use waiting::WAITING_CALLS;
 pub(crate) use waiting::wait;
-pub use waiting::{WAITING_CALLS, WAITING_CALLS_OF_ONE};
 
 use crate::tool::{Content, Definition, ErrorKind, ExecutionKind};
 use serde_json::{Map, Value};
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A boxed future that can move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -112,32 +121,6 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
     }
 }
 
-/// An input that has been validated against the tool's schema, its paths checked.
-#[derive(Debug)]
-pub struct ValidInput {
-    value: Value,
-    text: OnceLock<String>,
-}
-
-impl ValidInput {
-    /// Only the dispatcher makes these, after the checks.
-    pub(crate) fn new(value: Value) -> Self {
-        Self { value, text: OnceLock::new() }
-    }
-
-    /// The value.
-    #[must_use]
-    pub fn value(&self) -> &Value {
-        &self.value
-    }
-
-    /// The canonical text: keys sorted, no duplicates, no spaces.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        self.text.get_or_init(|| self.value.to_string())
-    }
-}
-
 /// What a tool gives back when it ran to its end.
 #[derive(Debug, Clone, Default)]
 pub struct ToolOutput {
@@ -147,8 +130,8 @@ pub struct ToolOutput {
     pub outcome: Outcome,
     /// For the program that embeds the host; never for the model.
     pub metadata: Map<String, Value>,
-    /// The files that were changed, relative to the workspace.
-    pub files_modified: Vec<String>,
+    /// The files that were changed, relative to the workspace, under their real names.
+    pub files_modified: Vec<PathBuf>,
     /// The command that was run, if one was.
     pub command_executed: Option<String>,
 }

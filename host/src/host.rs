@@ -1,17 +1,21 @@
 //! The facade: everything that a program needs to load plugins and call their tools.
 
+mod announce;
 mod builder;
 mod cache;
 mod error;
+mod state;
+mod times;
 
 pub use builder::{CacheMode, HostBuilder};
 pub(crate) use cache::{default_cache, is_unwritable, open_cache};
 pub use error::BuildError;
+pub(crate) use state::state_directories;
 
 use crate::dispatch::{Dispatcher, Foreseen, Party, Transcript};
 use crate::events::{EventStream, Events};
-use crate::plugins::{Loading, Plugin, Progress, Rejected, Rescan, Watch, WatchError};
-use crate::registry::{Origin, Registered, Registry};
+use crate::plugins::{Compiling, Loading, Plugin, Progress, Rejected, Rescan, Watch, WatchError};
+use crate::registry::{Registered, Registry};
 use crate::sandbox::{Limits, Offered, Sandbox};
 use crate::session::{Session, SessionBuilder};
 use crate::tool::formats::{Format, Strictness, Weakening, export_all};
@@ -65,11 +69,10 @@ impl Host {
     pub(crate) fn offered(&self, plugin: &Plugin, offered: Offered) -> Option<Arc<Registered>> {
         let (definition, factory) =
             self.sandbox.offering(plugin.name(), plugin.prepared(), (offered, self.dispatcher.limits))?;
-        let origin = Origin::Plugin { name: plugin.name().into(), digest: plugin.digest() };
-        Some(Registered::apart(definition, factory, origin))
+        Some(Registered::apart(definition, factory, plugin.origin()))
     }
 
-    /// Runs a call of such a tool.
+    /// Runs a call of this very tool, whatever has its name by now.
     pub(crate) async fn dispatch_to(
         &self,
         session: &Session,
@@ -216,6 +219,23 @@ impl Host {
         self.loading.find(what)
     }
 
+    /// The plugins that are found and have to be compiled before anything is known of them: they are compiled, or wait for that. Those that a host which was built
+    /// for one tool, or from the cache alone, has left out are among them for good.
+    #[must_use]
+    pub fn compiling(&self) -> Vec<Compiling> {
+        self.loading.compiling()
+    }
+
+    /// The files that are not compiled, stand before the plugin that has this tool, and may take it.
+    pub(crate) fn undecided_before(&self, tool: &str) -> Vec<Compiling> {
+        self.loading.undecided_before(tool)
+    }
+
+    /// Whether a plugin of this name was found, whatever became of it.
+    pub(crate) fn has_found(&self, plugin: &str) -> bool {
+        self.loading.has_found(plugin)
+    }
+
     /// The files that were refused by now, with the reason for each.
     #[must_use]
     pub fn rejected(&self) -> Vec<Rejected> {
@@ -269,6 +289,11 @@ impl Host {
     /// Waits until nothing is being loaded any more: everything is there then, unless the host was built for one tool.
     pub async fn loaded(&self) {
         self.wait_until(|| false).await;
+    }
+
+    /// Waits until nothing is being loaded any more but what an earlier run has not got done.
+    pub(crate) async fn loaded_but_the_last(&self) {
+        let _ = self.loading.progress().wait_for(|progress| progress.has_come_to_the_last()).await;
     }
 
     async fn wait_until(&self, enough: impl Fn() -> bool) {

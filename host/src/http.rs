@@ -1,12 +1,14 @@
 //! A small HTTP/1.1 server: who may connect, under which name, with which token, how often, and how much one request may be. It knows nothing of what it serves.
 //!
-//! There is no TLS. Beyond this machine a token is needed, and a proxy that encrypts.
+//! There is no TLS. Beyond this machine a token is needed, and a proxy that encrypts. On this machine only a caller's word
+//! that every local user may come in leaves the token out.
 
 mod accept;
 mod answer;
 mod body;
 mod door;
 mod gate;
+mod kept;
 mod names;
 mod peer;
 mod places;
@@ -18,7 +20,8 @@ mod socket;
 pub(crate) use accept::Server;
 pub(crate) use door::Door;
 pub(crate) use gate::{Admitted, Caller};
-pub use settings::{Settings, SettingsError, Token, TokenRefused};
+pub(crate) use kept::{keeping, kept};
+pub use settings::{Access, Settings, SettingsError, Token, TokenRefused};
 
 use crate::execution::BoxFuture;
 use bytes::Bytes;

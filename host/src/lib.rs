@@ -45,10 +45,12 @@ pub use dispatch::{CallMode, Party, Transcript};
 pub use events::{Envelope, Event, EventStream, Subscriber};
 pub use execution::{AskFailure, BoxFuture, Client, Factory, Tool, ToolContext, ToolOutput, ValidInput};
 pub use host::{BuildError, CacheMode, Host, HostBuilder};
-pub use native::{Confinement, Shell};
+#[cfg(target_os = "linux")]
+pub use native::shell::{HelperError, hold_command};
+pub use native::{Confinement, Shell, ShellHelper, ShellLimits, ShellOptions};
 pub use plugins::Shipped;
 pub use policy::{Mode, Policy};
-pub use registry::{DuplicateTool, Registry, ToolNotFound};
+pub use registry::{DuplicateTool, Origin, Registry, ToolNotFound};
 pub use sandbox::{ChildCompiler, CompileLimits, Compiler, Limits, answer_compilation};
 pub use serde_json::json;
 pub use session::{Advertised, Session, SessionBuilder};

@@ -4,6 +4,7 @@
 //! revisions are answered side by side: *legacy*, with a handshake and requests in both directions (up to 2025-11-25), and *modern*, where each request stands
 //! for itself (2026-07-28).
 
+mod answer;
 mod ask;
 mod asked;
 mod bucket;
@@ -28,6 +29,7 @@ mod outcome;
 mod principals;
 mod progress;
 mod question;
+mod replies;
 mod requests;
 mod rounds;
 mod seal;
@@ -151,6 +153,9 @@ pub enum ServeError {
     /// The threads that read and write could not be started.
     #[error("cannot start to read and write: {0}")]
     Thread(#[from] std::io::Error),
+    /// The client has left what was written to it unread for too long. What it was told may end in the middle of a line.
+    #[error("{}: the connection was given up, perhaps in the middle of an answer", line::Gone::Stalled)]
+    Stalled,
 }
 
 impl Server {
@@ -186,7 +191,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ServeError::Thread`].
+    /// [`ServeError::Thread`]; [`ServeError::Stalled`] where the client takes nothing of an answer for 30 s.
     pub async fn serve_lines(
         &self,
         input: impl Read + Send + 'static,
@@ -200,7 +205,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ServeError::Thread`].
+    /// As for [`serve_lines`](Self::serve_lines).
     #[cfg(unix)]
     pub async fn serve_pipes(
         &self,
@@ -219,8 +224,9 @@ impl Server {
         let client = Arc::new(Client::new(&self.0.host, Transport::Lines));
         let front = || Front::of_one(self.0.clone(), client.clone());
         let (underway, mut all_answered) = mpsc::channel(1);
-        let (short, client) = (Arc::new(front()), client.clone());
-        let lines = lines(line::Ends { short, client, stop: stop.clone(), underway })?;
+        let (short, client, gone) = (Arc::new(front()), client.clone(), Arc::default());
+        let ends = line::Ends { short, client, stop: stop.clone(), underway, gone: Arc::clone(&gone) };
+        let lines = lines(ends)?;
         let front = front();
         let running = rmcp::service::serve_directly_with_ct(front, lines, None, stop);
         if let Ok(QuitReason::JoinError(error)) | Err(error) = running.waiting().await {
@@ -229,7 +235,10 @@ impl Server {
         // Whoever listens to events learns how each call ended, and whoever still reads is answered.
         self.0.idle().await;
         let _ = tokio::time::timeout(GRACE, all_answered.recv()).await;
-        Ok(())
+        match gone.get() {
+            Some(line::Gone::Stalled) => Err(ServeError::Stalled),
+            Some(line::Gone::Closed) | None => Ok(()),
+        }
     }
 
     /// Serves whoever connects to this listener, under the path `/mcp`. Nothing is answered until [`Http::run`] is.
@@ -263,7 +272,7 @@ impl Http {
         let shared = self.shared.clone();
         let make = move || Ok(Front::over_http(shared.clone()));
         let ended = CancellationToken::new();
-        let endpoint = Endpoint::new(make, self.server.hosts(), ended.clone());
+        let endpoint = Endpoint::new(make, self.server.hosts(), ended.clone()).within(self.shared.host.limits());
         let door = self.server.door(vec![(endpoint::PATH, Arc::new(endpoint) as Arc<dyn http::Service>)]);
         let leaving = async {
             stop.cancelled().await;

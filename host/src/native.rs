@@ -2,4 +2,4 @@
 
 pub mod shell;
 
-pub use shell::{Confinement, Shell};
+pub use shell::{Confinement, Shell, ShellHelper, ShellLimits, ShellOptions};

@@ -12,7 +12,7 @@ pub(crate) use loading::{Loading, Task};
 pub use scan::DirectoryError;
 pub use watch::{Watch, WatchError};
 
-use crate::registry::{DuplicateTool, Registered};
+use crate::registry::{DuplicateTool, Origin, Registered, Source};
 use crate::sandbox::{Freshness, Import, Prepared};
 use crate::tool::offer::Offer;
 use crate::tool::{Definition, Digest};
@@ -25,6 +25,7 @@ pub struct Plugin {
     name: Arc<str>,
     file: String,
     path: Option<PathBuf>,
+    source: Source,
     prepared: Arc<Prepared>,
     tools: Vec<Arc<Registered>>,
 }
@@ -66,6 +67,11 @@ impl Plugin {
         self.prepared.offer()
     }
 
+    /// Where what it offers comes from.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin::Plugin { name: self.name.clone(), digest: self.prepared.digest(), source: self.source.clone() }
+    }
+
     pub(crate) fn prepared(&self) -> &Arc<Prepared> {
         &self.prepared
     }
@@ -90,6 +96,47 @@ pub struct Rejected {
     pub file: String,
     /// What is wrong with it, and what would be accepted.
     pub reason: String,
+    /// What it is that is wrong.
+    pub cause: Cause,
+}
+
+/// What is wrong with a plugin that is not loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The file itself, or its directory.
+    File,
+    /// A name that it claims is taken: of two plugins the first has it, and that need not be the one that was meant.
+    NameTaken,
+}
+
+/// Why a plugin is not registered.
+#[derive(Debug, Clone)]
+pub(crate) struct Refusal {
+    pub(crate) reason: String,
+    pub(crate) cause: Cause,
+}
+
+impl Refusal {
+    pub(crate) fn taken(reason: impl std::fmt::Display) -> Self {
+        Self { reason: reason.to_string(), cause: Cause::NameTaken }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Self {
+        Self { reason, cause: Cause::File }
+    }
+}
+
+/// A plugin that is found and not loaded yet: it is compiled, or waits for that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Compiling {
+    /// Its name.
+    pub plugin: String,
+    /// Its file, made fit to print.
+    pub file: String,
 }
 
 /// What came of loading.

@@ -1,5 +1,6 @@
 //! Whether a call may run: at once, after asking, or not at all. Pure: no file, no clock, no question is asked here.
 
+use crate::registry::{Naming, Origin};
 use crate::tool::{Advice, Definition, SideEffects};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -74,20 +75,29 @@ impl FromStr for Mode {
 /// What the operator allows. The default asks before anything that writes, executes or sends.
 ///
 /// ```
-/// use palisade::{Definition, Mode, Policy, SideEffects, json};
+/// use palisade::{Definition, Mode, Origin, Policy, SideEffects, json};
 ///
 /// let shell = Definition::new("shell", "Runs a command.", SideEffects::Execute, json!({"type": "object"}))?;
 /// let policy = Policy::default().trusting([(SideEffects::Execute, Mode::Prompt)]);
-/// assert_eq!(policy.decide(&shell), Mode::Prompt);
-/// assert_eq!(policy.with_tool("shell", Mode::Deny).decide(&shell), Mode::Deny);
+/// assert_eq!(policy.decide(&shell, &Origin::Native), Mode::Prompt);
+/// assert_eq!(policy.with_tool("shell", Mode::Deny).decide(&shell, &Origin::Native), Mode::Deny);
 /// # Ok::<(), palisade::DefinitionError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     classes: BTreeMap<SideEffects, Mode>,
-    tools: BTreeMap<String, Mode>,
+    tools: BTreeMap<String, Named>,
     trusted: Option<BTreeMap<SideEffects, Mode>>,
     lifted: BTreeSet<SideEffects>,
+}
+
+/// The modes of the tools of one name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Named {
+    /// Under the tool's name alone.
+    bare: Option<Mode>,
+    /// Under the name of a plugin and the tool's.
+    of_plugins: BTreeMap<String, Mode>,
 }
 
 impl Default for Policy {
@@ -110,10 +120,21 @@ impl Policy {
         self
     }
 
-    /// Sets the mode of a tool, which wins over its class's unless that is deny.
+    /// Sets the mode of a tool, which wins over its class's unless that is deny. The tool is named `plugin/tool`
+    /// (`native/tool` for code of the program itself), or by its name alone.
+    ///
+    /// The name alone only tightens where the tool is one of a plugin file: whoever can add a file to a directory of
+    /// plugins can take a name that was meant for another.
     #[must_use]
-    pub fn with_tool(mut self, tool: impl Into<String>, mode: Mode) -> Self {
-        self.tools.insert(tool.into(), mode);
+    pub fn with_tool(mut self, tool: impl AsRef<str>, mode: Mode) -> Self {
+        let (plugin, tool) = parts(tool.as_ref());
+        let named = self.tools.entry(tool.to_owned()).or_default();
+        match plugin {
+            Some(plugin) => {
+                named.of_plugins.insert(plugin.to_owned(), mode);
+            }
+            None => named.bare = Some(mode),
+        }
         self
     }
 
@@ -137,31 +158,87 @@ impl Policy {
         self.classes.get(&class).copied().unwrap_or(Mode::Deny)
     }
 
-    /// The tools that have a mode of their own.
-    pub fn tools(&self) -> impl Iterator<Item = (&str, Mode)> {
-        self.tools.iter().map(|(tool, mode)| (tool.as_str(), *mode))
-    }
-
     /// What happens before a call of this tool.
     #[must_use]
-    pub fn decide(&self, definition: &Definition) -> Mode {
-        self.explain(definition).mode
+    pub fn decide(&self, definition: &Definition, origin: &Origin) -> Mode {
+        self.explain(definition, origin).mode
     }
 
     /// What happens before a call of this tool, and by which rule: deny anywhere, then the tool's own mode, then a trusted workspace's override, then its
     /// trust, then the class's mode. `--allow` lifts a prompt, whichever rule asks for it.
     #[must_use]
-    pub fn explain(&self, definition: &Definition) -> Decision {
+    pub fn explain(&self, definition: &Definition, origin: &Origin) -> Decision {
         let class = definition.side_effects();
-        let own = self.tools.get(definition.name().as_str()).map(|mode| (*mode, Rule::Tool));
+        let (own, tightening) = self.own(definition, origin);
         let default = (self.class(class), Rule::Class);
         let overrides = self.trusted.as_ref().and_then(|rules| rules.get(&class)).map(|mode| (*mode, Rule::Override));
         let trust = self.trusted.as_ref().map(|_| (Mode::Auto, Rule::Trusted));
         let by_rank = [own, overrides, trust, Some(default)];
         let denied = by_rank.into_iter().flatten().find(|(mode, _)| *mode == Mode::Deny);
-        let (mode, rule) = denied.or_else(|| by_rank.into_iter().flatten().next()).unwrap_or(default);
+        let decided = denied.or_else(|| by_rank.into_iter().flatten().next()).unwrap_or(default);
+        let (mode, rule) = tightening.map_or(decided, |tighter| stricter(decided, tighter));
         let is_lifted = matches!(mode, Mode::Prompt | Mode::PromptOnce) && self.lifted.contains(&class);
         if is_lifted { Decision { mode: Mode::Auto, rule: Rule::Allowed } } else { Decision { mode, rule } }
+    }
+
+    /// As [`Rule::advice_on_prompt`], for a tool of this policy: where its name has a rule for another plugin, this one may have taken
+    /// the name, and no rule for it is proposed.
+    #[must_use]
+    pub fn advice_on_prompt(&self, rule: Rule, definition: &Definition, origin: &Origin) -> Advice {
+        let (tool, own) = (definition.name().as_str(), origin.rule_name());
+        let rules = self.tools.get(tool).map(|named| &named.of_plugins).filter(|rules| !rules.contains_key(own));
+        let is_own = matches!(rule, Rule::Tool | Rule::PluginTool);
+        match (origin.file().filter(|_| !is_own), rules.and_then(|rules| rules.keys().next())) {
+            (Some(file), Some(other)) => Advice::new(format!(
+                "allow it with `--allow {}`; the rule for `{other}/{tool}` is about another plugin, and this tool is of {file}",
+                definition.side_effects()
+            )),
+            _ => rule.advice_on_prompt(definition, origin),
+        }
+    }
+
+    /// The mode that is the tool's own, and one that counts only where it is stricter than all else: that of a name by
+    /// which another tool may have been meant.
+    fn own(&self, definition: &Definition, origin: &Origin) -> (Option<Ruled>, Option<Ruled>) {
+        let Some(named) = self.tools.get(definition.name().as_str()) else { return (None, None) };
+        let full = named.of_plugins.get(origin.rule_name());
+        let (full, bare) = (full.map(|mode| (*mode, Rule::PluginTool)), named.bare.map(|mode| (mode, Rule::Tool)));
+        let both = match (full, bare) {
+            // Both may be a project's, which only tightens.
+            (Some(full), Some(bare)) => Some(stricter(full, bare)),
+            (full, bare) => full.or(bare),
+        };
+        match origin.naming() {
+            Naming::ByTool => (both, None),
+            Naming::ByPlugin => (full, bare),
+            Naming::Unclear => (None, both),
+        }
+    }
+}
+
+/// A mode, and the rule that it is of.
+type Ruled = (Mode, Rule);
+
+/// The first of two, unless the other is stricter.
+fn stricter(one: Ruled, other: Ruled) -> Ruled {
+    if one.0.is_at_least_as_strict_as(other.0) { one } else { other }
+}
+
+/// The parts of a name in a rule: of a plugin, where one is named, and of its tool.
+#[must_use]
+pub fn parts(name: &str) -> (Option<&str>, &str) {
+    match name.rsplit_once('/') {
+        Some((plugin, tool)) => (Some(plugin), tool),
+        None => (None, name),
+    }
+}
+
+/// The name under which a rule for this tool may say anything: its own, or, where it is a file's, with the plugin's name.
+fn full_name(definition: &Definition, origin: &Origin) -> Option<String> {
+    match origin.naming() {
+        Naming::ByTool => Some(definition.name().to_string()),
+        Naming::ByPlugin => Some(format!("{}/{}", origin.plugin().unwrap_or_default(), definition.name())),
+        Naming::Unclear => None,
     }
 }
 
@@ -182,6 +259,8 @@ pub enum Rule {
     Class,
     /// The tool's own mode.
     Tool,
+    /// The tool's own mode, under the name of its plugin.
+    PluginTool,
     /// The workspace is trusted, and its override for the class says so.
     Override,
     /// The workspace is trusted.
@@ -196,7 +275,7 @@ impl Rule {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Class => "class",
-            Self::Tool => "tool",
+            Self::Tool | Self::PluginTool => "tool",
             Self::Override => "trusted_override",
             Self::Trusted => "trusted_workspace",
             Self::Allowed => "allow",
@@ -205,9 +284,12 @@ impl Rule {
 
     /// The setting that this rule reads for a tool.
     #[must_use]
-    pub fn key(self, definition: &Definition) -> String {
+    pub fn key(self, definition: &Definition, origin: &Origin) -> String {
         match self {
             Self::Tool => format!("confirm.tools.{}", definition.name()),
+            Self::PluginTool => {
+                format!("confirm.tools.{}/{}", origin.rule_name(), definition.name())
+            }
             Self::Class => format!("confirm.{}", definition.side_effects()),
             Self::Override | Self::Trusted | Self::Allowed => "trusted".to_owned(),
         }
@@ -215,8 +297,8 @@ impl Rule {
 
     /// What an operator can do who wants a call that this rule denies.
     #[must_use]
-    pub fn advice_on_deny(self, definition: &Definition) -> Advice {
-        let (key, class) = (self.key(definition), definition.side_effects());
+    pub fn advice_on_deny(self, definition: &Definition, origin: &Origin) -> Advice {
+        let (key, class) = (self.key(definition, origin), definition.side_effects());
         let text = match self {
             Self::Override => format!("no flag lifts `{class} = \"deny\"`, which stands under `[[trusted]]`"),
             _ => format!("no flag lifts `{key} = \"deny\"`, which stands"),
@@ -226,84 +308,23 @@ impl Rule {
 
     /// What an operator can do who wants a call without the question that this rule asks for.
     #[must_use]
-    pub fn advice_on_prompt(self, definition: &Definition) -> Advice {
-        let (name, class) = (definition.name(), definition.side_effects());
-        let flag = format!("allow it with `--allow {class}`");
-        let key = format!("confirm.tools.{name}");
-        let text = match self {
-            Self::Tool => format!("{flag}, or change `{key}`"),
-            _ => format!("{flag}, or set `{name} = \"auto\"` under `[confirm.tools]`"),
-        };
-        Advice::setting(text, key)
+    pub fn advice_on_prompt(self, definition: &Definition, origin: &Origin) -> Advice {
+        let flag = format!("allow it with `--allow {}`", definition.side_effects());
+        match self {
+            Self::Tool | Self::PluginTool => {
+                let key = self.key(definition, origin);
+                Advice::setting(format!("{flag}, or change `{key}`"), key)
+            }
+            Self::Class | Self::Override | Self::Trusted | Self::Allowed => {
+                let Some(name) = full_name(definition, origin) else { return Advice::new(flag) };
+                let key = format!("confirm.tools.{name}");
+                // A key with a slash stands in quotes.
+                let shown = if name.contains('/') { format!("\"{name}\"") } else { name };
+                Advice::setting(format!("{flag}, or set `{shown} = \"auto\"` under `[confirm.tools]`"), key)
+            }
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test whose definition is invalid has failed")]
-    use super::*;
-    use serde_json::json;
-
-    fn tool(class: SideEffects) -> Definition {
-        Definition::new("t", "A tool.", class, json!({"type": "object"})).unwrap()
-    }
-
-    #[test]
-    fn by_default_reading_runs_and_everything_riskier_asks() {
-        let modes = SideEffects::ALL.map(|class| Policy::default().decide(&tool(class)));
-        assert_eq!(modes, [Mode::Auto, Mode::Auto, Mode::Prompt, Mode::Prompt, Mode::Prompt]);
-    }
-
-    #[test]
-    fn allow_lifts_a_prompt_of_that_class_only() {
-        let policy = Policy::default().allowing(SideEffects::Write);
-        assert_eq!(policy.decide(&tool(SideEffects::Write)), Mode::Auto);
-        assert_eq!(policy.decide(&tool(SideEffects::Execute)), Mode::Prompt);
-    }
-
-    #[test]
-    fn allow_never_lifts_a_deny() {
-        let by_class = Policy::default().with_class(SideEffects::Write, Mode::Deny).allowing(SideEffects::Write);
-        let by_tool = Policy::default().with_tool("t", Mode::Deny).allowing(SideEffects::Write);
-        assert_eq!(by_class.decide(&tool(SideEffects::Write)), Mode::Deny);
-        assert_eq!(by_tool.decide(&tool(SideEffects::Write)), Mode::Deny);
-    }
-
-    #[test]
-    fn a_tools_own_mode_wins_over_its_class_unless_that_denies() {
-        let exempt = Policy::default().with_tool("t", Mode::Auto);
-        assert_eq!(exempt.decide(&tool(SideEffects::Execute)), Mode::Auto);
-        let denied = exempt.with_class(SideEffects::Execute, Mode::Deny);
-        assert_eq!(denied.decide(&tool(SideEffects::Execute)), Mode::Deny);
-    }
-
-    #[test]
-    fn a_trusted_workspace_lifts_every_prompt_but_those_of_its_overrides() {
-        let policy = Policy::default().trusting([(SideEffects::Execute, Mode::Prompt)]);
-        let of = |class| policy.explain(&tool(class));
-        assert_eq!(of(SideEffects::Write), Decision { mode: Mode::Auto, rule: Rule::Trusted });
-        assert_eq!(of(SideEffects::Execute), Decision { mode: Mode::Prompt, rule: Rule::Override });
-        assert_eq!(
-            policy.clone().allowing(SideEffects::Execute).explain(&tool(SideEffects::Execute)).rule,
-            Rule::Allowed
-        );
-    }
-
-    #[test]
-    fn a_tools_own_mode_wins_over_a_trusted_workspace() {
-        let policy = Policy::default().trusting([]).with_tool("t", Mode::PromptOnce);
-        assert_eq!(policy.explain(&tool(SideEffects::Write)), Decision { mode: Mode::PromptOnce, rule: Rule::Tool });
-    }
-
-    #[test]
-    fn deny_wins_wherever_it_stands() {
-        let write = tool(SideEffects::Write);
-        let trusted = Policy::default().trusting([(SideEffects::Write, Mode::Deny)]).with_tool("t", Mode::Auto);
-        assert_eq!(trusted.explain(&write), Decision { mode: Mode::Deny, rule: Rule::Override });
-        let class =
-            Policy::default().trusting([(SideEffects::Write, Mode::Auto)]).with_class(SideEffects::Write, Mode::Deny);
-        assert_eq!(class.explain(&write), Decision { mode: Mode::Deny, rule: Rule::Class });
-        let own = Policy::default().trusting([]).with_tool("t", Mode::Deny).allowing(SideEffects::Write);
-        assert_eq!(own.explain(&write), Decision { mode: Mode::Deny, rule: Rule::Tool });
-    }
-}
+mod tests;

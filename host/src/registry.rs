@@ -1,50 +1,20 @@
 //! The tools there are: an immutable snapshot, swapped whole, so that readers never wait and never see half a change.
 
 mod error;
+mod origin;
 
 pub use error::{DuplicateTool, ToolNotFound};
+pub(crate) use origin::{NATIVE, Naming};
+pub use origin::{Origin, Source};
 
-use crate::execution::{Factory, Pace};
+use crate::execution::share::Share;
+use crate::execution::{Factory, Pace, owner};
 use crate::tool::formats::{Format, Strictness, export_all};
 use crate::tool::{Definition, Digest};
 use arc_swap::ArcSwap;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-
-/// Where a tool comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
-    /// Code of the program that embeds the host.
-    Native,
-    /// A WebAssembly plugin.
-    Plugin {
-        /// The plugin's name: its file's name without `.wasm`.
-        name: Arc<str>,
-        /// The SHA-256 of its bytes.
-        digest: Digest,
-    },
-}
-
-impl Origin {
-    /// The plugin's name, where it is one.
-    #[must_use]
-    pub fn plugin(&self) -> Option<&str> {
-        match self {
-            Self::Native => None,
-            Self::Plugin { name, .. } => Some(name),
-        }
-    }
-
-    /// The SHA-256 of the plugin's bytes. Code of the program itself has none.
-    #[must_use]
-    pub fn digest(&self) -> Option<Digest> {
-        match self {
-            Self::Native => None,
-            Self::Plugin { digest, .. } => Some(*digest),
-        }
-    }
-}
 
 /// Where a tool stands among the others, whenever it comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +36,9 @@ pub struct Registered {
     factory: Factory,
     origin: Origin,
     pace: Arc<Pace>,
+    owner: Digest,
+    queue: Arc<Share>,
+    turns: Arc<Share>,
 }
 
 impl Registered {
@@ -77,7 +50,9 @@ impl Registered {
 
     /// A tool that is in no registry: it is called by whoever holds it, and by nobody's name.
     pub(crate) fn apart(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
-        Arc::new(Self { definition, factory, origin, pace: Arc::default() })
+        let owner = origin.digest().unwrap_or_else(|| Digest::of(definition.name().as_str().as_bytes()));
+        let (queue, turns) = (owner::queue().share(owner), owner::turns().share(owner));
+        Arc::new(Self { definition, factory, origin, pace: Arc::default(), owner, queue, turns })
     }
 
     /// What the tool is.
@@ -104,11 +79,18 @@ impl Registered {
     }
 
     /// With whose calls its own are counted: a plugin's together, a native tool's by themselves.
-    pub(crate) fn share(&self) -> Digest {
-        match &self.origin {
-            Origin::Plugin { digest, .. } => *digest,
-            Origin::Native => Digest::of(self.definition.name().as_str().as_bytes()),
-        }
+    pub(crate) fn owner(&self) -> Digest {
+        self.owner
+    }
+
+    /// The owner's share of the places for calls that wait.
+    pub(crate) fn queue(&self) -> &Arc<Share> {
+        &self.queue
+    }
+
+    /// The owner's share of the turns to compute.
+    pub(crate) fn turns(&self) -> &Arc<Share> {
+        &self.turns
     }
 }
 
@@ -215,7 +197,7 @@ impl Registry {
         refused.map_or(Ok(self), Err)
     }
 
-    /// What somebody is told who may not have this name.
+    /// What is said of a plugin or a tool that may not have this name.
     pub(crate) fn taken(&self, name: &str) -> DuplicateTool {
         DuplicateTool::new(name.to_owned(), &self.0.load().by_name)
     }
@@ -368,7 +350,9 @@ impl Snapshot {
     /// What somebody has taken away of a plugin that stays does not come back with it.
     fn still_there(&self, offer: &Offer<'_>) -> Vec<Arc<Registered>> {
         let is_there = |tool: &&Arc<Registered>| {
-            self.by_name.get(tool.definition.name().as_str()).is_some_and(|known| Arc::ptr_eq(known, tool))
+            self.by_name
+                .get(tool.definition.name().as_str())
+                .is_some_and(|known| known.origin.is_same_file(&tool.origin))
         };
         match offer {
             Offer::New(tools) => tools.to_vec(),

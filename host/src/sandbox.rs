@@ -8,6 +8,7 @@ mod blocks;
 mod border;
 mod cache;
 mod compile;
+mod conform;
 mod convert;
 mod describe;
 mod ended;
@@ -17,6 +18,7 @@ mod imports;
 mod interest;
 mod limiter;
 pub mod limits;
+mod linked;
 mod machine;
 mod offer;
 mod prepare;
@@ -28,17 +30,21 @@ mod surroundings;
 mod talk;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod wasm_tool;
 
 pub use border::{BorderRefused, Cap, Feature, Foreign};
-pub(crate) use cache::Identity;
+#[cfg(all(test, unix))]
+pub(crate) use cache::identities;
 pub use cache::{Cache, CacheError};
+pub(crate) use cache::{Identity, has_settled};
 pub use compile::{ChildCompiler, ChildError, CompileError, CompileLimits, Compiler, answer_compilation};
 pub use engine::{Allocation, EngineError};
 pub use imports::Import;
 pub use limits::Limits;
 pub(crate) use machine::check as check_machine;
 pub(crate) use offer::{Offered, ROLES};
+pub(crate) use prepare::Tried;
 pub use prepare::{Freshness, PluginRefused, Prepared, Trust};
 pub(crate) use recall::Origin;
 

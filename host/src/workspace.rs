@@ -4,15 +4,25 @@ mod files;
 mod regular;
 mod resolve;
 mod rules;
+#[cfg(unix)]
+mod seen;
 
 pub use files::{FileError, MAX_ENTRIES, MAX_FILE_BYTES, WorkspaceFiles};
 pub(crate) use regular::open_regular;
 pub use resolve::{LastLink, PathRefused};
 pub use rules::HardLinks;
+#[cfg(target_os = "linux")]
+pub(crate) use rules::PIN_ANY;
+#[cfg(any(not(unix), test))]
+pub(crate) use rules::Part;
 #[cfg(unix)]
-pub(crate) use rules::Identity;
+pub(crate) use rules::{Admission, Identity, PIN};
 pub(crate) use rules::{Forbidden, HostRules, Reading, Rules, Tree};
+#[cfg(unix)]
+pub(crate) use seen::{Opener, QUIETLY, READ_DIRECTORY, Seen};
 
+use crate::tool::FileAccess;
+use crate::tool::budget::{Budget, Exhausted, Unlimited};
 use arc_swap::ArcSwap;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -74,6 +84,12 @@ impl Workspace {
         &self.root
     }
 
+    /// Which directory it is, whatever leads to it.
+    #[cfg(unix)]
+    pub(crate) fn identity(&self) -> Identity {
+        self.rules.load().root()
+    }
+
     /// Its handle.
     #[must_use]
     pub fn dir(&self) -> &Dir {
@@ -86,13 +102,28 @@ impl Workspace {
     ///
     /// [`PathRefused`] where it leads out, or cannot be a path at all.
     pub fn resolve(&self, path: &str, last: LastLink) -> Result<String, PathRefused> {
-        resolve::resolve(&self.dir, &self.root, path, last)
+        resolve::resolve(&self.dir, &self.root, path, last, &Unlimited).unwrap_or_else(|_| Err(resolve::escapes(path)))
     }
 
-    /// Its files, for native tools.
+    /// As [`resolve`](Self::resolve), for as long as the budget allows.
+    pub(crate) fn resolve_within(
+        &self,
+        path: &str,
+        last: LastLink,
+        budget: &dyn Budget,
+    ) -> Result<Result<String, PathRefused>, Exhausted> {
+        resolve::resolve(&self.dir, &self.root, path, last, budget)
+    }
+
+    /// Its files, to be read and changed. A tool takes those of its [`ToolContext`](crate::ToolContext::files), which obey its class.
     #[must_use]
     pub fn files(&self) -> WorkspaceFiles<'_> {
-        WorkspaceFiles::new(self)
+        self.files_for(FileAccess::ReadWrite)
+    }
+
+    /// Its files, as far as a class of side effects gives them to a tool.
+    pub(crate) fn files_for(&self, access: FileAccess) -> WorkspaceFiles<'_> {
+        WorkspaceFiles::new(self, access)
     }
 
     /// What holds in it besides its border.
@@ -107,6 +138,11 @@ impl Workspace {
         }
         self.rules
             .rcu(|rules| if rules.include(host) { rules.clone() } else { Arc::new(rules.with(host, &self.root)) });
+    }
+
+    /// Whether a tree lies in this workspace, or a link to it, or is the workspace.
+    pub(crate) fn holds(&self, tree: &Tree) -> bool {
+        self.rules.load().holds(tree)
     }
 
     /// What the sandbox keeps for this workspace, made at first use: its own form of the handle.

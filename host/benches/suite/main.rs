@@ -6,6 +6,7 @@
 mod callers;
 mod calls;
 mod counted;
+mod fair;
 mod floor;
 mod guests;
 mod hostile;
@@ -24,12 +25,13 @@ use world::World;
 type Group = (&'static str, &'static str, fn(&World));
 
 /// The groups, each with what it measures.
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 8] = [
     ("calls", "echo, and reading 1 KiB and 1 MiB", calls::run),
     ("search", "a tree of 10,000 files, against ripgrep's own library", search::run),
     ("guests", "tools in Python and in JavaScript", guests::run),
     ("callers", "one caller and many", callers::run),
     ("hostile", "calls beside a plugin that computes for ever", hostile::run),
+    ("fair", "reads beside a hostile plugin at full load, and how late calls end", fair::run),
     ("start", "1 to 1,000 plugins, compiled and from the cache", start::run),
     ("memory", "an idle plugin, a call in flight, a sleeping guest", memory::run),
 ];

@@ -34,7 +34,7 @@ pub(crate) fn run(world: &World) {
     report::row("\n", &["each", "private of it", "how many"].map(str::to_owned));
     measure(world, &Order { name: "an idle plugin", what: "idle", count: 100, plugins: idle.path().to_owned() });
     measure(world, &Order { name: "a call in flight", what: "compute", count: 64, plugins: computing.file() });
-    measure(world, &Order { name: "a sleeping guest", what: "sleep", count: 256, plugins: sleeping.file() });
+    measure(world, &Order { name: "a sleeping guest", what: "sleep", count: 128, plugins: sleeping.file() });
     for language in ["python", "javascript"] {
         match world.interpreted(language) {
             Ok(plugins) => {

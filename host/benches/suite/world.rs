@@ -1,6 +1,7 @@
 //! Where a run takes place: a workspace, a cache of its own, and what `cargo xtask interpreters` has built.
 
 use palisade::{CacheMode, Host, HostBuilder, Shipped};
+use palisade_tests::caches;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -9,6 +10,7 @@ use tempfile::TempDir;
 pub(crate) struct World {
     workspace: TempDir,
     target: PathBuf,
+    cache: PathBuf,
 }
 
 impl World {
@@ -19,9 +21,8 @@ impl World {
         let own = std::env::current_exe().expect("a program knows where it lies");
         // `<target>/<profile>/deps/<this>`.
         let target = own.ancestors().nth(3).expect("cargo has built it").to_owned();
-        let world = Self { workspace, target };
-        fs::create_dir_all(world.target.join("bench")).expect("a directory for the run");
-        world
+        let cache = caches::of_this_build(&target.join("bench"));
+        Self { workspace, target, cache }
     }
 
     /// The directory that calls see.
@@ -29,14 +30,14 @@ impl World {
         self.workspace.path()
     }
 
-    /// Where Palisade keeps compiled code from run to run: what is measured is a call, unless a group says that it starts cold.
+    /// Where Palisade keeps compiled code from run to run of this build: what is measured is a call, unless a group says that it starts cold.
     pub(crate) fn cache(&self) -> PathBuf {
-        self.target.join("bench").join("cache")
+        self.cache.join("cache")
     }
 
     /// Where the hand-written host keeps its own.
     pub(crate) fn floor_cache(&self) -> PathBuf {
-        self.target.join("bench").join("floor")
+        self.cache.join("floor")
     }
 
     /// A host without the shipped plugins, its cache warm from the second run on.

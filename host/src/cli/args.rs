@@ -71,6 +71,9 @@ pub(super) enum Verb {
     /// Compile a plugin for the process that started this one
     #[command(hide = true)]
     CompileChild(CompileChild),
+    /// Hold a command of `shell` for the process that started this one
+    #[command(hide = true)]
+    ShellHelper,
 }
 
 #[derive(ClapArgs)]
@@ -84,6 +87,9 @@ pub(super) struct List {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+    /// Compile nothing: list what the cache knows, and the other plugins as `compiling`
+    #[arg(long)]
+    pub(super) now: bool,
 }
 
 #[derive(ClapArgs)]
@@ -125,12 +131,15 @@ pub(super) struct Running {
 
 #[derive(ClapArgs)]
 pub(super) struct Serve {
-    /// Serve over HTTP, under /mcp, in place of standard input and output. Beyond this machine a token is needed, and a proxy that encrypts
+    /// Serve over HTTP, under /mcp, in place of standard input and output. Clients need a token; beyond this machine a proxy that encrypts is needed, too
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8080", value_parser = parse_address)]
     pub(super) http: Option<SocketAddr>,
-    /// The token that clients have to send, in a file of its own (16 to 1024 letters, digits and -._~+/=) [env: PALISADE_SERVE_TOKEN, the token itself]
+    /// The token that clients have to send, in a file that only you can read (16 to 1024 letters, digits and -._~+/=). Without one a token is made and told [env: PALISADE_SERVE_TOKEN, the token itself]
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(super) token_file: Option<PathBuf>,
+    /// Let every user of this machine in without a token. Beyond this machine it is refused
+    #[arg(long, value_enum, requires = "http", conflicts_with = "token_file")]
+    pub(super) token: Option<NoToken>,
     /// Answer to this name too, such as tools.example or tools.example:8080; can be given several times
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(super) host: Vec<String>,
@@ -142,6 +151,12 @@ pub(super) struct Serve {
     /// Watch the plugin directories: what comes, changes or goes there is there, changed or gone for clients, who are told; a broken file leaves the plugin that it replaces
     #[arg(long)]
     pub(super) watch: bool,
+}
+
+/// What `--token` says. A token itself is never an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum NoToken {
+    None,
 }
 
 #[derive(ClapArgs)]

@@ -23,7 +23,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let settings = open::settings_within(common, args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING))?;
     let policy = open::policy(common, &settings, &args.allow);
     let host = Arc::new(open::builder(common, &settings).policy(policy).build_for(&args.tool)?);
-    idle::show(&settings, &host, idle::Told::of_one(&args.tool, &host));
+    idle::show(&settings, &host, idle::Told::of(&[&args.tool], &host));
     if !host.registry().has(&args.tool) || common.verbose {
         open::show_missing(&host);
     }

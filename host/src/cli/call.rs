@@ -8,14 +8,17 @@ use super::{ignored, input, live, open, output};
 use crate::host::Host;
 use crate::sandbox::{Allocation, limits};
 use crate::tool::json::JsonBounds;
-use crate::tool::{Call, ToolResult};
+use crate::tool::{Call, ErrorKind, ExecutionKind, ToolError, ToolResult};
+use std::io::{self, IsTerminal as _};
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
-    let tools = Tools::open(common, &args.running, Wanted::Tool(&args.tool))?;
+    let tools = Tools::open(common, &args.running, Wanted::Tools(&[&args.tool]))?;
     let host = &tools.host;
     if !host.registry().has(&args.tool) || common.verbose {
         open::show_missing(host);
+    } else {
+        open::show_clashes(host);
     }
     let is_object = text.trim_start().starts_with('{');
     let mut call = Call::new(&args.tool, text);
@@ -39,7 +42,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
 
 fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
     if args.json {
-        output::json(&result.to_json())?;
+        output::json(result)?;
     } else if let Some(text) = result.output() {
         output::verbatim(&text)?;
     }
@@ -49,9 +52,20 @@ fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
         if let Some(said) = result.partial_output().filter(|_| !live::shows()) {
             output::quote(&said);
         }
-        output::problem(&format!("{}:", error.class()), &error.message());
+        output::problem(&format!("{}:", error.class()), &told(error));
     }
     Ok(error.class().into())
+}
+
+/// The message for standard error. A person at a terminal reads how a plugin crashed. A pipe may lead to a model,
+/// which reads what the result says.
+fn told(error: &ToolError) -> String {
+    match error.kind() {
+        ErrorKind::Execution { kind: ExecutionKind::Trap, source: Some(crash), .. } if io::stderr().is_terminal() => {
+            crash.to_string()
+        }
+        _ => error.message(),
+    }
 }
 
 fn show_limits(host: &Host, call: &Call) {
@@ -59,6 +73,7 @@ fn show_limits(host: &Host, call: &Call) {
     let allocation = match host.sandbox().allocation() {
         Allocation::Pooled => "pooled",
         Allocation::OnDemand => "mapped for each call, because the address space is short",
+        Allocation::Scarce => "mapped for each call and copied as it grows, because the address space is very short",
     };
     let size = |bytes: u64| bytesize::ByteSize(bytes).display().iec();
     output::note(&format!("tool: {} (class {})", tool.definition().name(), tool.definition().side_effects()));

@@ -66,6 +66,9 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
         rows.push(row(&format!("limits.tool_timeout.{tool}"), time, shown));
     }
     rows.push(row("shell.unconfined", &settings.shell_unconfined, ToString::to_string));
+    rows.push(row("shell.network", &settings.shell_network, ToString::to_string));
+    rows.push(row("shell.processes", &settings.shell_processes, ToString::to_string));
+    rows.push(row("shell.memory", &settings.shell_memory, size));
     rows.push(row("workspace.may_hang", &settings.may_hang, ToString::to_string));
     rows.push(row("workspace.hard_links", &settings.hard_links, ToString::to_string));
     rows.push(row("plugins.directories", &settings.directories, |list| {

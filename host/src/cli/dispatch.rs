@@ -16,9 +16,12 @@ const SESSION: &str = "dispatch";
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let text = input::file_or_standard(&args.reply, REPLY.bytes as u64)?;
     let uses = read_calls(args.from, &text).map_err(|error| Failure::new(Exit::Invalid, error))?;
-    let tools = Tools::open(common, &args.running, Wanted::All)?;
+    let names: Vec<&str> = uses.iter().map(ToolUse::name).collect();
+    let tools = Tools::open(common, &args.running, Wanted::Tools(&names))?;
     if common.verbose || uses.iter().any(|used| !tools.host.registry().has(used.name())) {
         open::show_missing(&tools.host);
+    } else {
+        open::show_clashes(&tools.host);
     }
     uses.iter().for_each(|used| ignored::tell(&tools.host, &used.to_call()));
     let (results, is_interrupted) = tools.run(signals, async |host, interrupted| {

@@ -39,6 +39,10 @@ pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
 fn engine() -> Check {
     let (state, found) = match Sandbox::new(Cache::off()).map(|sandbox| sandbox.allocation()) {
         Ok(Allocation::Pooled) => (State::Good, "memory is pooled".to_owned()),
+        Ok(Allocation::Scarce) => (
+            State::Fair,
+            "memory is mapped for each call and copied as it grows: the address space is short".to_owned(),
+        ),
         Ok(Allocation::OnDemand) => (State::Fair, "memory is mapped for each call, some 40 µs slower".to_owned()),
         Err(error) => (State::Bad(Exit::Internal), error.to_string()),
     };

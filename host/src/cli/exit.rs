@@ -94,7 +94,11 @@ impl From<BuildError> for Failure {
 
 impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Self {
-        Self::new(Exit::Internal, error)
+        let exit = match &error {
+            ServeError::Stalled => Exit::Limit,
+            _ => Exit::Internal,
+        };
+        Self::new(exit, error)
     }
 }
 
@@ -114,5 +118,17 @@ impl From<ConfigError> for Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self { exit: Exit::Internal, error: anyhow::Error::from(error).context("cannot write the output") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_stops_reading_leaves_the_code_of_a_limit_and_says_why() {
+        let failure = Failure::from(ServeError::Stalled);
+        assert_eq!(failure.exit(), Exit::Limit);
+        assert!(failure.to_string().contains("has read nothing of what waits for it for 30 s"), "{failure}");
     }
 }

@@ -1,10 +1,13 @@
-//! Rules of the configuration that hold for no tool: a slip in a name would leave the tool that was meant without its rule, and nobody would notice.
+//! Rules of the configuration that hold for no tool, or not as they were meant: a slip in a name would leave the tool that was meant without its rule, and nobody would notice.
 
 use super::args::Common;
 use super::{open, output};
 use crate::config::Settings;
 use crate::host::Host;
+use crate::policy::parts;
+use crate::registry::{NATIVE, Origin, Registered, Source};
 use crate::tool::nearest_names;
+use std::sync::Arc;
 
 /// How many of them are told one by one.
 const MAX_TOLD: usize = 20;
@@ -14,38 +17,130 @@ const MAX_TOLD: usize = 20;
 pub(super) enum Told<'a> {
     /// All.
     All,
-    /// Those whose name is near a tool's. Others are most likely about a plugin that is loaded elsewhere, and no news with every call.
+    /// Those whose name is near a tool's, and all that hold a tool back. Others are most likely about a plugin that is
+    /// loaded elsewhere, and no news with every call.
     Slips,
-    /// Those whose name is near this tool's: where not every plugin has been loaded, nothing can be said of the others.
-    SlipsOf(&'a str),
+    /// Those whose name is near one of these tools', or gives one of these tools another plugin: where not every plugin
+    /// has been loaded, nothing can be said of the others.
+    SlipsOf(&'a [&'a str]),
 }
 
 impl<'a> Told<'a> {
-    /// What a program can say that calls this one tool.
-    pub(super) fn of_one(tool: &'a str, host: &Host) -> Self {
-        if host.progress().is_complete() { Self::Slips } else { Self::SlipsOf(tool) }
+    /// What a program can say that calls these tools.
+    pub(super) fn of(tools: &'a [&'a str], host: &Host) -> Self {
+        if host.progress().is_complete() { Self::Slips } else { Self::SlipsOf(tools) }
     }
 }
 
-/// Says on standard error which rules hold for none of these tools.
+/// Says on standard error which rules hold for none of these tools; and where all are told, which loosen nothing.
 pub(super) fn show(settings: &Settings, host: &Host, told: Told<'_>) {
     let registry = host.registry();
-    let (tools, mut count) = (registry.tool_names(), 0);
-    for (key, tool, origin) in settings.of_tools().filter(|(_, tool, _)| !registry.has(tool)) {
-        let nearest = nearest_names(tool, tools.iter().map(String::as_str)).into_iter().next();
-        let hint = match nearest {
-            Some(name) if matches!(told, Told::SlipsOf(tool) if tool != name) => continue,
-            Some(name) => format!("did you mean `{name}`?"),
-            None if told != Told::All => continue,
-            None => "`palisade list` shows the tools there are".to_owned(),
+    let (tools, mut count) = (registry.tools(), 0);
+    for rule in settings.of_tools().filter(|rule| !tools.iter().any(|tool| is_of(rule.tool, tool))) {
+        let hint = match meant(rule.tool, &tools, host) {
+            Some(meant) if matches!(told, Told::SlipsOf(tools) if !tools.contains(&meant.tool.as_str())) => continue,
+            Some(meant) => meant.hint,
+            None if told == Told::All || (told == Told::Slips && rule.holds_back()) => {
+                "`palisade list` shows the tools there are".to_owned()
+            }
+            None => continue,
         };
         count += 1;
         if count <= MAX_TOLD {
+            let (key, origin) = (rule.key(), rule.origin);
             output::note(&format!("`{key}` ({origin}) holds for no tool that is loaded; {hint}"));
         }
     }
     if count > MAX_TOLD {
         output::note(&format!("{} more rules hold for no tool that is loaded", count - MAX_TOLD));
+    }
+    if told == Told::All {
+        show_unbound(settings, host, None);
+    }
+}
+
+/// Whether a rule for this name is about this tool.
+fn is_of(name: &str, tool: &Registered) -> bool {
+    let (plugin, name) = parts(name);
+    tool.definition().name().as_str() == name && plugin.is_none_or(|plugin| tool.origin().rule_name() == plugin)
+}
+
+/// The tool that a rule was perhaps meant for.
+struct Meant {
+    tool: String,
+    hint: String,
+}
+
+impl Meant {
+    fn slip(name: &str) -> Self {
+        Self { tool: parts(name).1.to_owned(), hint: format!("did you mean `{name}`?") }
+    }
+}
+
+/// The tool that a rule of this name was perhaps meant for: that of the nearest name, with its plugin's where one was given. A tool that
+/// another file has taken is no slip: a rule is not offered to that file.
+fn meant(name: &str, tools: &[Arc<Registered>], host: &Host) -> Option<Meant> {
+    let (plugin, bare) = parts(name);
+    let full = |tool: &Registered| format!("{}/{}", tool.origin().rule_name(), tool.definition().name());
+    let owner = tools.iter().find(|tool| tool.definition().name().as_str() == bare);
+    if let Some((plugin, owner)) = plugin.zip(owner) {
+        let is_slip = !host.has_found(plugin) && is_near(plugin, owner.origin().rule_name());
+        return Some(match owner.origin().file().filter(|_| !is_slip) {
+            Some(file) => Meant {
+                tool: bare.to_owned(),
+                hint: format!("the tool `{bare}` is of {file}, and not of a plugin `{plugin}`"),
+            },
+            None => Meant::slip(&full(owner)),
+        });
+    }
+    let names = tools.iter().map(|tool| match plugin {
+        None => tool.definition().name().to_string(),
+        Some(_) => full(tool),
+    });
+    let names: Vec<String> = names.collect();
+    nearest_names(name, names.iter().map(String::as_str)).first().map(|name| Meant::slip(name))
+}
+
+/// Whether one name may be a slip for the other. Letters that have changed places make short names less alike than they are.
+fn is_near(name: &str, other: &str) -> bool {
+    let letters = |name: &str| {
+        let mut letters: Vec<char> = name.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    letters(name) == letters(other) || !nearest_names(name, std::iter::once(other)).is_empty()
+}
+
+/// Says on standard error which rules were meant to loosen and do not, since they give the tool of a plugin file no plugin:
+/// all of them, or those for these tools.
+pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str]>) {
+    let policy = host.session().policy();
+    let rules = settings.tools.iter().filter(|(name, _)| only.is_none_or(|only| only.contains(&parts(name).1)));
+    for (name, rule) in rules {
+        let tool = host.registry().get(parts(name).1).ok().filter(|tool| is_of(name, tool));
+        let Some(tool) = tool else { continue };
+        let (definition, origin) = (tool.definition(), tool.origin());
+        let Origin::Plugin { name: plugin, source, .. } = origin else { continue };
+        let (Some(file), bare) = (source.file(), definition.name()) else { continue };
+        let remedy = |mode| match source {
+            Source::Namesake(_) => {
+                format!("several files bear the plugin's name, `{plugin}`: give each a name of its own")
+            }
+            Source::File(_) if &**plugin == NATIVE => {
+                format!("`{NATIVE}` names the program's own tools: give the plugin's file another name")
+            }
+            Source::Shipped | Source::File(_) => {
+                format!("a rule that loosens names the plugin of a file, as in `\"{plugin}/{bare}\" = \"{mode}\"`")
+            }
+        };
+        let decided = policy.decide(definition, origin);
+        if rule.value != decided && decided.is_at_least_as_strict_as(rule.value) {
+            let (mode, place) = (rule.value, &rule.origin);
+            output::note(&format!(
+                "`{name} = \"{mode}\"` ({place}) loosens nothing for the tool of {file}, which stays `{decided}`: {}",
+                remedy(mode)
+            ));
+        }
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
     }
     let host = open::builder(common, &settings).build_for(&args.subject)?;
     let tool = host.registry().get(&args.subject).map_err(|missing| not_found(&missing))?;
+    open::show_undecided(&host, &[&args.subject]);
     let plugin = host.plugin_of(&tool);
     if args.json {
         let mut shown = tool_json(&tool, plugin.as_ref());

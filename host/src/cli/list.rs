@@ -9,7 +9,8 @@ use crate::registry::Registered;
 use serde_json::{Value, json};
 
 pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
-    let host = open::builder(common, &open::settings(common)?).build()?;
+    let builder = open::builder(common, &open::settings(common)?);
+    let host = if args.now { builder.build_from_cache()? } else { builder.build()? };
     open::show_missing(&host);
     if args.json {
         output::json(&as_json(&host))?;
@@ -23,6 +24,11 @@ fn as_json(host: &Host) -> Value {
     let tools: Vec<Value> = host.registry().tools().iter().map(|tool| entry(tool)).collect();
     let rejected: Vec<Value> = host.rejected().iter().map(|r| json!({"file": r.file, "reason": r.reason})).collect();
     let mut listed = json!({"tools": tools, "rejected": rejected});
+    let compiling = host.compiling();
+    if let (false, Some(listed)) = (compiling.is_empty(), listed.as_object_mut()) {
+        let compiling = compiling.iter().map(|c| json!({"plugin": c.plugin, "file": c.file})).collect();
+        listed.insert("compiling".to_owned(), compiling);
+    }
     offers::add_to(&mut listed, &host.plugins());
     listed
 }
@@ -40,13 +46,16 @@ pub(super) fn entry(tool: &Registered) -> Value {
 }
 
 fn as_table(host: &Host) -> String {
-    let tools = host.registry().tools();
-    if tools.is_empty() {
+    let (tools, compiling) = (host.registry().tools(), host.compiling());
+    if tools.is_empty() && compiling.is_empty() {
         return "There are no tools. Give a directory of .wasm files with --plugins, or leave out --no-builtin.\n"
             .to_owned();
     }
     let head = ["TOOL", "CLASS", "PLUGIN", "WHAT IT DOES"].map(Cell::heading).into();
-    let rows: Vec<Vec<Cell>> = std::iter::once(head).chain(tools.iter().map(|tool| row(tool))).collect();
+    let compiling =
+        compiling.iter().map(|c| vec!["…".into(), "compiling".into(), (*c.plugin).into(), (*c.file).into()]);
+    let rows: Vec<Vec<Cell>> =
+        std::iter::once(head).chain(tools.iter().map(|tool| row(tool))).chain(compiling).collect();
     output::table(&rows) + &offers::table(&host.plugins())
 }
 
@@ -55,7 +64,7 @@ fn row(tool: &Registered) -> Vec<Cell> {
     vec![
         definition.name().as_str().into(),
         definition.side_effects().as_str().into(),
-        tool.origin().plugin().unwrap_or("native").into(),
+        tool.origin().rule_name().into(),
         first_sentence(definition.description()).into(),
     ]
 }

@@ -6,11 +6,12 @@ mod snippet;
 use super::args::{Common, Mcp, McpAction, McpConfig};
 use super::exit::{Exit, Failure};
 use super::output::{self, Reader};
+use super::token;
 use crate::tool::SideEffects;
 use crate::tool::text::elided;
 use program::Program;
 use snippet::{NoSnippet, Snippet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How many characters the name of a server has at most.
 const MAX_NAME: usize = 64;
@@ -61,7 +62,11 @@ fn launch(common: &Common, config: &McpConfig) -> Result<Launch, Failure> {
             Some(option) => Err(Failure::usage(format!(
                 "{option} is the server's: with --http give it to the `palisade serve` that runs there, and leave it out here",
             ))),
-            None => Ok(Launch::Http(Address::parse(text)?)),
+            None => {
+                let address = Address::parse(text)?;
+                let token = address.place().and_then(|(host, port)| token::kept(host, port));
+                Ok(Launch::Http { address, token })
+            }
         },
     }
 }
@@ -78,7 +83,11 @@ enum Launch {
     /// It starts the program, and speaks to it through pipes.
     Program(Program),
     /// It calls a server that runs already.
-    Http(Address),
+    Http {
+        address: Address,
+        /// The file with the token that this server has made for its run, where it runs on this machine.
+        token: Option<PathBuf>,
+    },
 }
 
 /// Classes as `--allow` takes them.
@@ -145,6 +154,16 @@ impl Address {
     fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Its host and its port. A server whose token is kept encrypts nothing, so that only such an address has one.
+    fn place(&self) -> Option<(&str, u16)> {
+        let authority = self.0.strip_prefix("http://")?.split('/').next()?;
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
+            _ => (authority, 80),
+        };
+        Some((host, port))
+    }
 }
 
 impl From<NoSnippet> for Failure {
@@ -184,6 +203,20 @@ mod tests {
             ("https://tools.example.org/team/mcp", "https://tools.example.org/team/mcp"),
         ] {
             assert_eq!(Address::parse(given).expect("an address").as_str(), taken);
+        }
+    }
+
+    #[test]
+    fn an_address_says_at_which_host_and_port_its_server_is() {
+        for (given, place) in [
+            ("http://127.0.0.1:8080", Some(("127.0.0.1", 8080))),
+            ("http://localhost/mcp", Some(("localhost", 80))),
+            ("http://[::1]:8080/mcp", Some(("[::1]", 8080))),
+            ("http://[::1]/mcp", Some(("[::1]", 80))),
+            ("http://127.0.0.1:70000/mcp", None),
+            ("https://127.0.0.1:8080/mcp", None),
+        ] {
+            assert_eq!(Address::parse(given).expect("an address").place(), place, "{given}");
         }
     }
 

@@ -3,12 +3,12 @@
 use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::live::Loading;
-use super::output;
+use super::{output, token};
 use crate::config::{Origin, Settings};
 use crate::dispatch::CallMode;
 use crate::host::{CacheMode, Host, HostBuilder};
-use crate::native::Confinement;
-use crate::plugins::{Rejected, Shipped};
+use crate::native::{ShellHelper, ShellOptions};
+use crate::plugins::{Cause, Rejected, Shipped};
 use crate::policy::Policy;
 use crate::sandbox::{ChildCompiler, Compiler, limits};
 use crate::tool::text::visible;
@@ -118,7 +118,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .policy(settings.policy(&common.workspace))
         .confirmation_timeout(settings.confirm_timeout.value)
         .concurrency(settings.concurrency.value)
-        .shell(if settings.shell_unconfined.value { Confinement::Unconfined } else { Confinement::Landlock })
+        .shell(shell(settings))
         .compiler(compiler(settings))
         .call_mode(if settings.may_hang.value { CallMode::OWN_THREADS } else { CallMode::InPlace })
         .hard_links(settings.hard_links.value)
@@ -127,11 +127,14 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .cache(cache_mode());
     // Without a home there is no file of the user's.
     let user = Some(user_file(common)).filter(|path| !path.as_os_str().is_empty());
-    let base = user.into_iter().fold(base, HostBuilder::hide);
+    let base = user.into_iter().chain(token::folders()).fold(base, HostBuilder::hide);
     let loading = Loading::observer();
     let base =
         settings.tool_concurrency.iter().fold(base, |host, (tool, calls)| host.tool_concurrency(tool, calls.value));
-    let base = settings.tool_timeout.iter().fold(base, |host, (tool, time)| host.tool_timeout(tool, time.value));
+    let base = settings
+        .tool_timeout
+        .iter()
+        .fold(base, |host, (tool, time)| host.tool_time(tool, settings.tool_time(tool, time.value)));
     settings.directories.value.iter().fold(base, HostBuilder::plugins).observe_loading(loading)
 }
 
@@ -149,15 +152,30 @@ pub(super) fn policy(common: &Common, settings: &Settings, allow: &[SideEffects]
     allow.iter().fold(settings.policy(&common.workspace), |policy, class| policy.allowing(*class))
 }
 
-/// This program compiles plugins in a child of itself. On Linux by what the kernel holds, since the file may be replaced while it runs.
-pub(super) fn compiler(settings: &Settings) -> Compiler {
+/// This program. On Linux by what the kernel holds, since the file may be replaced while it runs.
+fn this_program() -> io::Result<PathBuf> {
     let held = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
-    let this = if held.exists() { Ok(held) } else { std::env::current_exe() };
-    match this {
+    if held.exists() { Ok(held) } else { std::env::current_exe() }
+}
+
+/// This program holds commands in a child of itself.
+fn shell(settings: &Settings) -> ShellOptions {
+    match this_program() {
+        Ok(program) => settings.shell().helper(ShellHelper::palisade(program)),
+        Err(error) => {
+            tracing::warn!("commands of `shell` have no helper, since this program does not find itself: {error}");
+            settings.shell()
+        }
+    }
+}
+
+/// This program compiles plugins in a child of itself.
+pub(super) fn compiler(settings: &Settings) -> Compiler {
+    match this_program() {
         Ok(program) => Compiler::Child(ChildCompiler::palisade(program).limits(settings.compile_limits())),
         Err(error) => {
-            tracing::warn!("plugins are compiled without limits, since this program does not find itself: {error}");
-            Compiler::InProcess
+            tracing::warn!("plugins are compiled in this process, since the program does not find itself: {error}");
+            Compiler::InProcess(settings.compile_limits())
         }
     }
 }
@@ -180,9 +198,35 @@ pub(super) fn show_missing(host: &Host) {
     }
 }
 
+/// Says which plugins were refused for a name that another plugin has: the call that runs may be of a tool that was not
+/// meant.
+pub(super) fn show_clashes(host: &Host) {
+    let mut rejected = host.rejected();
+    rejected.retain(|rejected| rejected.cause == Cause::NameTaken);
+    show_rejected(&rejected);
+}
+
+/// Says which files may take these tools once they are compiled: the call that runs may be of a tool that was not meant.
+pub(super) fn show_undecided(host: &Host, tools: &[&str]) {
+    for tool in tools {
+        let undecided = host.undecided_before(tool);
+        let Some(first) = undecided.first() else { continue };
+        let others = match undecided.len() - 1 {
+            0 => String::new(),
+            others => format!(" (and {others} more)"),
+        };
+        let owner = host.registry().get(tool).ok().and_then(|owner| owner.origin().file().map(str::to_owned));
+        let (file, owner) = (&first.file, owner.unwrap_or_default());
+        output::note(&format!(
+            "`{tool}` is the tool of {owner}, but {file}{others} stands before that, is not compiled, and may take the name; \
+             `palisade list` compiles it"
+        ));
+    }
+}
+
 /// Says which plugins were refused.
 pub(super) fn show_rejected(rejected: &[Rejected]) {
-    for Rejected { file, reason } in rejected {
+    for Rejected { file, reason, .. } in rejected {
         output::note(&format!("rejected {file}: {reason}"));
     }
 }

@@ -4,7 +4,7 @@ mod collector;
 mod conventions;
 mod settings;
 
-use super::args::Common;
+use super::args::Args;
 use super::{log, log_filter, start_log};
 use collector::Collector;
 use conventions::Conventions;
@@ -59,14 +59,14 @@ pub(super) enum TelemetryError {
 
 impl Telemetry {
     /// Starts what the variables ask for, and the log in any case.
-    pub(super) fn start(common: &Common) -> Self {
+    pub(super) fn start(args: &Args) -> Self {
         let started = Self::from_environment();
         match started.as_ref().ok().and_then(Self::tracer) {
             Some(tracer) => {
-                let log = log().with_filter(log_filter(common));
+                let log = log().with_filter(log_filter(args));
                 let _ = tracing_subscriber::registry().with(log).with(layer(tracer)).try_init();
             }
-            None => start_log(common),
+            None => start_log(args),
         }
         started.unwrap_or_else(|error| {
             tracing::warn!("no telemetry is sent: {error}");

@@ -2,8 +2,8 @@
 
 use super::exit::Failure;
 use super::style::{self, Style};
-use crate::tool::text::{elided, visible, visible_json};
-use serde_json::Value;
+use crate::tool::text::{VisibleJson, elided, visible};
+use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
 
 /// How much of a label is shown, in characters: it may hold a name that a model made up.
@@ -44,9 +44,17 @@ pub(super) fn heard(written: io::Result<()>) -> Result<Reader, Failure> {
     }
 }
 
-/// Prints one JSON value, indented, with nothing in it that could play tricks on a terminal.
-pub(super) fn json(value: &Value) -> Result<Reader, Failure> {
-    text(&(visible_json(&format!("{value:#}")) + "\n"))
+/// Prints one JSON value, indented, with nothing in it that could play tricks on a terminal. The text of a large value is
+/// never in memory as a whole.
+pub(super) fn json(value: &impl Serialize) -> Result<Reader, Failure> {
+    heard(write_json(io::stdout().lock(), value))
+}
+
+fn write_json(out: impl io::Write, value: &impl Serialize) -> io::Result<()> {
+    let mut out = VisibleJson::new(out);
+    serde_json::to_writer_pretty(&mut out, value)?;
+    out.write_all(b"\n")?;
+    out.finish()
 }
 
 /// Says a line on standard error, with nothing in it that could play tricks on a terminal. If nobody can be told, there is nobody to tell about that.

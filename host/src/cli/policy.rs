@@ -2,13 +2,15 @@
 
 use super::args::{Common, Explain, Policy as Args, PolicyAction};
 use super::exit::{Exit, Failure};
+use super::idle::{self, Told};
 use super::output::{self, Cell};
 use super::{input, open, prompt};
 use crate::config::{Origin, Settings};
-use crate::policy::{Decision, Mode, Rule};
+use crate::policy::{Decision, Mode, Policy, Rule};
+use crate::registry::Registered;
 use crate::tool::json::JsonBounds;
 use crate::tool::text::{elided, visible};
-use crate::tool::{Advice, Call, Definition, Places, ToolError};
+use crate::tool::{Advice, Call, Places, ToolError};
 use serde_json::{Value, json};
 
 pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
@@ -22,6 +24,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let call = Call::new(&args.tool, text.clone().unwrap_or_else(|| "{}".to_owned()));
     let error = |id, kind| ToolError::new(id, &args.tool, kind).with_places(places.clone().into());
     let id = call.id().clone();
+    idle::show(&settings, &host, Told::of(&[&args.tool], &host));
     let foreseen = match host.foresee(host.session(), call) {
         Ok(foreseen) => foreseen,
         Err(kind) => {
@@ -29,7 +32,10 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
             return unknown(&error(id, kind), args);
         }
     };
-    let (definition, decision) = (foreseen.tool.definition(), foreseen.decision);
+    let decision = foreseen.decision;
+    open::show_clashes(&host);
+    open::show_undecided(&host, &[&args.tool]);
+    idle::show_unbound(&settings, &host, Some(&[&args.tool]));
     let changes = match foreseen.changes {
         _ if text.is_none() => Changes::Unknown,
         Ok(paths) => Changes::Of(paths),
@@ -37,13 +43,13 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     };
     let would = Would::of(decision.mode, prompt::can_ask());
     let explained = Explained {
-        definition,
+        tool: &foreseen.tool,
         decision,
         would,
         changes,
         time: host.time_limit(&foreseen.tool, None),
-        origin: origin(&places, &settings, definition, decision.rule),
-        advice: would.advice(decision.rule, definition).map(|advice| advice.told(&places)),
+        origin: origin(&places, &settings, &foreseen.tool, decision.rule),
+        advice: would.advice(host.session().policy(), decision.rule, &foreseen.tool).map(|advice| advice.told(&places)),
     };
     explained.show(args)?;
     Ok(explained.exit())
@@ -104,10 +110,10 @@ impl Would {
         }
     }
 
-    fn advice(self, rule: Rule, definition: &Definition) -> Option<Advice> {
+    fn advice(self, policy: &Policy, rule: Rule, tool: &Registered) -> Option<Advice> {
         match self {
-            Self::Deny => Some(rule.advice_on_deny(definition)),
-            Self::AskNobody => Some(rule.advice_on_prompt(definition)),
+            Self::Deny => Some(rule.advice_on_deny(tool.definition(), tool.origin())),
+            Self::AskNobody => Some(policy.advice_on_prompt(rule, tool.definition(), tool.origin())),
             Self::Run | Self::Ask | Self::AskOnce => None,
         }
     }
@@ -124,7 +130,7 @@ enum Changes {
 }
 
 struct Explained<'a> {
-    definition: &'a Definition,
+    tool: &'a Registered,
     decision: Decision,
     would: Would,
     changes: Changes,
@@ -148,8 +154,8 @@ impl Explained<'_> {
 
     fn to_json(&self) -> Value {
         let mut value = json!({
-            "tool": self.definition.name().as_str(),
-            "side_effects": self.definition.side_effects().as_str(),
+            "tool": self.tool.definition().name().as_str(),
+            "side_effects": self.tool.definition().side_effects().as_str(),
             "outcome": self.would.outcome(),
             "mode": self.decision.mode.as_str(),
             "rule": self.decision.rule.as_str(),
@@ -171,7 +177,7 @@ impl Explained<'_> {
     }
 
     fn to_text(&self) -> String {
-        let (name, said) = (self.definition.name(), self.would.said());
+        let (name, said) = (self.tool.definition().name(), self.would.said());
         let would = match &self.changes {
             Changes::Unknown | Changes::Of(_) => format!("{name} {said}"),
             Changes::Refused(error) => {
@@ -187,10 +193,15 @@ impl Explained<'_> {
     }
 
     fn reason(&self) -> String {
-        let (class, mode, name) = (self.definition.side_effects(), self.decision.mode, self.definition.name());
+        let (class, mode, name) =
+            (self.tool.definition().side_effects(), self.decision.mode, self.tool.definition().name());
         match self.decision.rule {
             Rule::Class => format!("the class {class} is `{mode}`"),
             Rule::Tool => format!("the tool {name} is `{mode}`"),
+            Rule::PluginTool => {
+                let plugin = self.tool.origin().rule_name();
+                format!("the tool {name} of the plugin {} is `{mode}`", elided(plugin, 64))
+            }
             Rule::Override => format!("the workspace is trusted, but the class {class} is `{mode}` there"),
             Rule::Trusted => "the workspace is trusted".to_owned(),
             Rule::Allowed => format!("the class {class} is allowed"),
@@ -207,11 +218,16 @@ impl Explained<'_> {
 }
 
 /// Where the rule stands.
-fn origin(places: &Places, settings: &Settings, definition: &Definition, rule: Rule) -> String {
+fn origin(places: &Places, settings: &Settings, tool: &Registered, rule: Rule) -> String {
+    let definition = tool.definition();
     let shown = |origin: Option<&Origin>| origin.unwrap_or(&Origin::Default).to_string();
     match rule {
         Rule::Class => shown(settings.classes.get(&definition.side_effects()).map(|mode| &mode.origin)),
         Rule::Tool => shown(settings.tools.get(definition.name().as_str()).map(|mode| &mode.origin)),
+        Rule::PluginTool => {
+            let plugin = tool.origin().rule_name();
+            shown(settings.tools.get(&format!("{plugin}/{}", definition.name())).map(|mode| &mode.origin))
+        }
         Rule::Override | Rule::Trusted => format!("[[trusted]] {}", places.of("trusted")),
         Rule::Allowed => "--allow".to_owned(),
     }

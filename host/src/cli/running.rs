@@ -6,12 +6,12 @@ use super::idle::{self, Told};
 use super::live::{Detail, Watching};
 use super::prompt::Terminal;
 use super::signals::Signals;
-use super::{open, output};
+use super::{destination, open, output};
+use crate::config::Settings;
 use crate::events::JsonLines;
 use crate::host::{BuildError, Host, HostBuilder};
 use crate::sandbox::limits;
 use crate::workspace::Workspace;
-use std::fs::File;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -27,18 +27,20 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 /// A host that asks on the terminal, and tells a person and a file what happens.
 pub(super) struct Tools {
     pub(super) host: Arc<Host>,
+    pub(super) settings: Settings,
     events: Option<Arc<JsonLines>>,
 }
 
 /// Which tools a verb runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted<'a> {
-    /// This one. No other plugin is compiled for it.
-    Tool(&'a str),
-    /// Any.
-    All,
+    /// These. No other plugin is compiled for them.
+    Tools(&'a [&'a str]),
     /// Any, for clients that may call as soon as the first is there. Nobody at this terminal is asked.
-    Served,
+    Served {
+        /// The file with the token of the server, which no tool may read.
+        secret: Option<&'a Path>,
+    },
 }
 
 impl Tools {
@@ -48,9 +50,10 @@ impl Tools {
         let policy = open::policy(common, &settings, &args.allow);
         let events = args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?;
         let mut builder = open::builder(common, &settings).policy(policy);
-        if wanted != Wanted::Served {
-            builder = builder.confirmer(Arc::new(Terminal::default()));
-        }
+        builder = match wanted {
+            Wanted::Tools(_) => builder.confirmer(Arc::new(Terminal::default())),
+            Wanted::Served { secret } => secret.into_iter().fold(builder, HostBuilder::hide),
+        };
         if let Some(lines) = &events {
             builder = builder.subscriber(lines.clone());
         }
@@ -60,17 +63,19 @@ impl Tools {
             builder = builder.subscriber(Arc::new(Watching::new(detail)));
         }
         let host = match wanted {
-            Wanted::Tool(tool) => builder.build_for(tool)?,
-            Wanted::All => builder.build()?,
-            Wanted::Served => builder.build_in_background()?,
+            Wanted::Tools(tools) => builder.build_for_all(tools)?,
+            Wanted::Served { .. } => builder.build_in_background()?,
         };
         match wanted {
-            Wanted::Tool(tool) => idle::show(&settings, &host, Told::of_one(tool, &host)),
-            Wanted::All => idle::show(&settings, &host, Told::Slips),
+            Wanted::Tools(tools) => {
+                idle::show(&settings, &host, Told::of(tools, &host));
+                idle::show_unbound(&settings, &host, Some(tools));
+                open::show_undecided(&host, tools);
+            }
             // Of a tool that is not there yet nobody can say that it is not there.
-            Wanted::Served => {}
+            Wanted::Served { .. } => {}
         }
-        Ok(Self { host: Arc::new(host), events })
+        Ok(Self { host: Arc::new(host), settings, events })
     }
 
     /// Runs work as [`drive`] does, on a runtime of one thread, and sees to it that its events are written.
@@ -117,37 +122,6 @@ pub(super) fn drive<T: Send>(
 fn lines(path: &Path, workspace: &Path) -> Result<Arc<JsonLines>, Failure> {
     let failure = |error| Failure::usage(format!("cannot write the events to `{}`: {error}", path.display()));
     // What else is wrong is told before the file loses what it held.
-    Workspace::open_within(workspace.to_owned(), limits::OPENING).map_err(BuildError::from)?;
-    refuse_planted(path, workspace).and_then(|()| create(path)).and_then(JsonLines::new).map_err(failure)
-}
-
-/// Whoever fills a workspace could put a link there that leads the events over another file.
-fn refuse_planted(path: &Path, workspace: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let is_inside = folder.canonicalize()?.starts_with(workspace.canonicalize()?);
-    if is_inside && path.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
-        return Err(io::Error::other("it is a symbolic link in the workspace, which is not followed here"));
-    }
-    Ok(())
-}
-
-/// Opens a file that may be a pipe. Never waits: a pipe that nobody reads is refused. Appending, so that nobody who shortens it meanwhile leaves a gap in it.
-#[cfg(unix)]
-fn create(path: &Path) -> io::Result<File> {
-    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let mut options = File::options();
-    options.append(true).create(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-    let file = options.open(path)?;
-    if file.metadata()?.is_file() {
-        file.set_len(0)?;
-    }
-    // From here on the thread that writes may wait; it is its own.
-    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
-    Ok(file)
-}
-
-#[cfg(not(unix))]
-fn create(path: &Path) -> io::Result<File> {
-    File::create(path)
+    let workspace = Workspace::open_within(workspace.to_owned(), limits::OPENING).map_err(BuildError::from)?;
+    destination::create(path, &workspace).and_then(JsonLines::new).map_err(failure)
 }

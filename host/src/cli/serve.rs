@@ -2,28 +2,26 @@
 
 use super::args::{Common, Serve as Args};
 use super::exit::{Exit, Failure};
+use super::idle::{self, Told};
 use super::running::{Tools, Wanted, drive};
 use super::signals::Signals;
+use super::token::{self, Entry, Kept};
 use super::{open, output};
+use crate::config;
 use crate::host::Host;
 use crate::http;
 use crate::mcp::{Changes, ServeError, Server, Settings};
 use crate::plugins::{Plugin, Rescan};
 use crate::tool::text::elided;
-use std::io::{self, IsTerminal as _, Read as _};
+use std::io::{self, IsTerminal as _};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-/// The variable that may hold the token.
-const TOKEN: &str = "PALISADE_SERVE_TOKEN";
-/// The longest file of a token, in bytes.
-const TOKEN_FILE: u64 = 4096;
-
-/// How a token is given.
-const TOKEN_IS: &str = "a token is given with --token-file FILE, and `openssl rand -hex 32 > FILE` makes one";
+/// How a server that others can reach gets a token.
+const TOKEN_IS: &str = "leave out `--token none`, and a token is made; --token-file FILE gives one";
 /// What is missing where no name of the server is given.
 const UNNAMED: &str = "requests are answered only where they name the server as it knows itself, so give each name or address by which other machines \
                        reach it with --host, such as --host tools.example";
@@ -31,23 +29,41 @@ const UNNAMED: &str = "requests are answered only where they name the server as 
 /// How clients come.
 enum Way {
     Lines,
-    /// With what others need to reach it, and nobody has said.
-    Http(TcpListener, http::Settings, Option<&'static str>),
+    Http(Box<OverHttp>),
+}
+
+/// What serving over HTTP takes.
+struct OverHttp {
+    listener: TcpListener,
+    settings: http::Settings,
+    entry: Entry,
+    /// What others need to reach it, and the command line has not said.
+    missing: Option<&'static str>,
+}
+
+impl Way {
+    /// The file with the token that was given.
+    fn secret(&self) -> Option<&Path> {
+        match self {
+            Self::Lines => None,
+            Self::Http(http) => http.entry.file(),
+        }
+    }
 }
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     // What is wrong with the address is told before anything is loaded.
     let way = way(args)?;
-    let tools = Tools::open(common, &args.running, Wanted::Served)?;
+    let tools = Tools::open(common, &args.running, Wanted::Served { secret: way.secret() })?;
     let changes = if args.watch { Changes::Watched } else { Changes::Never };
     let settings = Settings { timeout: args.running.timeout, changes, ..Settings::default() };
     let pool = runtime(&mut Builder::new_multi_thread())?;
     let server = Server::with_pool(tools.host.clone(), settings, pool.handle().clone())?;
     // From here on, though clients come later: whatever is put there is found.
     let _watch = args.watch.then(|| tools.host.watch(show_changes)).transpose()?;
-    let host = tools.host.clone();
+    let (host, rules) = (tools.host.clone(), tools.settings.clone());
     let served = drive(signals, runtime(&mut Builder::new_current_thread())?, async |told| {
-        tokio::spawn(tell_missing(host, changes));
+        tokio::spawn(tell_missing(host, changes, rules));
         serve(&server, way, told.clone()).await.map(|()| told.is_cancelled())
     })?;
     pool.shutdown_background();
@@ -63,14 +79,15 @@ fn runtime(builder: &mut Builder) -> Result<Runtime, Failure> {
 fn way(args: &Args) -> Result<Way, Failure> {
     let Some(address) = args.http else { return Ok(Way::Lines) };
     // All of it at once, so that nobody learns of it piece by piece.
-    let missing = missing(address, &args.host);
-    let settings = http::Settings::new(address, token(args.token_file.as_deref())?).map_err(|error| {
+    let (entry, missing) = (Entry::of(args)?, missing(address, &args.host));
+    let settings = http::Settings::new(address, entry.access()).map_err(|error| {
         Failure::usage([&error.to_string(), TOKEN_IS].into_iter().chain(missing).collect::<Vec<_>>().join("; "))
     })?;
     let settings = args.host.iter().try_fold(settings, |settings, host| settings.with_host(host));
     let settings = settings
         .and_then(|settings| args.origin.iter().try_fold(settings, |settings, origin| settings.with_origin(origin)));
-    Ok(Way::Http(listen(address)?, settings.map_err(Failure::usage)?, missing))
+    let settings = settings.map_err(Failure::usage)?;
+    Ok(Way::Http(Box::new(OverHttp { listener: listen(address)?, settings, entry, missing })))
 }
 
 /// What others would still be refused for, once there is a token: the address of all interfaces is no name that a request can bear.
@@ -84,36 +101,51 @@ fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-/// A token is never an argument: everybody on the machine sees those.
-fn token(file: Option<&Path>) -> Result<Option<http::Token>, Failure> {
-    let (text, place) = match (file, std::env::var_os(TOKEN)) {
-        (Some(file), _) => (from_file(file)?, file.display().to_string()),
-        (None, Some(text)) => (text.to_string_lossy().into_owned(), TOKEN.to_owned()),
-        (None, None) => return Ok(None),
-    };
-    let token = http::Token::new(text.trim_end_matches(['\r', '\n']));
-    token.map(Some).map_err(|refused| Failure::usage(format!("{place}: {refused}")))
-}
-
-fn from_file(file: &Path) -> Result<String, Failure> {
-    let failure = |error| Failure::usage(format!("cannot read the token in `{}`: {error}", file.display()));
-    let mut text = String::new();
-    let opened = std::fs::File::open(file).map_err(failure)?;
-    opened.take(TOKEN_FILE).read_to_string(&mut text).map_err(failure)?;
-    Ok(text)
-}
-
 /// Where it serves is told before all else: whoever starts this waits for it.
 async fn serve(server: &Server, way: Way, stop: CancellationToken) -> Result<(), ServeError> {
     match way {
         Way::Lines => lines(server, stop).await,
-        Way::Http(listener, settings, missing) => {
+        Way::Http(over) => {
+            let OverHttp { listener, settings, entry, missing } = *over;
+            let address = listener.local_addr().map_err(ServeError::Listener)?;
             let http = server.over_http(listener, settings)?;
+            // Before the address is told: a client that reads that finds its token.
+            let kept = match entry.made() {
+                Some(text) => Some(token::keep(text, address)),
+                None => {
+                    token::forget(address);
+                    None
+                }
+            };
             output::note(&format!("serving MCP on {}", http.url()));
+            tell_entry(&entry, kept.as_ref());
             missing.into_iter().for_each(output::note);
             http.run(stop).await;
             Ok(())
         }
+    }
+}
+
+/// Says what clients have to send, where they cannot know it.
+fn tell_entry(entry: &Entry, kept: Option<&io::Result<Kept>>) {
+    match entry {
+        Entry::Given { .. } => {}
+        Entry::Open => {
+            output::note("every user of this machine can call these tools: --token none leaves the token out");
+        }
+        Entry::Made { text, .. } => {
+            output::note(&format!(
+                "clients send `Authorization: Bearer {text}`: a token of this run, since none was given"
+            ));
+        }
+    }
+    match kept {
+        None => {}
+        Some(Ok(kept)) => {
+            let path = kept.path().display();
+            output::note(&format!("it also stands in {path}, where `palisade mcp config --http` finds it"));
+        }
+        Some(Err(error)) => output::note(&format!("the token stands in no file: {error}")),
     }
 }
 
@@ -155,8 +187,10 @@ async fn serve_standard(server: &Server, stop: CancellationToken) -> Result<(), 
 }
 
 /// Clients are answered while plugins are still compiled; what was refused is told once that is known. A directory that is watched may well be empty at first.
-async fn tell_missing(host: Arc<Host>, changes: Changes) {
+async fn tell_missing(host: Arc<Host>, changes: Changes, rules: config::Settings) {
     host.loaded().await;
+    idle::show(&rules, &host, Told::Slips);
+    idle::show_unbound(&rules, &host, None);
     match changes {
         Changes::Watched => open::show_rejected(&host.rejected()),
         Changes::Never => open::show_missing(&host),

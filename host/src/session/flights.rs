@@ -1,7 +1,6 @@
 //! The calls of a session that have begun and not ended, so that they can be cancelled: one by one, or all together.
 
 use crate::tool::CallId;
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -10,16 +9,18 @@ pub(super) struct Flights(Mutex<Book>);
 
 #[derive(Debug, Default)]
 struct Book {
-    next: u64,
     closed: bool,
-    calls: HashMap<u64, (CallId, CancellationToken)>,
+    /// As many places as calls were under way at once, each with its call.
+    calls: Vec<Option<(CallId, CancellationToken)>>,
+    /// The places that are free.
+    free: Vec<usize>,
 }
 
 /// A call that has begun. Dropped when it has ended.
 #[derive(Debug)]
 pub(crate) struct InFlight<'a> {
     flights: &'a Flights,
-    number: u64,
+    place: usize,
     cancel: CancellationToken,
 }
 
@@ -32,7 +33,11 @@ impl InFlight<'_> {
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.flights.book().calls.remove(&self.number);
+        let mut book = self.flights.book();
+        let ended = book.calls.get_mut(self.place).and_then(Option::take);
+        book.free.push(self.place);
+        drop(book);
+        drop(ended);
     }
 }
 
@@ -42,10 +47,13 @@ impl Flights {
         if book.closed {
             cancel.cancel();
         }
-        let number = book.next;
-        book.next += 1;
-        book.calls.insert(number, (call.clone(), cancel.clone()));
-        InFlight { flights: self, number, cancel }
+        let entry = Some((call.clone(), cancel.clone()));
+        let place = book.free.pop().unwrap_or(book.calls.len());
+        match book.calls.get_mut(place) {
+            Some(free) => *free = entry,
+            None => book.calls.push(entry),
+        }
+        InFlight { flights: self, place, cancel }
     }
 
     /// Ids are the caller's: where several calls run under one, all are meant.
@@ -63,11 +71,12 @@ impl Flights {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.book().calls.len()
+        let book = self.book();
+        book.calls.len() - book.free.len()
     }
 
     fn tokens(&self, which: impl Fn(&CallId) -> bool) -> Vec<CancellationToken> {
-        self.book().calls.values().filter(|(id, _)| which(id)).map(|(_, token)| token.clone()).collect()
+        self.book().calls.iter().flatten().filter(|(id, _)| which(id)).map(|(_, token)| token.clone()).collect()
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -78,4 +87,27 @@ impl Flights {
 /// With the book closed: a waker may run anything, also another look into it.
 fn cancel(tokens: Vec<CancellationToken>) -> usize {
     tokens.into_iter().map(|token| token.cancel()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_used_again_and_cancelling_reaches_the_calls_under_way_alone() {
+        let flights = Flights::default();
+        let enter = |id| flights.enter(&CallId::new(id));
+        let first = enter("first");
+        for _ in 0..100 {
+            drop(enter("passing"));
+        }
+        let second = enter("second");
+        assert_eq!((flights.len(), flights.book().calls.len()), (2, 2));
+        assert!(!flights.cancel(&CallId::new("passing")) && flights.cancel(&CallId::new("second")));
+        assert!(second.cancellation().is_cancelled() && !first.cancellation().is_cancelled());
+        drop(first);
+        assert_eq!((flights.len(), flights.cancel_all()), (1, 1));
+        drop(second);
+        assert_eq!((flights.len(), flights.cancel_all()), (0, 0));
+    }
 }

@@ -104,6 +104,7 @@ impl Report<'_> {
         match self.host.sandbox().allocation() {
             Allocation::Pooled => "pooled",
             Allocation::OnDemand => "mapped for each call",
+            Allocation::Scarce => "mapped for each call, and copied as it grows",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::tool::text::{elided, visible};
 use crate::tool::{ErrorClass, ErrorKind, Limit, ToolResult};
+use std::path::Path;
 use std::time::Duration;
 
 /// One attempt.
@@ -122,7 +123,9 @@ impl Attempt {
             (Wall::Dropped, None) if result.usage().truncated_bytes > 0 => {
                 Ok(format!("{} MiB of it were dropped", result.usage().truncated_bytes >> 20))
             }
-            (Wall::Journal(path), None) if result.files_modified().iter().any(|changed| changed == path) => {
+            (Wall::Journal(path), None)
+                if result.files_modified().iter().any(|changed| changed.as_path() == Path::new(path)) =>
+            {
                 Ok(format!("the host's own list of changes says `{path}`"))
             }
             (_, Some(error)) => Err(shown(&error.to_string())),

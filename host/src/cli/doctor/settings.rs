@@ -107,7 +107,7 @@ fn missing(directory: &Path) -> Option<Check> {
 }
 
 fn loaded(host: &Host) -> Vec<Check> {
-    let rejected = host.rejected().into_iter().map(|Rejected { file, reason }| {
+    let rejected = host.rejected().into_iter().map(|Rejected { file, reason, .. }| {
         bad(
             Exit::Invalid,
             &format!("rejected {file}: {reason}"),

@@ -1,14 +1,13 @@
 //! The piece of a client's configuration that names palisade, in the form of each client.
 
-use super::{Address, Launch, Name, Program, command, listed};
+use super::{Address, Launch, Name, Program, command, listed, quoted};
 use crate::cli::args::Client;
+use crate::cli::token::TOKEN;
 use crate::tool::SideEffects;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The variable that holds the token of a server, for the server and for its clients.
-const TOKEN: &str = "PALISADE_SERVE_TOKEN";
+use std::path::Path;
 
 /// How long Codex waits for a server to start, and for a call: the longest that a call may take here. In seconds.
 const CODEX_TIMES: [(&str, u32); 2] = [("startup_timeout_sec", 20), ("tool_timeout_sec", 600)];
@@ -43,7 +42,7 @@ pub(super) enum NoSnippet {
 pub(super) fn of(client: Client, name: &Name, launch: &Launch) -> Result<Snippet, NoSnippet> {
     let entry = match launch {
         Launch::Program(program) => started(client, program),
-        Launch::Http(address) => reached(client, address)?,
+        Launch::Http { address, .. } => reached(client, address)?,
     };
     Ok(Snippet {
         text: text(client, name, &entry)?,
@@ -124,7 +123,7 @@ fn one_step(client: Client, name: &Name, launch: &Launch, entry: &Entry) -> Resu
             Some(command(&["claude", "mcp", "add"], &[environment, add.to_vec(), program.words()].concat()))
         }
         // Into the project's file: only for that one it is promised that variables are replaced.
-        (Client::ClaudeCode, Launch::Http(address)) => {
+        (Client::ClaudeCode, Launch::Http { address, .. }) => {
             let add = ["claude", "mcp", "add", "--transport", "http", "--scope", "project", name, address.as_str()];
             Some(command(&add, &["--header".to_owned(), format!("Authorization: Bearer ${{{TOKEN}}}")]))
         }
@@ -133,7 +132,7 @@ fn one_step(client: Client, name: &Name, launch: &Launch, entry: &Entry) -> Resu
             let add = [pairs(program), vec!["--".to_owned()], program.words()].concat();
             Some(command(&["codex", "mcp", "add", name], &add))
         }
-        (Client::Codex, Launch::Http(address)) => {
+        (Client::Codex, Launch::Http { address, .. }) => {
             let add = ["codex", "mcp", "add", name, "--url", address.as_str(), "--bearer-token-env-var", TOKEN];
             Some(command(&add, &[]))
         }
@@ -151,32 +150,48 @@ fn notes(client: Client, launch: &Launch) -> Vec<String> {
         Launch::Program(program) => {
             (format!("tools see `{}`; --workspace names another directory", program.workspace), None)
         }
-        Launch::Http(_) => (
+        Launch::Http { token, .. } => (
             "this starts nothing: `palisade serve --http` has to run there, with its own workspace and plugins"
                 .to_owned(),
-            about_token(client),
+            about_token(client, token.as_deref()),
         ),
     };
     [Some(general), token, about_client(client, launch), unasked(client, launch)].into_iter().flatten().collect()
 }
 
-/// How a client gets to know the token, which stands in no snippet.
-fn about_token(client: Client) -> Option<String> {
-    let without = "where the server has no token, leave that out";
+/// How a client gets to know the token, which stands in no snippet: the file in which a server at this address has kept
+/// the one that it made (a server that was killed has left it there), or else what to look for.
+fn about_token(client: Client, kept: Option<&Path>) -> Option<String> {
+    let file = kept.map(|path| quoted(&path.display().to_string()));
+    let from = match &file {
+        Some(file) => {
+            format!(
+                "if the server that runs there has made its token itself, start the client with `{TOKEN}=\"$(cat {file})\"`"
+            )
+        }
+        None => {
+            "the server says it when it starts, unless it was given one; under `--token none` leave that out".to_owned()
+        }
+    };
+    let stands = match &file {
+        Some(file) => format!("if the server that runs there has made it itself, it stands in {file}"),
+        None => "the server says it when it starts, unless it was given one".to_owned(),
+    };
     match client {
         Client::ClaudeDesktop => None,
         Client::ClaudeCode | Client::Cursor => {
-            Some(format!("`headers` takes the token from the variable {TOKEN} of the client's own environment; {without}"))
+            Some(format!("`headers` takes the token from the variable {TOKEN} of the client's own environment; {from}"))
         }
-        Client::VsCode => Some(
-            "where the server has a token, add `\"headers\": {\"Authorization\": \"Bearer ${input:token}\"}` to the entry and beside `servers` \
-             `\"inputs\": [{\"type\": \"promptString\", \"id\": \"token\", \"description\": \"Token\", \"password\": true}]`: \
-             VS Code asks for it once and keeps it"
-                .to_owned(),
-        ),
-        Client::Zed => Some(format!("Zed knows no variables in `headers`: put the token in place of `<token>`; {without}")),
+        Client::VsCode => Some(format!(
+            "for the token add `\"headers\": {{\"Authorization\": \"Bearer ${{input:token}}\"}}` to the entry and beside `servers` \
+             `\"inputs\": [{{\"type\": \"promptString\", \"id\": \"token\", \"description\": \"Token\", \"password\": true}}]`: \
+             VS Code asks for it once and keeps it; {stands}"
+        )),
+        Client::Zed => {
+            Some(format!("Zed knows no variables in `headers`: put the token in place of `<token>`; {stands}"))
+        }
         Client::Codex => Some(format!(
-            "`bearer_token_env_var` names the variable of Codex's own environment that holds the token; {without}"
+            "`bearer_token_env_var` names the variable of Codex's own environment that holds the token; {from}"
         )),
     }
 }
@@ -200,7 +215,7 @@ fn about_scope(launch: &Launch) -> &'static str {
             "the command's `--scope user` makes it yours in every project; `--scope local` keeps it to this project, and `--scope project` \
              writes `.mcp.json`, for everybody who has the project"
         }
-        Launch::Http(_) => {
+        Launch::Http { .. } => {
             "`--scope project` writes `.mcp.json`, for everybody who has the project: that is the file in which the variable is replaced; `local` and \
              `user` keep it to yourself, in this project or in all of them"
         }
@@ -211,7 +226,7 @@ fn about_scope(launch: &Launch) -> &'static str {
 fn unasked(client: Client, launch: &Launch) -> Option<String> {
     let (allowed, whom) = match launch {
         Launch::Program(program) => (program.allow.clone(), "`palisade mcp config`"),
-        Launch::Http(_) => (BTreeSet::new(), "`palisade serve`"),
+        Launch::Http { .. } => (BTreeSet::new(), "`palisade serve`"),
     };
     let missing = listed(ASKING.iter().filter(|class| !allowed.contains(*class)));
     let why = match client {

@@ -21,7 +21,7 @@ fn program(workspace: &str, allow: &[SideEffects]) -> Launch {
 }
 
 fn server() -> Launch {
-    Launch::Http(Address::parse("http://127.0.0.1:8080/mcp").expect("an address"))
+    Launch::Http { address: Address::parse("http://127.0.0.1:8080/mcp").expect("an address"), token: None }
 }
 
 fn made(client: Client, launch: &Launch) -> Snippet {
@@ -175,4 +175,21 @@ fn zed_is_told_the_classes_that_are_not_allowed_yet() {
     assert!(told(&program("/srv", &[SideEffects::Write])).contains("`--allow execute,network`"));
     assert!(!told(&program("/srv", &ASKING)).contains("cannot ask"));
     assert!(told(&server()).contains("`palisade serve` `--allow write,execute,network`"));
+}
+
+#[test]
+fn where_a_server_keeps_its_token_each_client_is_told_the_file_and_no_snippet_holds_it() {
+    let Launch::Http { address, .. } = server() else { panic!("it runs already") };
+    let kept = Launch::Http { address, token: Some("/run/user/it's/127.0.0.1-8080.token".into()) };
+    let file = r"'/run/user/it'\''s/127.0.0.1-8080.token'";
+    for client in CLIENTS.into_iter().filter(|client| *client != Client::ClaudeDesktop) {
+        let snippet = made(client, &kept);
+        assert_eq!(snippet.text, made(client, &server()).text, "{client:?}");
+        let told = snippet.notes.join("\n");
+        assert!(told.contains(file) && !told.contains("--token none"), "{client:?}: {told}");
+        let told = made(client, &server()).notes.join("\n");
+        assert!(told.contains("the server says it when it starts"), "{client:?}: {told}");
+    }
+    let told = made(Client::Codex, &kept).notes.join("\n");
+    assert!(told.contains(&format!("`PALISADE_SERVE_TOKEN=\"$(cat {file})\"`")), "{told}");
 }

@@ -1,0 +1,161 @@
+//! Calls beside one hostile plugin at full load, and how late the calls of such a plugin end.
+
+use crate::report::{self, Series, shown};
+use crate::road::Road;
+use crate::world::World;
+use palisade::{Call, CallMode, CancellationToken, Shipped, json};
+use palisade_tests::guest::{BENCH_CALLS, CANCEL_SLEEP, LIMITS_HANDLES, LIMITS_MEMORY};
+use palisade_tests::wat::Told;
+use palisade_tests::{Guest, Wat};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+/// Calls that are timed, in each surroundings.
+const CALLS: usize = 3_000;
+/// How long a plugin has to come to its full load.
+const SETTLING: Duration = Duration::from_millis(500);
+/// The time of a call that computes for ever.
+const TIME: Duration = Duration::from_secs(1);
+
+/// What a hostile plugin does: how many callers it has, and what each of them calls again and again.
+struct Hostile {
+    name: &'static str,
+    callers: usize,
+    tool: &'static str,
+    input: &'static str,
+}
+
+const HOSTILE: [Hostile; 5] = [
+    Hostile { name: "256 that sleep", callers: 256, tool: "sleep", input: "{}" },
+    Hostile { name: "64 that compute", callers: 64, tool: "spin", input: "{}" },
+    Hostile { name: "32 that fill memory", callers: 32, tool: "take", input: r#"{"mib": 100}"# },
+    Hostile { name: "200 that hold files", callers: 200, tool: "hold_for_ever", input: r#"{"count": 200}"# },
+    Hostile { name: "512 that call an echo", callers: 512, tool: "echo", input: r#"{"text": "hello"}"# },
+];
+
+/// Reads of a small file, alone and beside each kind of hostile plugin.
+pub(crate) fn run(world: &World) {
+    std::fs::write(world.workspace().join("file.txt"), "content").expect("a file");
+    for mode in [CallMode::InPlace, CallMode::OWN_THREADS] {
+        let host = world.host().shipped(Shipped::Included).call_mode(mode).plugin_file(spinning(world));
+        let guests: [Guest; 4] = [BENCH_CALLS, CANCEL_SLEEP, LIMITS_HANDLES, LIMITS_MEMORY];
+        let road = Arc::new(Road::with(guests.iter().fold(host, |host, guest| host.plugin_file(guest.file()))));
+        let runtime = on_two_threads();
+        let timed = |name| {
+            let road = road.clone();
+            runtime.block_on(runtime.spawn(async move { reads(&road, name).await })).expect("a caller")
+        };
+        drop(timed("to warm up"));
+        let alone = timed("alone");
+        let beside = HOSTILE.iter().map(|hostile| {
+            let stop = CancellationToken::new();
+            let callers = begin(&runtime, &road, hostile, &stop);
+            std::thread::sleep(SETTLING);
+            let series = timed(hostile.name);
+            stop.cancel();
+            callers.into_iter().for_each(|caller| runtime.block_on(caller).expect("a hostile caller"));
+            series
+        });
+        let series: Vec<Series> = std::iter::once(alone).chain(beside).collect();
+        report::group(&format!("read_file, {}", called(mode)), &series);
+        let [alone, beside @ ..] = series.as_slice() else { continue };
+        let rise = |series: &Series| series.at(990).as_secs_f64() / alone.at(990).as_secs_f64();
+        let rises: Vec<String> = beside.iter().map(|series| format!("× {:.1}", rise(series))).collect();
+        report::row("  p99 rises by", &rises);
+    }
+    late(world);
+}
+
+/// How late calls end whose time is up, and calls that are cancelled, among others that compute.
+fn late(world: &World) {
+    report::row("\nlateness", &["p50", "longest", "cancelled, p50", "longest"].map(str::to_owned));
+    for (mode, calls) in
+        [CallMode::InPlace, CallMode::OWN_THREADS].into_iter().flat_map(|mode| [(mode, 64), (mode, 250)])
+    {
+        let host = world.host().call_mode(mode).plugin_file(spinning(world));
+        let road = Arc::new(Road::with(host));
+        let runtime = on_two_threads();
+        let overdue = Series::of("overdue", runtime.block_on(overdue(&road, calls)));
+        let cancelled = Series::of("cancelled", runtime.block_on(cancelled(&road, calls)));
+        let cells = [&overdue, &cancelled].map(|series| [shown(series.at(500)), shown(series.at(1000))]).concat();
+        report::row(&format!("  {calls} calls, {}", called(mode)), &cells);
+    }
+}
+
+/// By how much each call outlasts its time.
+async fn overdue(road: &Arc<Road>, calls: usize) -> Vec<Duration> {
+    let none = CancellationToken::new();
+    let tasks: Vec<_> = (0..calls).map(|_| spin(road, TIME, &none)).collect();
+    let mut late = Vec::new();
+    for task in tasks {
+        let result = task.await.expect("a call");
+        late.push(result.duration().saturating_sub(TIME));
+    }
+    late
+}
+
+/// How long each call goes on after its cancellation, one after the other and ten of them.
+async fn cancelled(road: &Arc<Road>, calls: usize) -> Vec<Duration> {
+    let tokens: Vec<_> = (0..calls).map(|_| CancellationToken::new()).collect();
+    let tasks: Vec<_> = tokens.iter().map(|token| spin(road, TIME * 60, token)).collect();
+    tokio::time::sleep(TIME).await;
+    let mut late = Vec::new();
+    for (number, (token, task)) in tokens.iter().zip(tasks).enumerate() {
+        let begun = Instant::now();
+        token.cancel();
+        if number < 10 {
+            task.await.expect("a call");
+            late.push(begun.elapsed());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    late
+}
+
+fn spin(road: &Arc<Road>, time: Duration, token: &CancellationToken) -> JoinHandle<palisade::ToolResult> {
+    let (road, call) = (road.clone(), Call::new("spin", "{}").with_timeout(time).with_cancellation(token.clone()));
+    tokio::spawn(async move { road.host.dispatch(road.host.session(), call).await })
+}
+
+/// A plugin that computes for ever, and may see files: it runs on threads of the host's own where calls do.
+fn spinning(world: &World) -> PathBuf {
+    let told = Told { class: 1, ..Told::new("spin") };
+    let file = world.cache().with_file_name("spin.wasm");
+    std::fs::write(&file, Wat::new(told).execute("(loop (br 0)) unreachable").build()).expect("a plugin");
+    file
+}
+
+fn begin(runtime: &Runtime, road: &Arc<Road>, hostile: &Hostile, stop: &CancellationToken) -> Vec<JoinHandle<()>> {
+    let caller = |_| {
+        let (road, stop, tool, input) = (road.clone(), stop.clone(), hostile.tool, hostile.input);
+        runtime.spawn(async move {
+            while !stop.is_cancelled() {
+                let call = Call::new(tool, input).with_cancellation(stop.clone());
+                drop(road.host.dispatch(road.host.session(), call).await);
+                tokio::task::yield_now().await;
+            }
+        })
+    };
+    (0..hostile.callers).map(caller).collect()
+}
+
+/// Gives way before each call, so that others get the thread that want it.
+async fn reads(road: &Road, name: &'static str) -> Series {
+    let (mut series, input) = (Series::new(name), json!({"path": "small.txt"}).to_string());
+    for _ in 0..CALLS {
+        tokio::task::yield_now().await;
+        series.time(true, road.call("read_file", &input)).await;
+    }
+    series
+}
+
+fn called(mode: CallMode) -> &'static str {
+    if mode == CallMode::InPlace { "in place" } else { "own threads" }
+}
+
+fn on_two_threads() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
+}

@@ -1,0 +1,128 @@
+//! The way to the file of the events, from handle to handle. The kernel follows no symbolic link: a
+//! chain of links that begins outside of the workspace can lead through a link in the workspace.
+
+use super::planted;
+use crate::workspace::Workspace;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, readlinkat, statat};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Component, Path};
+
+/// How many links a path may lead through: the limit of Linux.
+const MAX_LINKS: usize = 40;
+
+/// How a directory on the way is opened. `PATH` needs no permission to read it.
+#[cfg(target_os = "linux")]
+const ACCESS: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const ACCESS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
+const PASS: OFlags = ACCESS.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// How the file is opened.
+const FILE: OFlags = OFlags::WRONLY
+    .union(OFlags::APPEND)
+    .union(OFlags::CREATE)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+/// Opens the file at a path, and makes it where it is missing.
+///
+/// # Errors
+///
+/// Where it cannot be opened, and where a symbolic link on the way lies in the workspace.
+pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<OwnedFd> {
+    let here = openat(CWD, ".", PASS, Mode::empty())?;
+    let mut walk = Walk { here, pending: Vec::new(), links: 0, workspace };
+    walk.push(path)?;
+    while let Some(name) = walk.pending.pop() {
+        if walk.pending.is_empty() && name != ".." {
+            if let Some(file) = walk.end(&name)? {
+                return Ok(file);
+            }
+        } else {
+            walk.pass(&name)?;
+        }
+    }
+    Err(io::Error::other("it names no file"))
+}
+
+struct Walk<'a> {
+    here: OwnedFd,
+    /// The names that are still to be passed, the next one last.
+    pending: Vec<OsString>,
+    links: usize,
+    workspace: &'a Workspace,
+}
+
+impl Walk<'_> {
+    fn push(&mut self, path: &Path) -> io::Result<()> {
+        if path.is_absolute() {
+            self.here = openat(CWD, "/", PASS, Mode::empty())?;
+        }
+        let names = path.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some("..".into()),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+        });
+        self.pending.extend(names.collect::<Vec<_>>().into_iter().rev());
+        Ok(())
+    }
+
+    /// Goes into a directory, or follows the link that stands there.
+    fn pass(&mut self, name: &OsStr) -> io::Result<()> {
+        if !self.is_link(name)? {
+            self.here = openat(&self.here, name, PASS | self.own_links(), Mode::empty())?;
+            return Ok(());
+        }
+        self.follow(name)
+    }
+
+    /// Opens the file at the end, or follows the link that stands there.
+    fn end(&mut self, name: &OsStr) -> io::Result<Option<OwnedFd>> {
+        if self.is_link(name)? {
+            self.follow(name)?;
+            return Ok(None);
+        }
+        Ok(Some(openat(&self.here, name, FILE | self.own_links(), Mode::from_raw_mode(0o666))?))
+    }
+
+    /// Whether a link stands there that is to be followed here. A link that replaces something else
+    /// after this look is refused by the system when the name is opened.
+    fn is_link(&self, name: &OsStr) -> io::Result<bool> {
+        match statat(&self.here, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => {
+                let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+                Ok(is_link && !self.own_links().is_empty())
+            }
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn follow(&mut self, name: &OsStr) -> io::Result<()> {
+        if self.workspace.rules().lies_inside(self.here.as_fd())? {
+            return Err(planted(name.as_ref()));
+        }
+        self.links = self.links.saturating_add(1);
+        if self.links > MAX_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        let target = OsString::from_vec(readlinkat(&self.here, name, Vec::new())?.into_bytes());
+        self.push(Path::new(&target))
+    }
+
+    /// What the system does about links in this directory. Those of `/proc` stand for open files,
+    /// such as the pipe behind `/dev/stdout`; the system alone can follow them, and no chain of
+    /// links goes on from there.
+    fn own_links(&self) -> OFlags {
+        #[cfg(target_os = "linux")]
+        if rustix::fs::fstatfs(&self.here).is_ok_and(|kind| kind.f_type == rustix::fs::PROC_SUPER_MAGIC) {
+            return OFlags::empty();
+        }
+        OFlags::NOFOLLOW
+    }
+}

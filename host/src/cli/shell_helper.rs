@@ -1,0 +1,14 @@
+//! `palisade shell-helper`, hidden: the processes of one command held for the process that started this one.
+
+use super::exit::{Exit, Failure};
+
+#[cfg(target_os = "linux")]
+pub(super) fn run() -> Result<Exit, Failure> {
+    let held = crate::native::shell::hold_command();
+    held.map(|()| Exit::Ok).map_err(|error| Failure::usage(error.to_string()))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn run() -> Result<Exit, Failure> {
+    Err(Failure::usage("commands are held on Linux only".to_owned()))
+}

@@ -1,0 +1,230 @@
+//! Files and directories that only their user can reach.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The directory of tokens below one of the user's own directories.
+pub(super) fn folder(base: &Path) -> PathBuf {
+    base.join("palisade").join("tokens")
+}
+
+/// Says what is wrong with a file whose content others could read or replace. It is judged by its handle: what is read
+/// from that handle is what was judged.
+#[cfg(unix)]
+pub(super) fn check(file: &File, path: &Path) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let meta = file.metadata().map_err(|error| error.to_string())?;
+    let (owner, mode) = (meta.uid(), meta.mode() & 0o7777);
+    if owner != rustix::process::geteuid().as_raw() && owner != 0 {
+        return Err(format!("it belongs to another user ({owner}), who can change it; make one of your own"));
+    }
+    if mode & 0o077 != 0 {
+        let path = path.display();
+        return Err(format!("others can read or change it (mode {mode:03o}); `chmod 600 {path}` makes it private"));
+    }
+    Ok(())
+}
+
+/// On Windows files in the user's own profile are private by default.
+#[cfg(not(unix))]
+pub(super) fn check(_: &File, _: &Path) -> Result<(), String> {
+    Ok(())
+}
+
+/// Whether this is a directory of the user's own that nobody else can reach.
+pub(super) fn is_private(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
+        && File::open(path).is_ok_and(|dir| check(&dir, path).is_ok())
+}
+
+/// A directory that nobody else can reach. It is held open, so that all that happens in it happens in the one that was
+/// checked.
+pub(super) struct Directory {
+    #[cfg(unix)]
+    handle: std::os::fd::OwnedFd,
+    path: PathBuf,
+}
+
+impl Directory {
+    /// Makes the directory of tokens below one of the user's own directories, and checks it.
+    pub(super) fn make(base: &Path) -> io::Result<Self> {
+        let path = folder(base);
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&path)?;
+        Self::open(path)
+    }
+
+    /// The directory of tokens below one of the user's own directories, where it is there already.
+    pub(super) fn existing(base: &Path) -> io::Result<Self> {
+        Self::open(folder(base))
+    }
+
+    #[cfg(unix)]
+    fn open(path: PathBuf) -> io::Result<Self> {
+        use rustix::fs::{Mode, OFlags, open};
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle = File::from(open(&path, flags, Mode::empty())?);
+        check(&handle, &path).map_err(|why| io::Error::other(format!("`{}`: {why}", path.display())))?;
+        Ok(Self { handle: handle.into(), path })
+    }
+
+    #[cfg(not(unix))]
+    fn open(path: PathBuf) -> io::Result<Self> {
+        Ok(Self { path })
+    }
+
+    /// Writes a file that is there whole or not at all, in place of an earlier one.
+    #[cfg(unix)]
+    pub(super) fn write(&self, name: &str, text: &str) -> io::Result<Written> {
+        use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, renameat, unlinkat};
+        let new = format!("{name}.{}", std::process::id());
+        let remove = || unlinkat(&self.handle, &new, AtFlags::empty());
+        // Of a process of this number that was killed.
+        let _ = remove();
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(openat(&self.handle, &new, flags, Mode::RUSR | Mode::WUSR)?);
+        hold(&file);
+        let written = file.write_all(format!("{text}\n").as_bytes());
+        let named = written.and_then(|()| Ok(renameat(&self.handle, &new, &self.handle, name)?));
+        if let Err(error) = named {
+            let _ = remove();
+            return Err(error);
+        }
+        let stat = fstat(&file)?;
+        Ok(Written { path: self.path.join(name), object: (stat.st_dev, stat.st_ino), _held: file })
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn write(&self, name: &str, text: &str) -> io::Result<Written> {
+        let path = self.path.join(name);
+        let mut file = File::create(&path)?;
+        file.write_all(format!("{text}\n").as_bytes())?;
+        Ok(Written { path, _held: file })
+    }
+
+    /// Removes the file of this name, if there is one.
+    #[cfg(unix)]
+    pub(super) fn discard(&self, name: &str) {
+        let _ = rustix::fs::unlinkat(&self.handle, name, rustix::fs::AtFlags::empty());
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn discard(&self, name: &str) {
+        let _ = std::fs::remove_file(self.path.join(name));
+    }
+
+    /// Removes a file that was written, unless another one stands in its place.
+    #[cfg(unix)]
+    pub(super) fn remove(&self, written: &Written) {
+        use rustix::fs::{AtFlags, statat, unlinkat};
+        let Some(name) = written.path.file_name() else { return };
+        let now = statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW);
+        if now.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == written.object) {
+            let _ = unlinkat(&self.handle, name, AtFlags::empty());
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn remove(&self, written: &Written) {
+        let _ = std::fs::remove_file(&written.path);
+    }
+}
+
+/// Marks a file as that of a living process: a lock goes with its process, however that ends.
+#[cfg(unix)]
+fn hold(file: &File) {
+    // A file system without locks leaves a file that counts as held.
+    let _ = file.try_lock();
+}
+
+/// Whether the process that wrote a file lives.
+#[cfg(unix)]
+pub(super) fn is_held(file: &File) -> bool {
+    file.try_lock_shared().is_err()
+}
+
+/// On Windows a lock would keep others from reading the file, so that each counts as held.
+#[cfg(not(unix))]
+pub(super) fn is_held(_: &File) -> bool {
+    true
+}
+
+/// A file that was written.
+pub(super) struct Written {
+    pub(super) path: PathBuf,
+    /// Held for as long as the file stands for a server.
+    _held: File,
+    #[cfg(unix)]
+    object: (u64, u64),
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn a_token_is_kept_where_nobody_else_can_reach_it_and_goes_with_its_server() {
+        let base = tempfile::tempdir().unwrap();
+        let directory = Directory::make(&base.path().join("new")).unwrap();
+        let first = directory.write("a.token", "first").unwrap();
+        let path = first.path.clone();
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        let second = directory.write("a.token", "second").unwrap();
+        directory.remove(&first);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "second\n", "the later server's token stays");
+        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing else is left");
+        directory.remove(&second);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_directory_that_others_can_reach_or_that_is_a_link_holds_no_token() {
+        let base = tempfile::tempdir().unwrap();
+        drop(Directory::make(base.path()).unwrap());
+        let folder = folder(base.path());
+        for open in [0o701, 0o710, 0o722, 0o1777] {
+            set_permissions(&folder, Permissions::from_mode(open)).unwrap();
+            assert!(Directory::make(base.path()).is_err(), "{open:o}");
+        }
+        std::fs::remove_dir(&folder).unwrap();
+        symlink(base.path(), &folder).unwrap();
+        assert!(Directory::make(base.path()).is_err());
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_or_change_is_refused_with_the_remedy() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let judged = |mode| {
+            set_permissions(file.path(), Permissions::from_mode(mode)).unwrap();
+            check(file.as_file(), file.path())
+        };
+        for private in [0o600, 0o400, 0o700] {
+            assert_eq!(judged(private), Ok(()), "{private:o}");
+        }
+        for open in [0o640, 0o604, 0o620, 0o602, 0o610, 0o644, 0o666] {
+            let why = judged(open).unwrap_err();
+            assert!(why.contains(&format!("`chmod 600 {}`", file.path().display())), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        // Only root can give a file away.
+        if std::os::unix::fs::chown(file.path(), Some(65_534), None).is_ok() {
+            assert!(check(file.as_file(), file.path()).unwrap_err().contains("another user (65534)"));
+        }
+    }
+}

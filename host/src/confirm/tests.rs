@@ -1,0 +1,99 @@
+//! A question is answered once, by the first who answers, and whoever is late learns how it ended.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use super::*;
+use crate::tool::{CallId, SideEffects};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, SystemTime};
+
+fn question(id: &str) -> ConfirmationRequest {
+    ConfirmationRequest {
+        id: RequestId::new(id),
+        call_id: CallId::new("c"),
+        session_id: None,
+        turn_id: None,
+        tool: "tool".into(),
+        side_effects: SideEffects::Write,
+        input_summary: "{}".into(),
+        projected_modifications: Vec::new(),
+        plugin: None,
+        digest: None,
+        valid_for: Duration::from_secs(1),
+        expires: SystemTime::UNIX_EPOCH,
+    }
+}
+
+/// Polls once.
+async fn once<T>(future: &mut BoxFuture<'_, T>) -> Option<T> {
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_question_waits_at_the_desk_until_it_is_answered_and_is_answered_once() {
+    let (desk, one, other) = (Desk::default(), question("one"), question("other"));
+    let (mut first, mut second) = (desk.confirm(&one), desk.confirm(&other));
+    assert_eq!((once(&mut first).await, once(&mut second).await), (None, None));
+    assert_eq!(desk.pending(), [one.clone(), other.clone()]);
+    assert_eq!((desk.next().await.id, desk.next().await.id), (one.id.clone(), other.id.clone()));
+    assert_eq!(desk.answer(&RequestId::new("another"), Answer::Allow), Err(AnswerRefused::Unknown));
+    assert_eq!(desk.answer(&other.id, Answer::Deny), Ok(()));
+    assert_eq!(desk.answer(&other.id, Answer::Allow), Err(AnswerRefused::AlreadyAnswered(Answer::Deny)));
+    assert_eq!((once(&mut first).await, once(&mut second).await), (None, Some(Ok(Answer::Deny))));
+    assert_eq!(desk.pending(), std::slice::from_ref(&one));
+    drop(first);
+    assert_eq!(desk.pending(), []);
+    assert_eq!(desk.answer(&one.id, Answer::Allow), Err(AnswerRefused::Withdrawn));
+}
+
+#[tokio::test]
+async fn how_a_question_ended_is_remembered_of_the_last_thousand() {
+    let desk = Desk::default();
+    for number in 0..1_025 {
+        let question = question(&number.to_string());
+        let mut asked = desk.confirm(&question);
+        once(&mut asked).await;
+        desk.answer(&question.id, Answer::Allow).unwrap();
+    }
+    let late = |number: usize| desk.answer(&RequestId::new(&number.to_string()), Answer::Deny);
+    assert_eq!(late(0), Err(AnswerRefused::Unknown));
+    assert_eq!(late(1), Err(AnswerRefused::AlreadyAnswered(Answer::Allow)));
+    assert_eq!(late(1_024), Err(AnswerRefused::AlreadyAnswered(Answer::Allow)));
+}
+
+#[tokio::test]
+async fn of_several_the_first_answer_counts_and_nobody_only_where_all_are_nobody() {
+    let (desk, asked) = (Desk::default(), question("one"));
+    let with_desk = Several::new(vec![Arc::new(NoConfirmer), Arc::new(desk.clone())]);
+    let mut waiting = with_desk.confirm(&asked);
+    assert_eq!(once(&mut waiting).await, None, "one of them can still answer");
+    desk.answer(&asked.id, Answer::Always).unwrap();
+    assert_eq!(once(&mut waiting).await, Some(Ok(Answer::Always)));
+    let nobody = Several::new(vec![Arc::new(NoConfirmer), Arc::new(NoConfirmer)]);
+    assert_eq!(once(&mut nobody.confirm(&asked)).await, Some(Err(NobodyToAsk)));
+    let denied = Several::new(vec![Arc::new(NoConfirmer), Arc::new(DenyAll)]);
+    assert_eq!(once(&mut denied.confirm(&asked)).await, Some(Ok(Answer::Deny)));
+}
+
+#[test]
+fn answers_and_ends_are_told_by_the_names_in_events() {
+    assert_eq!([Answer::Allow, Answer::Deny, Answer::Always].map(Answer::as_str), ["allow", "deny", "always"]);
+    let ends = [
+        (Decision::Answered(Answer::Deny), "deny"),
+        (Decision::AllowedMeanwhile, "always"),
+        (Decision::TimedOut, "timeout"),
+        (Decision::Withdrawn, "cancelled"),
+        (Decision::Unanswerable, "nobody"),
+        (Decision::Deferred, "deferred"),
+    ];
+    assert!(ends.iter().all(|(end, name)| end.as_str() == *name));
+    let id = RequestId::random().unwrap();
+    assert!(id.as_str().starts_with("cr_") && id.as_str().len() == 35 && id.to_string() == id.as_str());
+    assert_ne!(RequestId::random(), Some(id));
+}

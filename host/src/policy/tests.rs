@@ -1,0 +1,216 @@
+//! Which rule decides, for every order of rules, and for every origin of a tool.
+
+#![allow(clippy::unwrap_used, reason = "a test whose definition is invalid has failed")]
+use super::*;
+use crate::registry::Source;
+use crate::tool::Digest;
+use serde_json::json;
+
+fn tool(class: SideEffects) -> Definition {
+    Definition::new("t", "A tool.", class, json!({"type": "object"})).unwrap()
+}
+
+#[test]
+fn by_default_reading_runs_and_everything_riskier_asks() {
+    let modes = SideEffects::ALL.map(|class| Policy::default().decide(&tool(class), &Origin::Native));
+    assert_eq!(modes, [Mode::Auto, Mode::Auto, Mode::Prompt, Mode::Prompt, Mode::Prompt]);
+}
+
+#[test]
+fn allow_lifts_a_prompt_of_that_class_only() {
+    let policy = Policy::default().allowing(SideEffects::Write);
+    assert_eq!(policy.decide(&tool(SideEffects::Write), &Origin::Native), Mode::Auto);
+    assert_eq!(policy.decide(&tool(SideEffects::Execute), &Origin::Native), Mode::Prompt);
+}
+
+#[test]
+fn allow_never_lifts_a_deny() {
+    let by_class = Policy::default().with_class(SideEffects::Write, Mode::Deny).allowing(SideEffects::Write);
+    let by_tool = Policy::default().with_tool("t", Mode::Deny).allowing(SideEffects::Write);
+    assert_eq!(by_class.decide(&tool(SideEffects::Write), &Origin::Native), Mode::Deny);
+    assert_eq!(by_tool.decide(&tool(SideEffects::Write), &Origin::Native), Mode::Deny);
+}
+
+#[test]
+fn a_tools_own_mode_wins_over_its_class_unless_that_denies() {
+    let exempt = Policy::default().with_tool("t", Mode::Auto);
+    assert_eq!(exempt.decide(&tool(SideEffects::Execute), &Origin::Native), Mode::Auto);
+    let denied = exempt.with_class(SideEffects::Execute, Mode::Deny);
+    assert_eq!(denied.decide(&tool(SideEffects::Execute), &Origin::Native), Mode::Deny);
+}
+
+#[test]
+fn a_trusted_workspace_lifts_every_prompt_but_those_of_its_overrides() {
+    let policy = Policy::default().trusting([(SideEffects::Execute, Mode::Prompt)]);
+    let of = |class| policy.explain(&tool(class), &Origin::Native);
+    assert_eq!(of(SideEffects::Write), Decision { mode: Mode::Auto, rule: Rule::Trusted });
+    assert_eq!(of(SideEffects::Execute), Decision { mode: Mode::Prompt, rule: Rule::Override });
+    assert_eq!(
+        policy.clone().allowing(SideEffects::Execute).explain(&tool(SideEffects::Execute), &Origin::Native).rule,
+        Rule::Allowed
+    );
+}
+
+#[test]
+fn a_tools_own_mode_wins_over_a_trusted_workspace() {
+    let policy = Policy::default().trusting([]).with_tool("t", Mode::PromptOnce);
+    assert_eq!(
+        policy.explain(&tool(SideEffects::Write), &Origin::Native),
+        Decision { mode: Mode::PromptOnce, rule: Rule::Tool }
+    );
+}
+
+#[test]
+fn deny_wins_wherever_it_stands() {
+    let write = tool(SideEffects::Write);
+    let trusted = Policy::default().trusting([(SideEffects::Write, Mode::Deny)]).with_tool("t", Mode::Auto);
+    assert_eq!(trusted.explain(&write, &Origin::Native), Decision { mode: Mode::Deny, rule: Rule::Override });
+    let class =
+        Policy::default().trusting([(SideEffects::Write, Mode::Auto)]).with_class(SideEffects::Write, Mode::Deny);
+    assert_eq!(class.explain(&write, &Origin::Native), Decision { mode: Mode::Deny, rule: Rule::Class });
+    let own = Policy::default().trusting([]).with_tool("t", Mode::Deny).allowing(SideEffects::Write);
+    assert_eq!(own.explain(&write, &Origin::Native), Decision { mode: Mode::Deny, rule: Rule::Tool });
+}
+
+/// The tool `t` of class *write*, of a plugin of this name.
+fn of(plugin: &str, source: Source) -> (Definition, Origin) {
+    let digest = Digest::from_bytes([7; 32]);
+    (tool(SideEffects::Write), Origin::Plugin { name: plugin.into(), digest, source })
+}
+
+fn file(plugin: &str) -> (Definition, Origin) {
+    of(plugin, Source::File(format!("/p/{plugin}.wasm").into()))
+}
+
+#[test]
+fn a_bare_name_loosens_for_the_programs_own_tools_and_for_no_plugin_file() {
+    for mode in [Mode::Auto, Mode::PromptOnce] {
+        let policy = Policy::default().with_tool("t", mode);
+        let (definition, shipped) = of("files", Source::Shipped);
+        let own = Decision { mode, rule: Rule::Tool };
+        assert_eq!(policy.explain(&definition, &shipped), own);
+        assert_eq!(policy.explain(&definition, &Origin::Native), own);
+        let (definition, file) = file("aaa");
+        let class = Decision { mode: Mode::Prompt, rule: Rule::Class };
+        assert_eq!(policy.explain(&definition, &file), class, "{mode}");
+    }
+}
+
+#[test]
+fn a_bare_name_tightens_for_whichever_plugin_offers_it() {
+    let (definition, file) = file("aaa");
+    let trusted = Policy::default().trusting([]);
+    for mode in [Mode::PromptOnce, Mode::Prompt, Mode::Deny] {
+        let policy = trusted.clone().with_tool("t", mode);
+        assert_eq!(policy.explain(&definition, &file), Decision { mode, rule: Rule::Tool });
+        let both = policy.with_tool("aaa/t", Mode::Auto);
+        assert_eq!(both.explain(&definition, &file), Decision { mode, rule: Rule::Tool }, "{mode}");
+    }
+    let lifted = trusted.with_tool("t", Mode::Prompt).allowing(SideEffects::Write);
+    assert_eq!(lifted.explain(&definition, &file).rule, Rule::Allowed);
+}
+
+#[test]
+fn a_name_with_its_plugin_holds_for_that_plugin_alone() {
+    let policy = Policy::default().with_tool("csv/t", Mode::Auto);
+    let holds = Decision { mode: Mode::Auto, rule: Rule::PluginTool };
+    for (definition, origin) in [file("csv"), of("csv", Source::Shipped)] {
+        assert_eq!(policy.explain(&definition, &origin), holds, "{origin:?}");
+    }
+    for (definition, origin) in [file("aaa"), of("files", Source::Shipped), (tool(SideEffects::Write), Origin::Native)]
+    {
+        assert_eq!(policy.explain(&definition, &origin).mode, Mode::Prompt, "{origin:?}");
+    }
+    let (definition, origin) = file("csv");
+    let denied = policy.with_class(SideEffects::Write, Mode::Deny);
+    assert_eq!(denied.decide(&definition, &origin), Mode::Deny);
+}
+
+#[test]
+fn of_two_names_for_one_tool_of_the_program_the_stricter_holds() {
+    let (definition, shipped) = of("files", Source::Shipped);
+    for (bare, full, rule) in [(Mode::Prompt, Mode::Auto, Rule::Tool), (Mode::Auto, Mode::PromptOnce, Rule::PluginTool)]
+    {
+        let policy = Policy::default().with_tool("t", bare).with_tool("files/t", full);
+        let mode = stricter((bare, Rule::Tool), (full, Rule::PluginTool)).0;
+        assert_eq!(policy.explain(&definition, &shipped), Decision { mode, rule });
+    }
+}
+
+#[test]
+fn the_name_native_stands_for_the_programs_own_tools_and_gives_a_file_of_that_name_nothing() {
+    let definition = tool(SideEffects::Write);
+    for mode in [Mode::Auto, Mode::PromptOnce, Mode::Deny] {
+        let policy = Policy::default().with_tool("native/t", mode);
+        let holds = Decision { mode, rule: Rule::PluginTool };
+        assert_eq!(policy.explain(&definition, &Origin::Native), holds);
+        assert_eq!(policy.decide(&definition, &of("files", Source::Shipped).1), Mode::Prompt, "{mode}");
+        let (definition, file) = file("native");
+        assert_eq!(policy.decide(&definition, &file), stricter((Mode::Prompt, Rule::Class), (mode, Rule::Tool)).0);
+    }
+    assert_eq!(Rule::PluginTool.key(&definition, &Origin::Native), "confirm.tools.native/t");
+}
+
+#[test]
+fn advice_names_the_key_that_would_hold() {
+    let said = |(definition, origin): (Definition, Origin), rule: Rule| {
+        rule.advice_on_prompt(&definition, &origin).told(&crate::tool::Places::new("in mine"))
+    };
+    assert!(said(file("csv"), Rule::Class).ends_with("or set `\"csv/t\" = \"auto\"` under `[confirm.tools]` in mine"));
+    assert!(said(of("files", Source::Shipped), Rule::Class).contains("`t = \"auto\"`"));
+    assert!(said(file("csv"), Rule::Tool).ends_with("or change `confirm.tools.t` in mine"));
+    assert!(said(file("csv"), Rule::PluginTool).ends_with("or change `confirm.tools.csv/t` in mine"));
+}
+
+#[test]
+fn no_rule_is_proposed_for_a_tool_whose_name_has_a_rule_for_another_plugin() {
+    let (definition, origin) = file("aaa");
+    let said = |policy: Policy, rule| {
+        policy.advice_on_prompt(rule, &definition, &origin).told(&crate::tool::Places::new("in mine"))
+    };
+    let policy = Policy::default().with_tool("charts/t", Mode::Auto);
+    for rule in [Rule::Class, Rule::Override] {
+        let said = said(policy.clone(), rule);
+        assert!(said.contains("`charts/t` is about another plugin") && !said.contains("aaa/t"), "{said}");
+        assert!(said.contains(origin.file().unwrap_or("no file")), "{said}");
+    }
+    assert!(said(policy.with_tool("aaa/t", Mode::Prompt), Rule::PluginTool).contains("confirm.tools.aaa/t"));
+    assert!(said(Policy::default(), Rule::Class).contains("`\"aaa/t\" = \"auto\"`"));
+}
+
+#[test]
+fn of_two_files_of_one_name_neither_gets_what_a_rule_loosens_and_both_what_it_tightens() {
+    let (definition, origin) = of("csv", Source::Namesake("/p/csv.wasm".into()));
+    let policy = Policy::default();
+    for name in ["csv/t", "t"] {
+        for mode in [Mode::Auto, Mode::PromptOnce] {
+            let decided = policy.clone().with_tool(name, mode).explain(&definition, &origin);
+            assert_eq!(decided, Decision { mode: Mode::Prompt, rule: Rule::Class }, "{name} {mode}");
+        }
+        assert_eq!(policy.clone().with_tool(name, Mode::Deny).decide(&definition, &origin), Mode::Deny, "{name}");
+    }
+    let advice = Rule::Class.advice_on_prompt(&definition, &origin).told(&crate::tool::Places::default());
+    assert_eq!(advice, "allow it with `--allow write`", "no rule would do");
+}
+
+#[test]
+fn modes_and_rules_are_told_by_the_names_that_stand_in_files() {
+    for (mode, name) in Mode::ALL.into_iter().zip(["auto", "prompt", "prompt_once", "deny"]) {
+        assert_eq!((mode.as_str(), mode.to_string().as_str(), name.parse()), (name, name, Ok(mode)));
+    }
+    assert_eq!("ask".parse::<Mode>(), Err(UnknownMode("ask".to_owned())));
+    let rules = [Rule::Class, Rule::Tool, Rule::PluginTool, Rule::Override, Rule::Trusted, Rule::Allowed];
+    let names = ["class", "tool", "tool", "trusted_override", "trusted_workspace", "allow"];
+    assert_eq!(rules.map(Rule::as_str), names);
+}
+
+#[test]
+fn advice_on_a_denial_names_the_setting_that_denies() {
+    let said = |rule: Rule| {
+        let advice = rule.advice_on_deny(&tool(SideEffects::Write), &Origin::Native);
+        advice.told(&crate::tool::Places::new("in mine"))
+    };
+    assert!(said(Rule::Override).contains("`write = \"deny\"`, which stands under `[[trusted]]`"));
+    assert!(said(Rule::Class).contains("`confirm.write = \"deny\"`"));
+    assert!(said(Rule::Tool).contains("`confirm.tools.t = \"deny\"`"));
+}
