@@ -9,7 +9,7 @@ use palisade::{CacheMode, Call, Host, HostBuilder, Limits, Places, Policy, Shipp
 use serde_json::Value;
 
 use crate::events::Recorder;
-use crate::guest::{Guest, cache};
+use crate::guest::{Guest, HOSTILE_ECHO, cache};
 use crate::program::Program;
 use crate::seen::{Run, Seen};
 use crate::world::World;
@@ -175,15 +175,26 @@ impl Case {
     /// The program, about to make this call.
     #[must_use]
     pub fn program<'w>(&self, world: &'w World) -> Program<'w> {
-        let mut program = Program::new(world).args(["call", &self.tool, "-", "--json"]).stdin((self.input)(world));
+        let program = Program::new(world).args(["call", &self.tool, "-", "--json"]).stdin((self.input)(world));
+        self.with_plugins(program.args(self.running()), world)
+    }
+
+    /// The program, about to serve the tools of this case and a benign one.
+    #[must_use]
+    pub(crate) fn server<'w>(&self, world: &'w World) -> Program<'w> {
+        self.with_plugins(Program::new(world), world).args(["--plugins"]).args([HOSTILE_ECHO.directory()])
+    }
+
+    /// What the verbs that run tools are told.
+    pub(crate) fn running(&self) -> Vec<String> {
+        let classes = self.allow.iter().flat_map(|class| ["--allow".to_owned(), class.as_str().to_owned()]);
+        let timeout = self.timeout.map(|timeout| ["--timeout".to_owned(), format!("{}ms", timeout.as_millis())]);
+        classes.chain(timeout.into_iter().flatten()).collect()
+    }
+
+    fn with_plugins<'w>(&self, mut program: Program<'w>, world: &World) -> Program<'w> {
         if let Some(directory) = self.directory(world) {
             program = program.args(["--no-builtin", "--plugins"]).args([directory]);
-        }
-        for class in &self.allow {
-            program = program.args(["--allow", class.as_str()]);
-        }
-        if let Some(timeout) = self.timeout {
-            program = program.args(["--timeout".to_owned(), format!("{}ms", timeout.as_millis())]);
         }
         match self.memory {
             Some(memory) => program.env("PALISADE_MEMORY", format!("{memory}B")),
@@ -220,6 +231,21 @@ impl Case {
     /// The time that it has: its own, or what its class gets.
     pub(crate) fn time(&self) -> Duration {
         self.timeout.unwrap_or(palisade::sandbox::limits::TIMEOUT)
+    }
+
+    /// The tool.
+    pub(crate) fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    /// The input, as JSON.
+    pub(crate) fn arguments(&self, world: &World) -> Value {
+        serde_json::from_str(&(self.input)(world)).expect("the input is JSON")
+    }
+
+    /// The memory that the call may have, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        usize::try_from(self.memory.unwrap_or(Limits::default().memory)).unwrap_or(usize::MAX)
     }
 
     /// What differs from call to call.

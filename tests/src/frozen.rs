@@ -14,7 +14,8 @@ use crate::program::beside_tests;
 /// What its one file says.
 pub const NOTES: &str = "from the file server";
 
-/// A mounted directory with the files `notes.txt` and `trap.txt`, and the directory `folder`. Opening the second stops it.
+/// A mounted directory with the files `notes.txt` and `trap.txt`, and the directory `folder`. The
+/// first request after the second was opened stops the server.
 pub struct Frozen {
     server: Child,
     at: PathBuf,

@@ -1,6 +1,9 @@
 //! The guests that the build script has built.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::caches;
 
 /// A guest in a directory of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +35,11 @@ impl Guest {
     }
 }
 
-/// Where compiled code is kept for all suites, private to this build.
+/// Where compiled code is kept for all suites of this run.
 #[must_use]
 pub fn cache() -> PathBuf {
-    Path::new(env!("OUT_DIR")).join("cache")
+    static HERE: OnceLock<PathBuf> = OnceLock::new();
+    HERE.get_or_init(|| caches::of_this_run(&Path::new(env!("OUT_DIR")).join("cache"))).clone()
 }
 
 include!(concat!(env!("OUT_DIR"), "/guests.rs"));

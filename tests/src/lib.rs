@@ -1,6 +1,7 @@
 //! What the suites share: guests, workspaces with a canary beside them, and one way to run a case through the library and through the program.
 
 pub mod bomb;
+pub mod caches;
 pub mod case;
 #[cfg(feature = "otel")]
 pub mod collector;
@@ -19,6 +20,7 @@ pub mod rows;
 pub mod seen;
 pub mod soak;
 pub mod stage;
+pub mod swell;
 pub mod uniform;
 pub mod wat;
 pub mod without_openat2;

@@ -155,6 +155,12 @@ impl Client {
         }
     }
 
+    /// The next message, if one comes within this time.
+    #[track_caller]
+    pub fn hear_within(&mut self, time: Duration) -> Option<Value> {
+        self.lines.recv_timeout(time).ok().map(|line| message(&line))
+    }
+
     /// Waits for a message of this method, and gives it back with its parameters. What else comes is put aside.
     #[track_caller]
     pub fn hear_of(&mut self, method: &str) -> Value {

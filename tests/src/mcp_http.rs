@@ -33,14 +33,34 @@ pub struct Answer {
 }
 
 impl Endpoint {
-    /// Starts the program with these words after `serve --http 127.0.0.1:0`.
+    /// Starts the program with these words after `serve --http 127.0.0.1:0 --token none`.
     ///
     /// # Panics
     ///
     /// Where it does not say where it serves.
     #[must_use]
     pub fn start(program: Program<'_>, words: &[&str]) -> Self {
-        let mut child = program.args(["serve", "--http", "127.0.0.1:0"]).args(words.to_vec()).open();
+        Self::guarded(program, &[&["--token", "none"], words].concat())
+    }
+
+    /// The same, with a token: the one that these words name, or else one that the program makes.
+    ///
+    /// # Panics
+    ///
+    /// Where it does not say where it serves.
+    #[must_use]
+    pub fn guarded(program: Program<'_>, words: &[&str]) -> Self {
+        Self::at("127.0.0.1:0", program, words)
+    }
+
+    /// The same at an address of this machine.
+    ///
+    /// # Panics
+    ///
+    /// Where it does not serve.
+    #[must_use]
+    pub fn at(address: &str, program: Program<'_>, words: &[&str]) -> Self {
+        let mut child = program.args(["serve", "--http", address]).args(words.to_vec()).open();
         let mut said = BufReader::new(child.stderr.take().expect("its standard error is a pipe"));
         let mut line = String::new();
         said.read_line(&mut line).expect("it says where it serves");

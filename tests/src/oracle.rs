@@ -1,25 +1,33 @@
 //! The oracle of hostile calls: what must hold of the process and of the machine after any call, whatever it tried.
 //!
 //! The process is alive and nothing in it panicked; each call had exactly one terminal event and a valid result, in time; what lies beside the workspace is
-//! untouched and unread; threads, descriptors and memory are back where they were; and the next call of a benign plugin works. What is counted belongs
-//! to the whole process, so only one oracle is at work at a time.
+//! untouched and unread; threads, descriptors and memory are back where they were; and the next call of a benign plugin works. During the call, the process grows by
+//! no more than the call's memory and a fixed room for the host, and benign calls beside it are answered. What is counted belongs to the whole process, so only one
+//! oracle is at work at a time, and the turn lasts until a case has gone through the program as well.
 
 mod books;
 mod canary;
 mod heard;
 mod lateness;
+mod loading;
+mod peak;
+mod ping;
+mod served;
 #[cfg(test)]
 mod tests;
 
 use std::future::Future;
-use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-use palisade::{CacheMode, Call, Desk, Event, Host, HostBuilder, Shipped, ToolResult};
-use serde_json::json;
+use palisade::{CacheMode, Call, Desk, Event, Host, HostBuilder, Session, Shipped, ToolResult};
+use serde_json::{Value, json};
 
 pub use books::Books;
+pub use loading::{Loaded, loading, loading_bytes};
+pub use peak::{HOST_ROOM, Peak};
+pub use served::{Served, served};
 
 use crate::case::{Case, PATIENCE};
 use crate::events::Recorder;
@@ -31,6 +39,7 @@ use crate::world::World;
 use canary::Canary;
 use heard::Heard;
 use lateness::Lateness;
+use ping::{Others, Pings};
 
 /// What a call may take beyond its own time, on a machine that has nothing else to do.
 pub const SLACK: Duration = Duration::from_millis(100);
@@ -52,7 +61,23 @@ pub struct Oracle {
     heard: Heard,
     events: Mutex<Vec<Event>>,
     panics: usize,
-    _turn: MutexGuard<'static, ()>,
+    memory: usize,
+    aside: Aside,
+    turn: MutexGuard<'static, ()>,
+}
+
+/// What makes the benign calls beside.
+struct Aside {
+    session: Session,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// What was measured of one round.
+struct Timed<T> {
+    done: T,
+    took: Duration,
+    late: Duration,
+    pings: Pings,
 }
 
 /// The results that came of something, each of which is looked at.
@@ -121,7 +146,7 @@ impl Oracle {
         let turn = turn();
         let heard = Heard::listening();
         let (world, desk, recorder) = (Arc::new(world()), Desk::default(), Recorder::default());
-        let builder = host(&world, &desk).subscriber(Arc::new(recorder.clone()));
+        let builder = host(&world, &desk).subscriber(Arc::new(Others(recorder.clone())));
         let host = builder.plugins(HOSTILE_ECHO.directory()).build().expect("the host can be built");
         assert!(host.rejected().is_empty(), "a plugin was rejected: {:?}", host.rejected());
         static ONCE: Once = Once::new();
@@ -130,10 +155,16 @@ impl Oracle {
                 crate::skip("this file system does not write down who reads what: canaries are only compared");
             }
         });
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.expect("a runtime can be started");
+        let memory = usize::try_from(host.limits().memory).unwrap_or(usize::MAX);
+        let aside = Aside { session: ping::session(&host), runtime: runtime() };
         let stage = Stage { world, host: Arc::new(host), desk, recorder };
-        Self { stage, runtime, heard, events: Mutex::default(), panics: 0, _turn: turn }
+        Self { stage, runtime: runtime(), heard, events: Mutex::default(), panics: 0, memory, aside, turn }
+    }
+
+    /// The turn, once this is over.
+    fn into_turn(self) -> MutexGuard<'static, ()> {
+        let Self { turn, .. } = self;
+        turn
     }
 
     /// Where a panic is part of the case, so many times in each round.
@@ -142,29 +173,67 @@ impl Oracle {
         Self { panics, ..self }
     }
 
-    /// Makes one call and checks every point.
+    /// Where so many calls run at once, each of which may have its own memory.
+    #[must_use]
+    pub fn at_once(self, calls: usize) -> Self {
+        Self { memory: self.memory.saturating_mul(calls), ..self }
+    }
+
+    /// Makes one call and checks every point. Benign calls are made beside it on the same thread, which no call may hold for long.
     ///
     /// # Panics
     ///
     /// Where a point does not hold.
     #[track_caller]
     pub fn call(&self, call: &Call, within: Duration) -> ToolResult {
-        self.watch(within, |stage| {
-            let (host, call) = (stage.host.clone(), call.clone());
-            async move { host.dispatch(host.session(), call).await }
-        })
+        complete(self.called(call, within))
     }
 
-    /// Does something hostile within its time, and checks every point. It may be done again, to tell what is kept for good from what is kept once.
+    fn called(&self, call: &Call, within: Duration) -> (ToolResult, Vec<String>) {
+        let timed = || {
+            let host = &self.stage.host;
+            self.timed(|| {
+                let one = bounded(host.dispatch(host.session(), call.clone()));
+                self.runtime.block_on(ping::beside(host, &self.aside.session, one))
+            })
+        };
+        self.judged(within, &timed)
+    }
+
+    /// Does something hostile within its time, and checks every point. It may be done again, to tell what is kept for good from what is kept once. Benign calls are
+    /// made beside it on a thread of their own.
     ///
     /// # Panics
     ///
     /// Where a point does not hold.
     #[track_caller]
     pub fn watch<T: Results, F: Future<Output = T>>(&self, within: Duration, work: impl Fn(&Stage) -> F) -> T {
-        let (done, broken) = self.judged(within, &work);
-        assert!(broken.is_empty(), "what must hold after every call does not:\n  {}", broken.join("\n  "));
-        done
+        complete(self.watched(within, &work))
+    }
+
+    fn watched<T: Results, F: Future<Output = T>>(
+        &self,
+        within: Duration,
+        work: &impl Fn(&Stage) -> F,
+    ) -> (T, Vec<String>) {
+        let timed =
+            || self.timed(|| self.calling_aside(|| self.runtime.block_on(async { bounded(work(&self.stage)).await })));
+        self.judged(within, &timed)
+    }
+
+    /// Does something, and makes benign calls on another thread until it is done.
+    fn calling_aside<T>(&self, work: impl FnOnce() -> T) -> (T, Pings) {
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let Aside { session, runtime } = &self.aside;
+            let calling = scope.spawn(|| ping::until(&over, &self.stage.host, session, runtime));
+            // A case that stops the test must not leave the thread behind, for which the scope waits.
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            over.store(true, Ordering::Relaxed);
+            calling.thread().unpark();
+            let pings = calling.join().unwrap_or_default();
+            (done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)), pings)
+        })
     }
 
     /// What was heard of the last that was done.
@@ -174,11 +243,7 @@ impl Oracle {
     }
 
     /// What came of it, and the points that do not hold.
-    fn judged<T: Results, F: Future<Output = T>>(
-        &self,
-        within: Duration,
-        work: &impl Fn(&Stage) -> F,
-    ) -> (T, Vec<String>) {
+    fn judged<T: Results>(&self, within: Duration, work: &impl Fn() -> Timed<T>) -> (T, Vec<String>) {
         // Whatever is made once, such as the clock's thread, is made before anything is counted.
         let mut broken: Vec<String> = self.benign().err().into_iter().collect();
         for _ in 1..ROUNDS {
@@ -194,21 +259,27 @@ impl Oracle {
     }
 
     /// One round: what came of it, and what has not come back.
-    fn round<T: Results, F: Future<Output = T>>(
+    fn round<T: Results>(
         &self,
         within: Duration,
-        work: &impl Fn(&Stage) -> F,
+        work: &impl Fn() -> Timed<T>,
         broken: &mut Vec<String>,
     ) -> (T, Vec<String>) {
         self.stage.recorder.forget();
         self.heard.forget();
         let canary = Canary::beside(&self.stage.world);
-        let books = Books::now();
-        let (done, took, late) = self.timed(work);
+        let (books, peak) = (Books::now(), Peak::of_this());
+        let Timed { done, took, late, pings } = work();
+        broken.extend(peak.beyond(self.memory));
         let allowed = within + SLACK + late * 4;
         if took > allowed {
             broken.push(format!("it took {took:?}, and {allowed:?} were allowed"));
         }
+        broken.extend(done.results().into_iter().filter_map(|result| {
+            let error = result.error()?.to_json();
+            overdue(&error, result.duration(), late)
+        }));
+        broken.extend(pings.complaints(late));
         broken.extend(canary.touched(&self.stage.world));
         broken.extend(self.stage.recorder.unended());
         broken.extend(self.heard.complaints(self.panics));
@@ -220,12 +291,10 @@ impl Oracle {
         (done, Books { memory: books.memory + held, ..books }.settled(SETTLING))
     }
 
-    fn timed<T, F: Future<Output = T>>(&self, work: &impl Fn(&Stage) -> F) -> (T, Duration, Duration) {
-        let late = Lateness::watched();
-        let start = Instant::now();
-        let bounded = async { tokio::time::timeout(PATIENCE, work(&self.stage)).await.expect("it comes to an end") };
-        let done = self.runtime.block_on(bounded);
-        (done, start.elapsed(), late.worst())
+    fn timed<T>(&self, work: impl FnOnce() -> (T, Pings)) -> Timed<T> {
+        let (late, start) = (Lateness::watched(), Instant::now());
+        let (done, pings) = work();
+        Timed { done, took: start.elapsed(), late: late.worst(), pings }
     }
 
     /// The quickest of a few calls of a benign plugin: a host that was harmed is slow in each, a machine that is busy is not.
@@ -244,6 +313,21 @@ impl Oracle {
     }
 }
 
+fn runtime() -> tokio::runtime::Runtime {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be started")
+}
+
+async fn bounded<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, work).await.expect("it comes to an end")
+}
+
+#[track_caller]
+fn complete<T>((done, broken): (T, Vec<String>)) -> T {
+    assert!(broken.is_empty(), "what must hold after every call does not:\n  {}", broken.join("\n  "));
+    done
+}
+
 /// Makes the call of a case through the library, and checks every point.
 ///
 /// # Panics
@@ -252,7 +336,7 @@ impl Oracle {
 #[must_use]
 #[track_caller]
 pub fn around(case: &Case) -> Seen {
-    Seen::alone(run(case))
+    Seen::alone(run(case).0)
 }
 
 /// As [`around`], and then through the program, which must come to the same.
@@ -263,84 +347,26 @@ pub fn around(case: &Case) -> Seen {
 #[must_use]
 #[track_caller]
 pub fn around_both(case: &Case) -> Seen {
-    let library = run(case);
+    // The turn lasts as long as the program runs: its pipes, and the threads that read them, belong to this process.
+    let (library, _turn) = run(case);
     Seen::compare(library, case.in_program(), case.varies())
 }
 
 #[track_caller]
-fn run(case: &Case) -> Run {
+fn run(case: &Case) -> (Run, MutexGuard<'static, ()>) {
     let oracle = Oracle::of(case);
     let run = Run::start(oracle.stage.world.clone());
     let result = oracle.call(&case.to_call(&oracle.stage.world), case.time());
-    run.ended(result.to_json(), oracle.events())
+    let run = run.ended(result.to_json(), oracle.events());
+    (run, oracle.into_turn())
 }
 
-/// What came of loading a directory of plugins.
-#[derive(Debug)]
-pub struct Loaded {
-    /// The tools there are.
-    pub tools: Vec<String>,
-    /// What was refused, by file, and why.
-    pub rejected: Vec<(String, String)>,
-}
-
-impl Loaded {
-    /// Why the one file that was refused was refused.
-    ///
-    /// # Panics
-    ///
-    /// Where another number of files was refused.
-    #[must_use]
-    #[track_caller]
-    pub fn reason(&self) -> &str {
-        assert_eq!(self.rejected.len(), 1, "{self:?}");
-        &self.rejected[0].1
-    }
-}
-
-impl Results for Loaded {
-    fn results(&self) -> Vec<&ToolResult> {
-        Vec::new()
-    }
-}
-
-/// Loads the plugins of a world that is arranged like this, and checks every point.
-///
-/// # Panics
-///
-/// Where a point does not hold, or no host comes of it.
-#[track_caller]
-pub fn loading(within: Duration, arrange: impl Fn(&World)) -> Loaded {
-    let oracle = Oracle::new(|world, builder| {
-        arrange(world);
-        builder
-    });
-    oracle.watch(within, |stage| {
-        let (root, plugins) = (stage.world.root(), stage.world.plugins());
-        // Loading blocks, and must not do so on a thread of a runtime.
-        let loaded = std::thread::spawn(move || load(root, plugins)).join();
-        async { loaded.unwrap_or_else(|_| Loaded { tools: Vec::new(), rejected: Vec::new() }) }
-    })
-}
-
-/// Loads one plugin of these bytes, and checks every point.
-///
-/// # Panics
-///
-/// As [`loading`].
-#[track_caller]
-pub fn loading_bytes(within: Duration, bytes: &[u8]) -> Loaded {
-    loading(within, |world| std::fs::write(world.plugins().join("a-bad.wasm"), bytes).expect("it can be written"))
-}
-
-fn load(root: PathBuf, plugins: PathBuf) -> Loaded {
-    let builder = Host::builder().workspace(root).shipped(Shipped::LeftOut).plugins(plugins);
-    let host = builder.cache(CacheMode::Directory(cache())).build().expect("a host comes of it");
-    let name = |file: &str| file.rsplit('/').next().unwrap_or(file).to_owned();
-    Loaded {
-        tools: host.registry().tool_names(),
-        rejected: host.rejected().iter().map(|refused| (name(&refused.file), refused.reason.clone())).collect(),
-    }
+/// What a call that ran out of time took beyond it, by its own account.
+fn overdue(error: &Value, took: Duration, late: Duration) -> Option<String> {
+    let limit = error["detail"]["value_ms"].as_f64().filter(|_| error["class"] == "timeout")?;
+    let limit = Duration::from_secs_f64(limit / 1e3);
+    let allowed = limit + SLACK + late * 4;
+    (took > allowed).then(|| format!("a call of {limit:?} ended after {took:?}, and {allowed:?} were allowed"))
 }
 
 /// What is wrong with a result.

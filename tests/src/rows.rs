@@ -75,7 +75,7 @@ fn collect(file: &Path, name: &str, found: &mut BTreeSet<String>) {
     let source = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     for (number, line) in lines.iter().enumerate() {
-        if *line == "#[test]" {
+        if *line == "#[test]" || line.starts_with("#[tokio::test") {
             found.extend(function(&lines[number..]).map(|function| format!("{name}::{function}")));
         }
         if let Some(path) = line.strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix("\"]")) {

@@ -67,16 +67,18 @@ pub struct Seen {
 
 impl Seen {
     #[track_caller]
-    pub(crate) fn compare(library: Run, program: Run, varying: &[&str]) -> Self {
+    pub(crate) fn compare(mut library: Run, program: Run, varying: &[&str]) -> Self {
         let (one, other) = (library.comparable(varying), program.comparable(varying));
         let differences = differences("", &one, &other);
         assert!(differences.is_empty(), "the library and the program differ:\n{}", differences.join("\n"));
-        Self { result: one, events: library.events.clone(), runs: vec![library, program] }
+        Self { result: one, events: std::mem::take(&mut library.events), runs: vec![library, program] }
     }
 
     #[track_caller]
-    pub(crate) fn alone(run: Run) -> Self {
-        Self { result: run.result.clone(), events: run.events.clone(), runs: vec![run] }
+    pub(crate) fn alone(mut run: Run) -> Self {
+        // Moved: a copy would grow the process beside another test's oracle.
+        let (result, events) = (std::mem::take(&mut run.result), std::mem::take(&mut run.events));
+        Self { result, events, runs: vec![run] }
     }
 
     /// The output of a call that succeeded.

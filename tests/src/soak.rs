@@ -12,6 +12,7 @@ mod pairs;
 mod plan;
 mod refusals;
 mod sleepers;
+mod swells;
 
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ pub use pairs::pairs;
 pub use plan::{Tried, plan};
 pub use refusals::refusals;
 pub use sleepers::sleepers;
+pub use swells::{inputs, renames, results};
 
 /// How much memory may be held after a run that was not held after its beginning, in bytes.
 const MEMORY: usize = 8 << 20;
@@ -55,7 +57,7 @@ pub struct Run {
 }
 
 /// All of them.
-pub const RUNS: [Run; 16] = [
+pub const RUNS: [Run; 19] = [
     run("echo", "calls that say something, 8 at once", 1_000_000, 10_000, calls::echo),
     run("latency", "calls that say something, one at a time", 100_000, 1_000, calls::latency),
     run("mixed", "calls of every kind, 8 at once", 100_000, 1_000, calls::all_kinds),
@@ -64,9 +66,12 @@ pub const RUNS: [Run; 16] = [
     run("deadlines", "calls that end at their very deadline", 10_000, 400, deadline::deadlines),
     run("loads", "plugins loaded, called and dropped, 20 different ones", 10_000, 1_000, loads),
     run("refusals", "calls that want more than they may have, of each thing in turn", 10_000, 200, refusals),
-    run("sleepers", "rounds of 256 guests that sleep at once", 1_000, 2, sleepers),
+    run("sleepers", "rounds of 128 guests that sleep at once", 1_000, 2, sleepers),
     run("descriptors", "rounds of 128 guests that hold all the files that they may", 20, 1, descriptors),
     run("floods", "rounds of a gibibyte of output and a million words of each kind", 20, 2, floods),
+    run("results", "results that expand when they are read", 2_000, 5, results),
+    run("inputs", "inputs that expand when they are read", 10_000, 20, inputs),
+    run("renames", "calls of 4,200 renames below 126 directories", 200, 2, renames),
     run("pairs", "hostile schemas, each with a hostile input", 1_000_000, 2_000, pairs),
     run("components", "components that were cut, turned and moved", 1_000_000, 1_000, components),
     run("turned", "a valid plugin with bits turned", 50_000, 1_000, components::turned),

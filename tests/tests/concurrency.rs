@@ -9,6 +9,8 @@ mod factories;
 mod flood;
 #[path = "concurrency/readers.rs"]
 mod readers;
+#[path = "concurrency/shares.rs"]
+mod shares;
 
 use palisade_tests::is_tested;
 

@@ -6,6 +6,8 @@
 
 #[path = "containment/afterwards.rs"]
 mod afterwards;
+#[path = "containment/caches.rs"]
+mod caches;
 #[path = "containment/classes.rs"]
 mod classes;
 #[path = "containment/files.rs"]

@@ -36,7 +36,7 @@ fn every_kind() -> Vec<Content> {
     };
     vec![
         Content::Text("text".into()),
-        Content::Json(json!({"sum": 42})),
+        Content::Json(json!({"sum": 42}).into()),
         Content::Image { mime: "image/png".into(), data: b"png".to_vec() },
         Content::Image { mime: "image/tiff".into(), data: b"tiff".to_vec() },
         Content::Audio { mime: "audio/wav".into(), data: b"wav".to_vec() },
@@ -49,7 +49,8 @@ fn every_kind() -> Vec<Content> {
 
 /// A result for each recorded call: blocks of every kind, one value, white space, nothing, a failure.
 fn results(uses: Vec<ToolUse>) -> Vec<(ToolUse, ToolResult)> {
-    let outputs = [every_kind(), vec![Content::Json(json!({"sum": 42}))], vec![Content::Text(" \n".into())], vec![]];
+    let outputs =
+        [every_kind(), vec![Content::Json(json!({"sum": 42}).into())], vec![Content::Text(" \n".into())], vec![]];
     let mut outputs = outputs.into_iter();
     let result = |one: &ToolUse| match outputs.next() {
         Some(blocks) => ToolResult::success_with(one.call_id().clone(), one.name(), blocks),

@@ -7,8 +7,12 @@
 
 #[path = "hostile/address_space.rs"]
 mod address_space;
+#[path = "hostile/answers.rs"]
+mod answers;
 #[path = "hostile/cancellation.rs"]
 mod cancellation;
+#[path = "hostile/costly.rs"]
+mod costly;
 #[path = "hostile/cpu.rs"]
 mod cpu;
 #[path = "hostile/directory.rs"]
@@ -17,6 +21,8 @@ mod directory;
 mod effects;
 #[path = "hostile/escape.rs"]
 mod escape;
+#[path = "hostile/expanding.rs"]
+mod expanding;
 #[path = "hostile/host_memory.rs"]
 mod host_memory;
 #[path = "hostile/malformed.rs"]
@@ -31,12 +37,16 @@ mod schemas;
 mod soak;
 #[path = "hostile/special.rs"]
 mod special;
+#[path = "hostile/swelling.rs"]
+mod swelling;
 #[path = "hostile/time.rs"]
 mod time;
 #[path = "hostile/together.rs"]
 mod together;
 #[path = "hostile/told.rs"]
 mod told;
+#[path = "hostile/validation.rs"]
+mod validation;
 #[path = "hostile/wrong_world.rs"]
 mod wrong_world;
 
@@ -47,7 +57,7 @@ use palisade_tests::guest::HOSTILE_ABUSE;
 use palisade_tests::wat::Told;
 use palisade_tests::{Case, Plugins, Wat, is_tested};
 use serde_json::json;
-use {cpu as hostile_echo, escape as hostile_probe};
+use {cpu as hostile_echo, escape as hostile_probe, expanding as hostile_expand};
 
 palisade_tests::foreach_hostile!(is_tested);
 

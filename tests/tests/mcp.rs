@@ -20,6 +20,8 @@ mod offers;
 mod otel;
 #[path = "mcp/talk.rs"]
 mod talk;
+#[path = "mcp/token.rs"]
+mod token;
 #[path = "mcp/tools.rs"]
 mod tools;
 #[path = "mcp/watch.rs"]

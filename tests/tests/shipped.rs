@@ -16,6 +16,9 @@ mod patch;
 mod read;
 #[path = "shipped/search.rs"]
 mod search;
+#[cfg(target_os = "linux")]
+#[path = "shipped/shell.rs"]
+mod shell;
 #[path = "shipped/write.rs"]
 mod write;
 

@@ -20,6 +20,7 @@ fn report(args: Args) -> Output {
     let text = if args.silent { Output::new(Vec::new()) } else { Output::text("2 of 3 tests pass") };
     let output = text
         .metadata("stop_loop", true)
+        .metadata("files_modified_unlisted", 7)
         .metadata("secret", serde_json::json!({"of": "the caller"}))
         .modified("claimed.txt")
         .command("make test");

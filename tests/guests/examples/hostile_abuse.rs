@@ -63,6 +63,10 @@ fn abuse(args: Args, ctx: &Context) -> Result<String> {
             (0..amount).for_each(|_| ctx.info("x"));
             Ok("said".to_owned())
         }
+        "emit" => {
+            ctx.emit(&"x".repeat(usize::try_from(amount).unwrap_or(0)));
+            Ok("emitted".to_owned())
+        }
         "emit-often" => {
             (0..amount).for_each(|_| ctx.emit("xx"));
             Ok("emitted".to_owned())

@@ -6,6 +6,8 @@ use std::io::{Read as _, Write as _};
 use palisade_guest::{Result, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use wasip2::filesystem::preopens::get_directories;
+use wasip2::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags, PathFlags};
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
@@ -63,6 +65,25 @@ fn nest(args: Args) -> Result<String> {
     Ok(format!("{} nested", args.amount))
 }
 
+/// Renames a file so many times, below 126 directories whose names together are longer than any path: each is opened from the one above it.
+#[tool(side_effects = "write")]
+fn shuffle(args: Args) -> Result<String> {
+    let name = "d".repeat(250);
+    let (mut folder, _) = get_directories().into_iter().next().ok_or("there is no directory")?;
+    let told = |code: ErrorCode| code.name().to_owned();
+    for _ in 0..126 {
+        // They may be there from an earlier call.
+        let _ = folder.create_directory_at(&name);
+        let flags = DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY;
+        folder = folder.open_at(PathFlags::empty(), &name, OpenFlags::DIRECTORY, flags).map_err(told)?;
+    }
+    folder.open_at(PathFlags::empty(), "f0", OpenFlags::CREATE, DescriptorFlags::WRITE).map_err(told)?;
+    for number in 0..args.amount {
+        folder.rename_at(&format!("f{number}"), &folder, &format!("f{}", number + 1)).map_err(told)?;
+    }
+    Ok(format!("{} renamed", args.amount))
+}
+
 /// Lists the workspace so many times.
 #[tool(side_effects = "read")]
 fn list(args: Args) -> Result<String> {
@@ -76,4 +97,4 @@ fn list(args: Args) -> Result<String> {
     Ok(format!("{seen} listed"))
 }
 
-palisade_guest::export!(read, write, stretch, make, nest, list);
+palisade_guest::export!(read, write, stretch, make, nest, shuffle, list);

@@ -29,6 +29,12 @@ fn metadata(args: Args) -> Output {
     Output::text("done").metadata("k", "x".repeat(args.bytes))
 }
 
+/// Claims to have changed files, whose names have so many bytes in all.
+#[tool(side_effects = "none")]
+fn files(args: Args) -> Output {
+    (0..args.bytes / 1024).fold(Output::text("done"), |output, _| output.modified("f".repeat(1024)))
+}
+
 /// Prints so much, on standard output and on standard error.
 #[tool(side_effects = "none")]
 fn print(args: Args) -> &'static str {
@@ -67,4 +73,4 @@ fn emit(args: Args, ctx: &Context) -> &'static str {
     "emitted"
 }
 
-palisade_guest::export!(text, blocks, metadata, print, log, log_one, progress, emit);
+palisade_guest::export!(text, blocks, metadata, files, print, log, log_one, progress, emit);

@@ -1,12 +1,14 @@
 //! `frozen DIR`: a file server behind a mount of its own, for tests that stop it: whoever then asks for a file hangs in the kernel.
 //!
-//! It serves a directory with a file, `notes.txt`, one more, `trap.txt`, which stops the server as soon as it has been opened, and an empty directory, `folder`.
+//! It serves a directory with the file `notes.txt`, the file `trap.txt`, and the empty directory `folder`. The server stops
+//! at the first request after `trap.txt` was opened, and leaves that request in the queue.
 //! Nothing is cached, so that each question of the kernel comes here. The protocol is that of the kernel's `fuse.h`, as much of it as this needs.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
 
+use terminal::event::{PollFd, PollFlags, poll};
 use terminal::mount::{MountFlags, mount};
 use terminal::process::{Signal, getpid, kill_process, set_parent_process_death_signal};
 
@@ -52,6 +54,9 @@ fn serve(mut device: &File) -> io::Result<()> {
         // One that was interrupted meanwhile is no longer known.
         let _ = device.write(&[head.0, body].concat());
         if request.opcode() == 14 && request.node() == TRAP {
+            // The next request stays in the queue: its process waits in the kernel for certain, and can still be killed.
+            // The kernel waits uninterruptibly for the answer to a request that the server has read.
+            poll(&mut [PollFd::new(&device, PollFlags::IN)], -1)?;
             kill_process(getpid(), Signal::Stop)?;
         }
     }

@@ -1,5 +1,6 @@
 //! The border of schemas and arguments: any text as a tool's input schema, any other as the input of a call.
 
+use palisade::tool::budget::{Exhausted, Unlimited};
 use palisade::tool::formats::{Format, Strictness, export};
 use palisade::tool::json::{JsonBounds, parse_bounded};
 use palisade::tool::{Definition, Schema, SideEffects, Violations, schema::unreviewed};
@@ -43,7 +44,8 @@ fn given(schema: &Schema, input: &str) {
     let again = parse_bounded(&canonical, JsonBounds::CALL_INPUT).expect("the canonical form is within the bounds");
     assert_eq!(again, value, "the canonical form is the same value");
     let mut mapped = value.clone();
-    schema.map_workspace_paths(&mut mapped, |_, path| Ok::<_, ()>(path.to_owned())).expect("nothing fails");
+    let same = |_: &str, path: &str| Ok::<_, Exhausted>(path.to_owned());
+    schema.map_workspace_paths(&mut mapped, &Unlimited, same).expect("nothing fails");
     assert_eq!(mapped, value, "paths that stay the same change nothing");
 }
 

@@ -38,5 +38,7 @@ fn tightened(with: &Settings, workspace: &Path) {
         assert!(policy.class(class).is_at_least_as_strict_as(usual.class(class)), "a project has loosened `{class}`");
     }
     assert!(with.limits().memory <= without.limits().memory && with.concurrency.value <= without.concurrency.value);
-    assert!(!with.shell_unconfined.value && with.trusted.is_empty());
+    assert!(!with.shell_unconfined.value && !with.shell_network.value && with.trusted.is_empty());
+    assert!(with.shell_processes.value <= without.shell_processes.value);
+    assert!(with.shell_memory.value <= without.shell_memory.value);
 }

@@ -1,5 +1,6 @@
 //! What the process said of itself: panics of any thread, and the log.
 
+use crate::program::without_crashes;
 use std::io::{self, Write};
 use std::panic;
 use std::sync::{Mutex, Once, PoisonError};
@@ -44,7 +45,8 @@ impl Heard {
             complaints.push(format!("{} panics, and {panics} were part of the case: {heard:?}", heard.len()));
         }
         let log = String::from_utf8_lossy(&LOG.lock().unwrap_or_else(PoisonError::into_inner)).into_owned();
-        if panics == 0 && ["panicked", "stack backtrace"].iter().any(|text| log.contains(text)) {
+        let own = without_crashes(&log);
+        if panics == 0 && ["panicked", "stack backtrace"].iter().any(|text| own.contains(text)) {
             complaints.push(format!("the log tells of a panic: {log}"));
         }
         complaints

@@ -4,9 +4,10 @@ use std::fs::{self, File};
 use std::sync::Arc;
 
 use palisade::events::Subject;
-use palisade::{CallId, Envelope, ErrorKind, Event, ExecutionKind, Subscriber as _};
+use palisade::{CallId, Envelope, ErrorKind, Event, ExecutionKind, Limits, Subscriber as _, ToolOutput};
 
 use super::*;
+use crate::native::Native;
 use crate::skip;
 
 fn oracle() -> Oracle {
@@ -15,13 +16,11 @@ fn oracle() -> Oracle {
 
 /// The points that this breaks.
 fn broken(within: Duration, act: impl Fn(&Stage)) -> Vec<String> {
-    let oracle = oracle();
-    oracle
-        .judged(within, &|stage: &Stage| {
-            act(stage);
-            async {}
-        })
-        .1
+    let act = |stage: &Stage| {
+        act(stage);
+        async {}
+    };
+    oracle().watched(within, &act).1
 }
 
 #[track_caller]
@@ -99,7 +98,7 @@ fn a_panic_of_any_thread_is_found() {
 #[test]
 fn a_panic_that_is_part_of_the_case_must_happen() {
     let oracle = oracle().panicking(1);
-    let nothing = oracle.judged(PATIENCE, &|_: &Stage| async {}).1;
+    let nothing = oracle.watched(PATIENCE, &|_: &Stage| async {}).1;
     assert!(nothing.iter().any(|text| text.contains("0 panics")), "{nothing:?}");
 }
 
@@ -150,7 +149,7 @@ fn a_result_that_is_not_valid_is_found() {
     let silent = ErrorKind::execution(ExecutionKind::Failed, " ");
     let wrong = ToolResult::failure(CallId::new("c"), "t", silent);
     let oracle = oracle();
-    let broken = oracle.judged(PATIENCE, &|_: &Stage| std::future::ready(wrong.clone())).1;
+    let broken = oracle.watched(PATIENCE, &|_: &Stage| std::future::ready(wrong.clone())).1;
     assert!(broken.iter().any(|text| text.contains("not valid")), "{broken:?}");
 }
 
@@ -159,4 +158,70 @@ fn a_benign_plugin_that_is_gone_is_found() {
     breaks("benign", |stage| {
         let _ = stage.host.registry().unregister("echo");
     });
+}
+
+#[test]
+fn memory_that_is_held_during_a_call_and_given_back_is_found() {
+    let small = || Oracle::new(|_, builder| builder.limits(Limits { memory: 16 << 20, ..Limits::default() }));
+    let hold = |mib: usize| {
+        move |_: &Stage| {
+            drop(std::hint::black_box(vec![1_u8; mib << 20]));
+            std::future::ready(())
+        }
+    };
+    let broken = small().watched(PATIENCE, &hold(80)).1;
+    assert!(broken.iter().any(|text| text.contains("the process grew by")), "{broken:?}");
+    assert_eq!(small().watched(PATIENCE, &hold(8)).1, Vec::<String>::new());
+    assert_eq!(small().at_once(4).watched(PATIENCE, &hold(80)).1, Vec::<String>::new());
+}
+
+/// A call of a tool of the host that holds its thread for so long, judged.
+fn holding(time: Duration) -> Vec<String> {
+    let native = Native::new("hold", move |_, _| {
+        let start = Instant::now();
+        while start.elapsed() < time {
+            std::hint::spin_loop();
+        }
+        Ok(ToolOutput::text("held"))
+    });
+    let oracle = Oracle::new(|_, builder| builder.tool(native.factory()));
+    let call = Call::new("hold", json!({}));
+    oracle.called(&call, PATIENCE).1
+}
+
+#[test]
+fn a_call_that_holds_its_thread_is_found_by_who_waits_beside_it() {
+    let broken = holding(ping::SILENCE * 3);
+    assert!(broken.iter().any(|text| text.contains("got no answer")), "{broken:?}");
+    assert_eq!(holding(Duration::ZERO), Vec::<String>::new());
+}
+
+#[test]
+fn a_call_that_ends_long_after_its_time_is_found() {
+    let error = |class: &str| json!({"class": class, "detail": {"limit": "timeout", "value_ms": 50.0}});
+    assert_eq!(overdue(&error("timeout"), SLACK, Duration::ZERO), None);
+    assert_eq!(overdue(&error("cancelled"), SLACK * 2, Duration::ZERO), None);
+    let late = overdue(&error("timeout"), SLACK * 2, Duration::ZERO);
+    assert!(late.is_some_and(|text| text.contains("ended after")));
+}
+
+#[test]
+fn the_turn_lasts_until_a_case_has_gone_through_the_program() {
+    let turns = Arc::new(Mutex::new(Vec::new()));
+    let seen = turns.clone();
+    // The world is arranged once for the library and once for the program.
+    let look = move |_: &World| seen.lock().expect("whole").push(TURN.try_lock().is_err());
+    let case = Case::new(HOSTILE_ECHO, "echo").input(json!({"text": "hello"})).arrange(look);
+    assert_eq!(around_both(&case).output(), "hello");
+    assert_eq!(*turns.lock().expect("whole"), [true, true]);
+}
+
+#[test]
+fn a_server_that_breaks_nothing_passes() {
+    let case = || Case::new(HOSTILE_ECHO, "echo").input(json!({"text": "hello"}));
+    for calls in [1, 8] {
+        let answers = served(&case(), calls).answers;
+        assert_eq!(answers.len(), calls);
+        assert!(answers.iter().all(|answer| answer["result"]["content"][0]["text"] == "hello"), "{answers:?}");
+    }
 }

@@ -11,10 +11,10 @@ use crate::guest::CANCEL_SLEEP;
 use crate::oracle::Books;
 use crate::stage::class;
 
-/// How many sleep at once: all the sandboxes that there are.
-const WIDTH: u32 = 256;
-/// The pool has so many places more, for loading. Which of all of them a round uses is chance, so that it takes some hundred rounds until all were used.
-const SPARE: usize = 16;
+/// How many sleep at once: all the sandboxes that one plugin gets.
+const WIDTH: u32 = 128;
+/// The pool has so many places more, for other plugins and for loading. Which of all of them a round uses is chance, so that it takes some hundred rounds until all were used.
+const SPARE: usize = 128 + 16;
 /// What each may hold while it sleeps, in bytes.
 const EACH: usize = 3 << 19;
 /// The time within which all of them are cancelled.
@@ -27,7 +27,7 @@ struct Round {
     cancelled: usize,
 }
 
-/// Puts 256 guests to sleep and cancels them, so many times.
+/// Puts 128 guests to sleep and cancels them, so many times.
 ///
 /// # Panics
 ///

@@ -99,6 +99,9 @@ fn a_call_that_waits_for_an_answer_can_be_cancelled() {
     assert_eq!(world.read("tidied.txt"), None);
 }
 
+/// Sandboxes that one plugin gets at most.
+const SANDBOXES_OF_ONE: usize = 128;
+
 #[test]
 fn a_call_that_waits_for_a_free_sandbox_can_be_cancelled() {
     let case = Case::new(CANCEL_SLEEP, "sleep");
@@ -107,7 +110,7 @@ fn a_call_that_waits_for_a_free_sandbox_can_be_cancelled() {
         (std::sync::atomic::AtomicUsize::new(0), Arc::new(Notify::new()), CancellationToken::new());
     let full = all.clone();
     let recorder = Recorder::reacting(move |event| {
-        if is_started(event) && started.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == 256 {
+        if is_started(event) && started.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == SANDBOXES_OF_ONE {
             full.notify_one();
         }
     });
@@ -115,10 +118,10 @@ fn a_call_that_waits_for_a_free_sandbox_can_be_cancelled() {
     block_on(async {
         let running = CancellationToken::new();
         let call = |token: &CancellationToken| case.to_call(&world).with_cancellation(token.clone());
-        let tasks: Vec<_> = (0..256).map(|_| spawn(&host, call(&running))).collect();
+        let tasks: Vec<_> = (0..SANDBOXES_OF_ONE).map(|_| spawn(&host, call(&running))).collect();
         all.notified().await;
         let (result, ()) = tokio::join!(host.dispatch(host.session(), call(&queued)), async {
-            // The call has been polled once by now, and waits: all sandboxes are taken.
+            // The call has been polled once by now, and waits: all sandboxes of its plugin are taken.
             queued.cancel();
         });
         assert_eq!(result.error().map(|error| error.class().as_str()), Some("cancelled"));
@@ -127,7 +130,7 @@ fn a_call_that_waits_for_a_free_sandbox_can_be_cancelled() {
             assert!(task.await.unwrap().is_failure());
         }
     });
-    assert_eq!(recorder.terminal().len(), 257);
+    assert_eq!(recorder.terminal().len(), SANDBOXES_OF_ONE + 1);
 }
 
 fn spawn(host: &Arc<palisade::Host>, call: palisade::Call) -> tokio::task::JoinHandle<palisade::ToolResult> {

@@ -4,6 +4,7 @@ use palisade::{Call, Host, Shipped, ToolOutput};
 use palisade_tests::Recorder;
 use palisade_tests::case::block_on;
 use palisade_tests::native::{Told, Waiting, echo};
+use palisade_tests::oracle::turn;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -12,6 +13,8 @@ const WAITING: usize = 512;
 
 #[test]
 fn a_flood_of_one_tool_is_refused_beyond_its_share_and_leaves_room_for_others() {
+    // What is shared among all calls of the process is counted here.
+    let _turn = turn();
     let (flood, recorder) =
         (Waiting::new("flood", Told::ByContext, || Ok(ToolOutput::text("over"))), Recorder::default());
     let builder = Host::builder().shipped(Shipped::LeftOut).tool(flood.factory()).tool(echo("other"));

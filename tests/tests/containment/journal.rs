@@ -40,8 +40,21 @@ fn what_a_call_makes_and_removes_again_is_no_change() {
 }
 
 #[test]
-fn names_that_could_deceive_a_reader_are_escaped() {
-    let case = Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": "create", "path": "a\u{1b}[2J\n\u{202e}b"}));
-    let seen = case.allow(SideEffects::Write).arrange(furnished).check();
-    seen.modified(&["a\\u{1b}[2J\\n\\u{202e}b"]);
+fn names_are_listed_as_they_are_and_no_two_look_alike() {
+    for name in ["a\nb", "a\\nb", "a\u{1b}[2J\u{202e}b", "a\\u{1b}[2Jb", "\u{fffd}"] {
+        let case = Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": "create", "path": name}));
+        case.allow(SideEffects::Write).arrange(furnished).check().modified(&[name]);
+    }
+}
+
+#[test]
+fn a_terminal_is_shown_names_that_draw_nothing() {
+    let case = Case::new(CONTAINMENT_FILES, "in_write").input(json!({"op": "create", "path": "a\u{1b}[2J\u{202e}b"}));
+    let case = case.allow(SideEffects::Write);
+    let ran = case.program(&case.world()).run().left_with(0);
+    assert!(
+        ran.stdout.contains(r"a\u001b[2J\u202eb") && !ran.stdout.contains(['\u{1b}', '\u{202e}']),
+        "{}",
+        ran.stdout
+    );
 }

@@ -1,11 +1,13 @@
 //! Trees in which no tool changes anything: repositories, plugins, and what is the host's own.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
-use palisade::{Call, HardLinks, SideEffects};
+use palisade::{Call, HardLinks, Policy, SideEffects};
 use palisade_tests::case::{Plugins, block_on};
 use palisade_tests::guest::CONTAINMENT_FILES;
-use palisade_tests::{Case, Seen, World};
+use palisade_tests::{Case, Program, Seen, Stage, World};
 use serde_json::json;
 
 fn repositories(world: &World) {
@@ -38,6 +40,69 @@ fn nothing_is_changed_in_a_repository_and_the_error_names_it() {
     is_refused("rmdir", "sub/.git/hooks", "", "sub/.git");
     is_refused("write", "innocent/config", "", "sub/.git");
     is_refused("write", "worktree/.git", "", "worktree/.git");
+}
+
+/// Whether git takes a directory for a repository.
+fn is_repository(directory: &Path, within: &Path) -> bool {
+    let mut git = Command::new("git");
+    git.args(["rev-parse", "--git-dir"]).current_dir(directory).env("GIT_CEILING_DIRECTORIES", within);
+    git.env_remove("GIT_DIR").env("HOME", within);
+    git.output().is_ok_and(|ran| ran.status.success())
+}
+
+#[test]
+fn no_tool_plants_a_repository_that_the_users_git_would_obey() {
+    let allowing = Policy::default().allowing(SideEffects::Write);
+    let stage = Stage::new(&[], |builder| builder.policy(allowing));
+    let head = "ref: refs/heads/main\n";
+    let planted = [
+        // In one directory, and in two of which none is complete.
+        ("docs", vec![("config", "[core]\n\tfsmonitor = ./x\n"), ("objects/x", ""), ("refs/x", ""), ("HEAD", head)]),
+        ("docs2", vec![("HEAD", head), ("config", "[core]\n\tbare = false\n"), ("refs/x", ""), ("objects/x", "")]),
+        ("gd", vec![("../store/objects/x", ""), ("../store/refs/x", ""), ("commondir", "../store"), ("HEAD", head)]),
+        ("gd2", vec![("HEAD", head), ("config.worktree", ""), ("commondir", "../store")]),
+    ];
+    for (directory, files) in planted {
+        let write = |(name, content): &(&str, &str)| {
+            let input = json!({"path": format!("{directory}/{name}"), "content": content});
+            block_on(stage.host.call("write_file", input, json!({})))
+        };
+        let results: Vec<_> = files.iter().map(write).collect();
+        let refused: Vec<_> = results.iter().filter_map(|result| result.error()).collect();
+        assert!(!refused.is_empty(), "{directory}");
+        for error in refused {
+            assert_eq!(error.to_json()["detail"], json!({"reason": "protected"}), "{error}");
+            assert!(error.to_string().contains("repository"), "{error}");
+        }
+        assert!(!is_repository(&stage.world.root().join(directory), &stage.world.root()), "{directory}");
+    }
+    // The check sees what it looks for.
+    let own = stage.world.root().join("own");
+    let made = Command::new("git").args(["init", "--quiet", "--bare"]).arg(&own).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return palisade_tests::skip("git is not installed");
+    }
+    assert!(is_repository(&own, &stage.world.root()));
+    let result = block_on(stage.host.call("write_file", json!({"path": "own/config", "content": "x"}), json!({})));
+    assert_eq!(result.error().unwrap().to_json()["detail"], json!({"reason": "protected"}), "{result}");
+}
+
+#[test]
+fn two_programs_at_once_plant_no_repository_either() {
+    let world = World::new();
+    let call = |name: &'static str| {
+        let input = json!({"path": format!("docs/{name}"), "content": "ref: refs/heads/main\n"}).to_string();
+        Program::new(&world).args(["call", "write_file", &input, "--allow", "write"]).run()
+    };
+    for _ in 0..4 {
+        std::thread::scope(|scope| {
+            let (one, other) = (scope.spawn(|| call("HEAD")), scope.spawn(|| call("commondir")));
+            let codes = [one.join().unwrap().code, other.join().unwrap().code];
+            assert!(codes.contains(&0) && codes.contains(&4), "{codes:?}");
+        });
+        assert_eq!(fs::read_dir(world.root().join("docs")).unwrap().count(), 1);
+        fs::remove_dir_all(world.root().join("docs")).unwrap();
+    }
 }
 
 #[test]
@@ -100,7 +165,7 @@ fn a_tool_changes_no_plugin_that_lies_in_the_workspace() {
         ("mkdir", "lib/plugins/new", ""),
     ] {
         let input = json!({"op": op, "path": path, "to": to});
-        let program = palisade_tests::Program::new(&world)
+        let program = Program::new(&world)
             .args(["call", "in_write", "-", "--json", "--allow", "write", "--no-builtin", "--plugins"])
             .args([world.root().join("lib/plugins")])
             .stdin(input.to_string());
@@ -131,7 +196,7 @@ fn a_plugin_that_lies_elsewhere_in_the_workspace_is_as_protected_as_its_director
         ("unlink", "target/mine.wasm", ""),
         ("rename", "target", "away"),
     ] {
-        let program = palisade_tests::Program::new(&world)
+        let program = Program::new(&world)
             .args(["call", "in_write", "-", "--json", "--allow", "write", "--no-builtin", "--plugins"])
             .args([world.root().join("plugs"), "--config".into(), world.home().join("own.toml")])
             .stdin(json!({"op": op, "path": path, "to": to}).to_string());
@@ -153,7 +218,7 @@ fn the_user_s_settings_behind_a_link_are_not_replaced() {
         ("unlink", "settings/palisade.toml", ""),
         ("write", "dotfiles/palisade.toml", ""),
     ] {
-        let program = palisade_tests::Program::new(&world)
+        let program = Program::new(&world)
             .args(["call", "in_write", "-", "--json", "--allow", "write", "--no-builtin", "--plugins"])
             .args([CONTAINMENT_FILES.directory(), "--config".into(), world.root().join("settings/palisade.toml")])
             .stdin(json!({"op": op, "path": path, "to": to}).to_string());
@@ -169,7 +234,7 @@ fn what_is_the_program_s_own_is_neither_changed_nor_read() {
     let world = World::new();
     world.file("own.toml", "").file("palisade.toml", "[limits]\nmemory = \"64MiB\"");
     let call = |op: &str, path: &str| {
-        let program = palisade_tests::Program::new(&world)
+        let program = Program::new(&world)
             .args(["call", "in_write", "-", "--json", "--allow", "write", "--no-builtin", "--plugins"])
             .args([CONTAINMENT_FILES.directory()])
             .args(["--config".into(), world.root().join("own.toml"), "--events".into(), world.root().join("log.jsonl")])
@@ -259,7 +324,7 @@ fn the_operator_may_allow_files_with_several_names() {
     assert!(append(HardLinks::Allow));
     assert_eq!(world.read("two").as_deref(), Some("shared+"));
     fs::write(world.home().join("own.toml"), "[workspace]\nhard_links = \"allow\"").unwrap();
-    let program = palisade_tests::Program::new(&world)
+    let program = Program::new(&world)
         .args(["call", "in_write", "-", "--allow", "write", "--no-builtin", "--plugins"])
         .args([CONTAINMENT_FILES.directory(), "--config".into(), world.home().join("own.toml")])
         .stdin(json!({"op": "link", "path": "one", "to": "three"}).to_string());

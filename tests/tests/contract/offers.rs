@@ -38,7 +38,9 @@ fn of_two_plugins_that_offer_one_thing_the_first_has_it() {
     let loaded: Vec<String> = host.plugins().iter().map(|plugin| plugin.name().to_owned()).collect();
     assert_eq!(loaded, ["first"]);
     let reason = &host.rejected()[0].reason;
-    assert_eq!(reason, "it offers the document `test://text`, which the plugin `first` does already");
+    let first = world.plugins().join("first.wasm");
+    let expected = "it offers the document `test://text`, which the plugin `first` does already, in ";
+    assert_eq!(*reason, format!("{expected}{}", first.display()));
 }
 
 #[test]

@@ -22,6 +22,8 @@ fn the_command_that_ran_is_in_the_result() {
 fn a_plugin_cannot_claim_changes_that_the_host_did_not_see() {
     let seen = Case::new(CONTRACT_OUTCOME, "report").check();
     seen.modified(&[]).changed_nothing();
+    // Nor that there are some beyond the list, which it says as well.
+    assert_eq!(seen.result["metadata"]["files_modified_unlisted"], json!(null));
 }
 
 #[test]

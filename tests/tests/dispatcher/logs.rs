@@ -4,7 +4,9 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use palisade::{Call, json};
+use palisade_tests::Stage;
 use palisade_tests::case::block_on;
+use palisade_tests::guest::CONTRACT_END;
 use palisade_tests::native::Native;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -104,4 +106,19 @@ fn what_is_not_the_users_business_is_in_the_log_with_its_whole_chain_and_not_in_
     let line = log.lines().find(|line| line.contains("ERROR")).unwrap();
     assert!(line.contains("the connection to 10.0.0.7: password hunter2 refused"), "{line}");
     assert!(std::error::Error::source(error.source().unwrap()).is_some(), "and for the program that embeds the host");
+}
+
+#[test]
+fn a_crash_of_a_guest_is_in_the_log_with_its_words_and_frames_and_not_in_the_result_or_the_events() {
+    let stage = Stage::new(&[CONTRACT_END], |builder| builder);
+    let call = Call::new("end", json!({"how": "panic"})).with_id("c8");
+    let (result, log) = logged_from(tracing::Level::ERROR, || block_on(stage.host.dispatch(&stage.session(), call)));
+    assert_eq!(result.error().map(palisade::ToolError::is_user_visible), Some(false));
+    let told = format!("{} {} {:?}", result.to_json(), result.to_block(), stage.recorder.of("c8"));
+    assert!(told.contains("the plugin crashed"), "{told}");
+    assert!(!told.contains("last words") && !told.contains("backtrace"), "{told}");
+    assert_eq!(log.matches("the plugin crashed").count(), 1, "{log}");
+    let own: Vec<&str> = log.lines().collect();
+    let parts = ["ERROR", "id=c8", "these are my last words", "wasm backtrace"];
+    assert!(matches!(own[..], [line] if parts.iter().all(|part| line.contains(part))), "{log}");
 }

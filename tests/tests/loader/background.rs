@@ -1,7 +1,7 @@
-//! Loading in the background and for one tool: nobody waits for a plugin that they do not call, and no race decides which plugin has a name.
+//! Loading in the background and for one tool: no call waits for a plugin of another tool, and in the end no race decides which plugin has a name.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use palisade::plugins::LoadStep;
@@ -44,11 +44,6 @@ fn holding_up(builder: HostBuilder, name: &'static str) -> (HostBuilder, Sender<
     (builder.observe_loading(Arc::new(observer)), release, told)
 }
 
-/// Whether two plugins are compiled at once.
-fn has_several_cores() -> bool {
-    std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
-}
-
 #[test]
 fn a_plugin_can_be_called_while_those_behind_it_still_compile() {
     let world = World::new();
@@ -88,23 +83,67 @@ fn what_the_cache_knows_is_there_at_once_and_a_changed_plugin_alone_is_compiled_
 }
 
 #[test]
-fn of_two_files_that_claim_a_name_the_first_has_it_although_the_second_compiles_faster() {
+fn of_two_files_that_claim_a_name_the_first_has_it_in_the_end_although_the_second_compiles_faster() {
     let world = World::new();
     put(&world, "a-slow", &Wat::with_tools(vec![Told::new("same"), Told::new("mine")]).build());
-    put(&world, "b-fast", &plugin("same"));
-    put(&world, "c-other", &plugin("other"));
-    let (builder, release, told) = holding_up(builder(&world), "a-slow");
+    put(&world, "b-fast", &Wat::with_tools(vec![Told::new("same"), Told::new("too")]).build());
+    put(&world, "c-last", &plugin("too"));
+    put(&world, "d-other", &plugin("other"));
+    let (builder, release, _told) = holding_up(builder(&world), "a-slow");
     let host = builder.build_in_background().unwrap();
-    let mut waited = has_several_cores();
-    while waited {
-        waited = told.recv().unwrap() != "b-fast";
+    let owner = |tool: &str| host.registry().get(tool).unwrap().origin().plugin().map(str::to_owned);
+    while host.progress().decided < 3 {
+        std::thread::yield_now();
     }
-    assert!(!host.registry().has("same"), "the second plugin has the name, as long as the first compiles");
+    assert_eq!((owner("same").as_deref(), owner("too").as_deref()), (Some("b-fast"), Some("b-fast")));
     drop(release);
     block_on(host.loaded());
-    assert_eq!(host.registry().get("same").unwrap().origin().plugin(), Some("a-slow"));
-    assert_eq!(host.registry().tool_names(), ["same", "mine", "other"]);
+    assert_eq!((owner("same").as_deref(), owner("too").as_deref()), (Some("a-slow"), Some("c-last")));
+    assert_eq!(host.registry().tool_names(), ["same", "mine", "too", "other"]);
+    assert_eq!(host.rejected().len(), 1, "{:?}", host.rejected());
+    says(&host.rejected()[0].file, &["b-fast.wasm"]);
     says(&host.rejected()[0].reason, &["`same` already exists"]);
+}
+
+#[test]
+fn what_the_cache_has_is_ready_at_once_beside_a_file_before_it_that_compiles() {
+    let world = World::new();
+    plugins(&world, &["good"]);
+    drop(builder(&world).build().unwrap());
+    put(&world, "a-slow", &costly_to_compile("slow"));
+    let child = || Compiler::Child(ChildCompiler::palisade(executable()));
+    let host = builder(&world).compiler(child()).build_in_background().unwrap();
+    assert_eq!(host.registry().tool_names(), ["good"]);
+    assert!(block_on(host.call("good", "{}", json!({}))).is_success());
+    let compiling: Vec<String> = host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
+    assert_eq!(compiling, ["a-slow"]);
+    let missing = block_on(host.call("slow", "{}", json!({})));
+    says(&missing.error().unwrap().message(), &["there is no tool `slow`", "being compiled: a-slow", "try again"]);
+    assert_eq!(missing.to_json()["error"]["detail"]["compiling"], json!(["a-slow"]));
+    let notes = || {
+        let entries = std::fs::read_dir(world.outer().join("cache")).unwrap().flatten().map(|entry| entry.path());
+        entries.filter(|path| path.extension().is_some_and(|kind| kind == "verdict")).collect::<Vec<_>>()
+    };
+    let begun = Instant::now();
+    while notes().is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "a compilation that begins is noted");
+        std::thread::yield_now();
+    }
+    drop(host);
+    // One call of it, and a list of what there is, compile nothing at all.
+    notes().iter().for_each(|note| std::fs::remove_file(note).unwrap());
+    let program = || {
+        let program = Program::new(&world).env("PALISADE_CACHE", world.outer().join("cache"));
+        program.args(["--no-builtin", "--plugins"]).args([world.plugins()])
+    };
+    assert_eq!(program().args(["call", "good", "{}"]).run().left_with(0).stdout, "done");
+    let reply = json!({"content": [{"type": "tool_use", "id": "tu_1", "name": "good", "input": {}}]});
+    let dispatch = program().args(["dispatch", "--from", "anthropic"]).stdin(reply.to_string());
+    assert!(dispatch.run().left_with(0).stdout.contains("done"));
+    let listed = program().args(["list", "--now", "--json"]).run().left_with(0).json();
+    assert_eq!((&listed["tools"][0]["name"], &listed["compiling"][0]["plugin"]), (&json!("good"), &json!("a-slow")));
+    assert!(program().args(["list", "--now"]).run().left_with(0).stdout.contains("compiling"));
+    assert_eq!(notes().len(), 0, "a compilation was begun");
 }
 
 #[test]
@@ -157,16 +196,56 @@ fn a_call_compiles_the_shipped_plugin_that_it_needs_and_no_other() {
 }
 
 #[test]
-fn a_call_of_a_plugin_from_a_file_waits_for_no_file_behind_it() {
+fn a_call_of_a_plugin_from_a_file_waits_for_no_other_file() {
     let world = World::new();
     plugins(&world, &["a", "b"]);
     put(&world, "c", &costly_to_compile("c"));
     let (builder, release, told) = holding_up(builder(&world), "c");
     let host = builder.compiler(Compiler::Child(ChildCompiler::palisade(executable()))).build_for("b").unwrap();
     assert!(block_on(host.call("b", "{}", json!({}))).is_success());
-    assert_eq!(host.registry().tool_names(), ["a", "b"]);
+    assert!(host.registry().has("b") && !host.registry().has("c"));
     assert!(!host.progress().is_complete() && !told.try_iter().any(|done| done == "c"));
     drop(release);
+}
+
+#[test]
+fn a_call_waits_for_no_file_that_an_earlier_run_has_not_got_done_and_names_it() {
+    let world = World::new();
+    put(&world, "good", &Wat::new(Told { class: 2, ..Told::new("good") }).build());
+    drop(builder(&world).build().unwrap());
+    put(&world, "a-slow", &costly_to_compile("slow"));
+    let failing = Compiler::Child(ChildCompiler::palisade("/bin/false"));
+    drop(builder(&world).compiler(failing).build().unwrap());
+    let program = Program::new(&world).env("PALISADE_CACHE", world.outer().join("cache"));
+    let program = program.args(["--no-builtin", "--plugins"]).args([world.plugins()]);
+    let ran = program.args(["call", "good", "--allow", "write"]).run().left_with(0);
+    ran.complains(&["a-slow.wasm stands before that, is not compiled, and may take the name"]);
+}
+
+#[test]
+fn a_host_for_two_tools_has_both_although_the_first_is_ready_before_the_second_is_begun() {
+    let world = World::new();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let names: Vec<String> = (0..2 * cores + 2).map(|number| format!("t{number:04}")).collect();
+    let tools: Vec<&str> = names.iter().map(String::as_str).collect();
+    plugins(&world, &tools);
+    let (first, last) = (tools[0], tools[tools.len() - 1]);
+    // No other plugin is done before the first one: the others wait here, and the last is not begun.
+    let (is_done, done) = (Mutex::new(false), Condvar::new());
+    let (expected, released) = (first.to_owned(), Arc::new((is_done, done)));
+    let observer = move |step: LoadStep<'_>| {
+        let LoadStep::Done(name) = step else { return };
+        let mut is_done = released.0.lock().unwrap();
+        if name == expected {
+            *is_done = true;
+            released.1.notify_all();
+        }
+        drop(released.1.wait_while(is_done, |is_done| !*is_done).unwrap());
+    };
+    let host = builder(&world).observe_loading(Arc::new(observer)).build_for_all(&[first, last]).unwrap();
+    for tool in [first, last] {
+        assert!(block_on(host.call(tool, "{}", json!({}))).is_success(), "{tool}");
+    }
 }
 
 #[test]

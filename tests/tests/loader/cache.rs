@@ -157,6 +157,7 @@ fn what_a_killed_program_began_to_write_is_cleared_once_nobody_can_be_at_work_on
     let (old, young) = (cache.join(".tmpOld"), cache.join(".tmpYoung"));
     for file in [&old, &young] {
         fs::write(file, "half of it").unwrap();
+        fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     }
     let aged = fs::File::options().write(true).open(&old).unwrap();
     aged.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 24 * 60 * 60)).unwrap();

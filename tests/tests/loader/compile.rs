@@ -1,7 +1,9 @@
 //! Compilation in a child: within its limits, without anything to reach, and gone when it is over.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -9,7 +11,7 @@ use palisade::sandbox::Freshness;
 use palisade::{
     CacheMode, Call, CancellationToken, ChildCompiler, CompileLimits, Compiler, Host, HostBuilder, Shipped, json,
 };
-use palisade_tests::bomb::{cheap_to_compile, costly_to_compile, large_to_compile};
+use palisade_tests::bomb::{cheap_to_compile, costly_to_compile, large_to_compile, seconds_to_compile};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::LOADER_GOOD;
 use palisade_tests::program::executable;
@@ -123,6 +125,87 @@ fn a_costly_plugin_is_killed_at_its_time_while_others_answer() {
 }
 
 #[test]
+fn a_verdict_is_remembered_for_the_content_until_there_is_more_time() {
+    let world = World::new();
+    put(&world, "bomb", &costly_to_compile("bomb"));
+    let within = |compiler: ChildCompiler, seconds| {
+        let limits = CompileLimits { time: Duration::from_secs(seconds), ..CompileLimits::default() };
+        let host = builder(&world, compiler.limits(limits)).build().unwrap();
+        host.rejected()[0].reason.clone()
+    };
+    let nowhere = || ChildCompiler::palisade("/no/such/program");
+    says(&within(child(), 2), &["compilation took more than 2s of processor time"]);
+    says(&within(nowhere(), 2), &["compilation took more than 2s of processor time"]);
+    put(&world, "renamed", &fs::read(world.plugins().join("bomb.wasm")).unwrap());
+    fs::remove_file(world.plugins().join("bomb.wasm")).unwrap();
+    says(&within(nowhere(), 1), &["compilation took more than 1s of processor time"]);
+    says(&within(nowhere(), 3), &["the compiler could not be started"]);
+    put(&world, "renamed", &costly_to_compile("other"));
+    says(&within(nowhere(), 2), &["the compiler could not be started"]);
+}
+
+#[test]
+fn what_a_compiler_of_another_version_makes_is_no_verdict_about_the_plugin() {
+    let world = World::new();
+    put(&world, "small", &cheap_to_compile("small"));
+    let junk = r"cat > /dev/null; printf '\000\004\000\000\000\000\000\000\000junk'";
+    let other = builder(&world, ChildCompiler::program("/bin/sh", ["-c", junk])).build().unwrap();
+    says(&other.rejected()[0].reason, &["the compiler failed on it"]);
+    let host = builder(&world, child()).build().unwrap();
+    assert_eq!(host.registry().tool_names(), ["small"], "{:?}", host.rejected());
+}
+
+#[test]
+fn time_that_a_child_does_not_get_from_the_machine_is_not_counted_as_its_own() {
+    // It waits twice as long as it may compute.
+    let world = World::new();
+    put(&world, "small", &cheap_to_compile("small"));
+    let limits = CompileLimits { time: Duration::from_secs(1), ..CompileLimits::default() };
+    let script = format!("sleep 2; exec {} compile-child \"$@\"", executable().display());
+    let late = ChildCompiler::program("/bin/sh", ["-c", &script, "late"]).limits(limits);
+    let host = builder(&world, late).build().unwrap();
+    assert_eq!(host.registry().tool_names(), ["small"], "{:?}", host.rejected());
+}
+
+#[test]
+fn the_library_compiles_within_bounds_where_it_has_no_child() {
+    let world = World::new();
+    put(&world, "a-slow", &seconds_to_compile("slow"));
+    put(&world, "b-small", &cheap_to_compile("small"));
+    let limits = CompileLimits { time: Duration::from_millis(200), ..CompileLimits::default() };
+    let base = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let host = base.cache(CacheMode::Off).compiler(Compiler::InProcess(limits)).build().unwrap();
+    assert_eq!(host.registry().tool_names(), ["small"]);
+    says(&host.rejected()[0].reason, &["compilation took more than 200ms of processor time"]);
+}
+
+#[test]
+fn a_child_limits_itself_before_it_reads_anything() {
+    let mut child = std::process::Command::new(executable());
+    child.args(["compile-child", "pooled", "5", "2000000009"]).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = child.spawn().unwrap();
+    // More than a pipe holds: when this has been written, the child reads.
+    child.stdin.as_mut().unwrap().write_all(&[0; 1 << 20]).unwrap();
+    let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let hard_and_soft = |name: &str| -> Vec<String> {
+        let line = limits.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.split_whitespace().take(2).map(str::to_owned).collect()
+    };
+    for (name, soft, hard) in [
+        ("Max cpu time", "5", "6"),
+        ("Max address space", "2000000009", "2000000009"),
+        ("Max file size", "0", "0"),
+        ("Max core file size", "0", "0"),
+        ("Max processes", "0", "0"),
+        ("Max open files", "0", "0"),
+    ] {
+        assert_eq!(hard_and_soft(name), [soft, hard], "{name}");
+    }
+}
+
+#[test]
 fn a_plugin_that_takes_too_much_memory_is_refused_and_loads_where_it_gets_more() {
     let world = World::new();
     put(&world, "large", &large_to_compile("large", 40 << 20));
@@ -182,7 +265,7 @@ fn a_call_that_is_cancelled_while_its_plugin_is_compiled_again_takes_the_compile
 /// A shell that plays the compiler.
 fn played_by(script: &str) -> ChildCompiler {
     ChildCompiler::program("/bin/sh", ["-c", script])
-        .limits(CompileLimits { time: Duration::from_secs(5), ..marked(4) })
+        .limits(CompileLimits { time: Duration::from_millis(500), ..marked(4) })
 }
 
 #[track_caller]
@@ -200,12 +283,13 @@ fn whatever_a_child_answers_is_bounded_and_judged() {
     says(&reason_with("exit 3"), &["the compiler failed on it"]);
     says(&reason_with("echo 'it broke\u{202e}' >&2; kill -9 $$"), &["ended by signal 9"]);
     says(&reason_with("cat > /dev/null; echo hello"), &["the compiler failed on it"]);
-    says(&reason_with("printf '\\0\\3\\0\\0\\0\\0\\0\\0\\0abc'"), &["it does not compile"]);
+    says(&reason_with("printf '\\0\\3\\0\\0\\0\\0\\0\\0\\0abc'"), &["the compiler failed on it"]);
+    says(&reason_with("printf '\\3\\4\\0\\0\\0\\0\\0\\0\\0why\\n'"), &["the compiler failed on it: why"]);
     says(&reason_with("printf '\\1\\4\\0\\0\\0\\0\\0\\0\\0b\\033d\\n'"), &["it does not compile: b\\u{1b}d"]);
     says(&reason_with("printf '\\2\\0\\0\\0\\0\\0\\0\\0\\0'"), &["more than 2048 MiB"]);
     says(&reason_with("printf '\\7\\0\\0\\0\\0\\0\\0\\0\\0'"), &["makes no sense"]);
     says(&reason_with("cat /dev/zero"), &["more than 256 MiB of code"]);
-    says(&reason_with("exec sleep 1000"), &["compilation took more than 5s"]);
+    says(&reason_with("exec sleep 1000"), &["compilation was not done after 10s", "try again"]);
     says(&reason_with("exec cat /dev/zero >&2"), &["the compiler failed on it"]);
 }
 

@@ -9,7 +9,10 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use palisade::plugins::{Plugin, Rescan};
-use palisade::{CacheMode, ChildCompiler, Compiler, Event, EventStream, HardLinks, Host, HostBuilder, Shipped, json};
+use palisade::{
+    CacheMode, ChildCompiler, Compiler, Event, EventStream, HardLinks, Host, HostBuilder, Mode, Policy, Shipped,
+    SideEffects, json,
+};
 use palisade_tests::bomb::costly_to_compile;
 use palisade_tests::case::block_on;
 use palisade_tests::guest::DISPATCHER_GATE;
@@ -350,4 +353,34 @@ fn whoever_watches_is_told_on_a_thread_of_its_own_and_no_more_when_it_ends() {
     drop(watch);
     assert!(heard.recv_timeout(Duration::from_secs(60)).is_err(), "nobody is left who could tell");
     drop(host);
+}
+
+#[test]
+fn a_rule_for_a_plugin_holds_no_longer_once_another_file_bears_its_name_and_again_when_that_is_gone() {
+    let (world, other) = (World::new(), World::new());
+    let policy = Policy::default().with_class(SideEffects::None, Mode::Prompt).with_tool("csv/a", Mode::Auto);
+    put(&world, "csv", &plugin(&["a"], "1"));
+    put(&other, "other", &plugin(&["b"], "1"));
+    let host = builder(&world).plugins(other.plugins()).build().unwrap();
+    let mode = || {
+        let tool = host.registry().get("a").unwrap();
+        policy.decide(tool.definition(), tool.origin())
+    };
+    assert_eq!(mode(), Mode::Auto);
+    put(&other, "csv", &plugin(&["c"], "1"));
+    assert_eq!(found(&host.rescan()), [vec!["csv"], vec![], vec![]]);
+    assert_eq!(mode(), Mode::Prompt, "nobody can tell which of the two the rule is about");
+    fs::remove_file(file(&other, "csv")).unwrap();
+    assert_eq!(found(&host.rescan()), [vec![], vec![], vec!["csv"]]);
+    assert_eq!(mode(), Mode::Auto);
+    // A broken file in its place changes nothing of this.
+    put(&world, "csv", b"broken");
+    put(&other, "csv", &plugin(&["c"], "1"));
+    let _ = host.rescan();
+    assert_eq!(mode(), Mode::Prompt);
+    // What somebody has taken away does not come back by it.
+    host.registry().unregister("a").unwrap();
+    fs::remove_file(file(&other, "csv")).unwrap();
+    let _ = host.rescan();
+    assert!(!host.registry().has("a"));
 }

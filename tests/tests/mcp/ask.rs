@@ -80,6 +80,30 @@ fn a_client_of_the_previous_revision_is_asked_for_each_kind_while_the_call_waits
 }
 
 #[test]
+fn an_answer_to_a_question_counts_in_the_memory_of_a_call() {
+    let world = World::new();
+    let folder = world.home().join(".config/palisade");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("palisade.toml"), "[limits]\nmemory = \"4MiB\"\n").unwrap();
+    let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
+    // As values, these take some 10 MiB, and each copy takes as much again.
+    let large = |count: usize| json!({"name": "Ada", "more": vec![json!({"": 0}); count]});
+    for (count, is_told) in [(10, true), (16_000, false), (10, true)] {
+        let id = client.begin("tools/call", &steps(json!([{"ask": [form("who")]}])));
+        let filled = json!({"action": "accept", "content": large(count)});
+        reply(&mut client, "elicitation/create", ("result", filled));
+        let said = done(&client.answer(id));
+        match is_told {
+            true => assert_eq!(said[0], json!([large(count)])),
+            false => {
+                let why = said[0]["invalid"].as_str().unwrap_or_else(|| panic!("{said}"));
+                assert!(why.starts_with("the client's answer to `who` is too large: "), "{why}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_no_an_error_and_an_answer_that_is_none_reach_the_plugin() {
     let world = World::new();
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());

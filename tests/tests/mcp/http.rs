@@ -1,5 +1,6 @@
 //! Over HTTP: who is let in, how much one may send, and that a call does not outlive whoever asked for it.
 
+use super::token::secret;
 use super::{call, serving};
 use palisade_tests::guest::{CANCEL_COMPUTE, LOADER_GOOD};
 use palisade_tests::mcp::{LEGACY, MODERN, modern};
@@ -103,8 +104,8 @@ fn a_page_of_another_origin_and_a_name_of_its_own_are_refused() {
 fn with_a_token_nobody_gets_in_without_it() {
     let world = World::new();
     let file = world.home().join("token");
-    std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
-    let endpoint = Endpoint::start(serving(&world, LOADER_GOOD), &["--token-file", file.to_str().unwrap()]);
+    secret(&file, TOKEN);
+    let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &["--token-file", file.to_str().unwrap()]);
     let right = format!("Bearer {TOKEN}");
     assert_eq!(asked(&endpoint, "good", &[]).status, 401);
     assert_eq!(asked(&endpoint, "good", &[("Authorization", "Bearer another-token-that-is-long")]).status, 401);
@@ -131,11 +132,12 @@ fn a_server_that_is_to_say_more_says_whom_it_did_not_let_in_and_why() {
 #[test]
 fn an_address_that_others_can_reach_is_refused_without_a_token() {
     let world = World::new();
-    let ran = serving(&world, LOADER_GOOD).args(["serve", "--http", "0.0.0.0:0"]).run().left_with(2);
+    let open = ["serve", "--http", "0.0.0.0:0", "--token", "none"];
+    let ran = serving(&world, LOADER_GOOD).args(open).run().left_with(2);
     ran.complains(&["can be reached from other machines", "set a token, or serve on 127.0.0.1"]);
     // All that is missing is said at once.
-    ran.complains(&["--token-file FILE", "--host tools.example"]);
-    let named = serving(&world, LOADER_GOOD).args(["serve", "--http", "0.0.0.0:0", "--host", "tools.example"]);
+    ran.complains(&["leave out `--token none`", "--token-file FILE", "--host tools.example"]);
+    let named = serving(&world, LOADER_GOOD).args(open).args(["--host", "tools.example"]);
     let said = named.run().left_with(2).stderr;
     assert!(said.contains("--token-file FILE") && !said.contains("so give each name"), "{said}");
     let short =
@@ -143,6 +145,9 @@ fn an_address_that_others_can_reach_is_refused_without_a_token() {
     let ran = short.run().left_with(2);
     ran.complains(&["PALISADE_SERVE_TOKEN: a token has 16 to 1024 characters"]);
     assert!(!ran.stderr.contains("short"), "{}", ran.stderr);
+    // A token itself is no argument, and `none` has to be said of HTTP.
+    let _ = serving(&world, LOADER_GOOD).args(["serve", "--http", "127.0.0.1:0", "--token", TOKEN]).run().left_with(2);
+    let _ = serving(&world, LOADER_GOOD).args(["serve", "--token", "none"]).run().left_with(2);
 }
 
 #[test]

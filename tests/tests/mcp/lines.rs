@@ -120,10 +120,31 @@ fn a_request_under_an_id_in_use_and_one_too_many_are_refused() {
     let refused = client.answer(first);
     assert!(refused["error"]["message"].as_str().unwrap().contains("still being answered"), "{refused}");
     let more: Vec<u64> = (1..64).map(|_| client.begin("tools/call", &call("compute", json!({})))).collect();
-    let refused = client.ask("ping", &json!({}));
+    let refused = client.ask("tools/call", &call("compute", json!({})));
     assert!(refused["error"]["message"].as_str().unwrap().starts_with("64 requests"), "{refused}");
     client.tell("notifications/cancelled", &json!({"requestId": more[0]}));
+    let again = client.begin("tools/call", &call("compute", json!({})));
+    client.tell("notifications/cancelled", &json!({"requestId": again}));
     assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+    let (ran, _) = client.end();
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+#[test]
+fn a_ping_and_a_list_are_answered_beside_as_many_calls_as_may_be_under_way() {
+    let world = World::new();
+    let mut client = plain(&world, CANCEL_COMPUTE);
+    for _ in 0..64 {
+        client.begin("tools/call", &call("compute", json!({})));
+    }
+    // Four run, as many as a session may; the others wait for their places.
+    for _ in 0..4 {
+        client.hear_of("notifications/message");
+    }
+    for _ in 0..100 {
+        assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+    }
+    assert!(client.ask("tools/list", &json!({}))["result"]["tools"].is_array());
     let (ran, _) = client.end();
     assert_eq!(ran.code, 0, "{ran:?}");
 }

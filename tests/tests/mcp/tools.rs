@@ -1,6 +1,8 @@
 //! Tools: how they are listed, and what a call of one is answered with.
 
 use super::{call, plain, serving, text};
+use palisade::{CacheMode, ChildCompiler, Compiler, Host, Shipped};
+use palisade_tests::bomb::costly_to_compile;
 use palisade_tests::guest::{CONTRACT_CONTENT, CONTRACT_ERRORS, CONTRACT_STRUCTURED, LOADER_GOOD};
 use palisade_tests::mcp::Client;
 use palisade_tests::{Program, World};
@@ -48,6 +50,29 @@ fn a_tool_that_is_not_there_is_an_error_of_the_request_with_the_nearest_names() 
     assert_eq!(answer["error"]["code"], -32602);
     assert_eq!(answer["error"]["message"], "there is no tool `bettr`; did you mean `better`?");
     assert_eq!(answer["error"]["data"], json!({"nearest": ["better"]}));
+}
+
+/// A compiler that fails leaves a plugin that was tried and not done.
+#[test]
+fn what_the_cache_has_is_listed_and_called_at_once_and_what_compiles_is_named_beside_it() {
+    let (world, failing) = (World::new(), ChildCompiler::palisade("/bin/false"));
+    let (plugins, cache) = (world.plugins(), world.outer().join("cache"));
+    let builder = || {
+        let host = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(&plugins);
+        host.cache(CacheMode::Directory(cache.clone()))
+    };
+    std::fs::copy(LOADER_GOOD.file(), plugins.join("good.wasm")).unwrap();
+    drop(builder().build().unwrap());
+    std::fs::write(plugins.join("a-slow.wasm"), costly_to_compile("slow")).unwrap();
+    drop(builder().compiler(Compiler::Child(failing)).build().unwrap());
+    let program = Program::new(&world).env("PALISADE_CACHE", &cache).args(["--no-builtin", "--plugins"]);
+    let mut client = Client::start(program.args([&plugins]));
+    let listed = client.ask_modern("tools/list", json!({}), &json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    assert_eq!(tools.iter().map(|tool| &tool["name"]).collect::<Vec<_>>(), ["better", "good"]);
+    assert_eq!(listed["result"]["_meta"]["dev.palisade/compiling"], json!(["a-slow"]));
+    let answer = client.ask_modern("tools/call", call("good", json!({})), &json!({}));
+    assert_eq!(text(&answer), "good");
 }
 
 #[test]

@@ -82,6 +82,7 @@ fn the_cache_is_where_the_variable_says_or_off() {
     let _ = ran.left_with(3);
     let kept = std::fs::read_dir(&cache).expect("the cache is there").count();
     assert!(kept > 0, "compiled code is kept");
+    let world = World::new();
     let off = with_guest(&world, guest::CANCEL_SLEEP, &["list"]).env("PALISADE_CACHE", "off").run().left_with(0);
     assert_eq!(off.stderr, "");
     assert!(std::fs::read_dir(world.home()).expect("the home is there").next().is_none(), "nothing is kept");
@@ -98,4 +99,13 @@ fn the_log_says_as_much_as_it_is_told_to_and_only_on_standard_error() {
     };
     assert!(lines("debug") > lines("error"), "debug says more");
     assert_eq!(lines("error"), 1, "the error itself is no line of the log");
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+fn a_program_that_a_loader_was_asked_to_start_serves() {
+    let world = World::new();
+    let loaded = program(&world, &[]).through("/lib64/ld-linux-x86-64.so.2", [""; 0]).args(["--no-builtin", "serve"]);
+    let ran = loaded.stdin("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").run().left_with(0);
+    assert!(ran.stdout.contains("\"result\":{}"), "{ran:?}");
 }

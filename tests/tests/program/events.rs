@@ -83,6 +83,59 @@ fn a_link_that_the_workspace_holds_leads_the_events_nowhere() {
 }
 
 #[test]
+fn no_link_of_the_workspace_on_the_way_leads_the_events_elsewhere() {
+    let world = World::new();
+    world.folder("logs").link("out", "@/outside").link("logs/out", "@/outside").link("in", "logs");
+    let before = world.outside();
+    let root = world.root().to_str().unwrap().to_owned();
+    let refused = ["out/secret.txt", "logs/out/secret.txt", "in/e.jsonl", "logs/../out/secret.txt", "out/../e.jsonl"];
+    for path in refused.iter().map(ToString::to_string).chain([format!("{root}/out/secret.txt")]) {
+        let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", &path];
+        program(&world, &words)
+            .directory(world.root())
+            .run()
+            .left_with(2)
+            .complains(&["symbolic link in the workspace"]);
+    }
+    assert_eq!(world.outside(), before);
+    assert_eq!(world.read("logs/e.jsonl"), None);
+    // A link outside is the user's own, and so is a way in and out again.
+    std::os::unix::fs::symlink(world.root().join("logs"), world.home().join("mine")).unwrap();
+    let mine = world.home().join("mine/e.jsonl");
+    for path in [mine.to_str().unwrap(), "logs/../f.jsonl"] {
+        let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", path];
+        let _ = program(&world, &words).directory(world.root()).run().left_with(0);
+    }
+    assert!(world.read("logs/e.jsonl").is_some() && world.read("f.jsonl").is_some());
+}
+
+#[test]
+fn no_chain_of_links_that_begins_outside_leads_the_events_through_the_workspace() {
+    use std::os::unix::fs::symlink;
+    let world = World::new();
+    world.folder("logs").link("logs/last", "@/outside/secret.txt").link("folder", "@/outside");
+    let before = world.outside();
+    let at = |name: &str| world.home().join(name);
+    symlink(world.root().join("logs/last"), at("file")).unwrap();
+    symlink(world.root().join("folder"), at("way")).unwrap();
+    symlink("way/secret.txt", at("again")).unwrap();
+    for path in [at("file"), at("way/secret.txt"), at("again")] {
+        let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", path.to_str().unwrap()];
+        program(&world, &words).run().left_with(2).complains(&["symbolic link in the workspace"]);
+    }
+    assert_eq!(world.outside(), before);
+    // The user's own chain, and a link of the system's to an open file.
+    symlink("second", at("first")).unwrap();
+    symlink("own.jsonl", at("second")).unwrap();
+    for path in [at("first").to_str().unwrap(), "/dev/stderr"] {
+        let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", path];
+        let ran = program(&world, &words).run().left_with(0);
+        assert_eq!(ran.stderr.contains("tool_use_id"), path == "/dev/stderr", "{ran:?}");
+    }
+    assert!(std::fs::read_to_string(at("own.jsonl")).unwrap().contains("tool_use_id"));
+}
+
+#[test]
 fn a_workspace_that_is_not_there_costs_no_file_its_contents() {
     let world = World::new();
     let keep = world.home().join("keep.jsonl");

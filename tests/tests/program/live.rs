@@ -48,3 +48,24 @@ fn verbose_names_the_limits_that_hold() {
     ran.complains(&["tool: speak (class none)", "workspace: ", "time: 7s", "memory: 32.0 MiB", "result: 4.0 MiB"]);
     assert_eq!(ran.stdout, "cancelled: false");
 }
+
+#[test]
+fn how_a_plugin_crashed_is_shown_on_a_terminal_and_not_in_a_pipe() {
+    let words = ["call", "end", r#"{"how": "panic"}"#];
+    let (world, terminal) = (World::new(), Terminal::new());
+    let mut command = terminal.command(&world, &words);
+    command.args(["--no-builtin", "--plugins"]).arg(guest::CONTRACT_END.directory()).stderr(terminal.stream());
+    // Without the log, which goes to standard error as well.
+    command.env("PALISADE_LOG", "off");
+    let (ran, shown) = terminal.run(command);
+    assert_eq!(ran.code, 5, "{ran:?}");
+    assert!(shown.contains("these are my last words") && !shown.contains("wasm backtrace"), "{shown:?}");
+    // With the log, too: its line would say the same at length.
+    let terminal = Terminal::new();
+    let mut command = terminal.command(&world, &words);
+    command.args(["--no-builtin", "--plugins"]).arg(guest::CONTRACT_END.directory()).stderr(terminal.stream());
+    let (_, shown) = terminal.run(command);
+    assert_eq!(shown.matches("the plugin crashed").count(), 1, "{shown:?}");
+    let piped = with_guest(&world, guest::CONTRACT_END, &words).env("PALISADE_LOG", "off").run().left_with(5);
+    assert_eq!((piped.stdout.as_str(), piped.stderr.as_str()), ("", "execution_error: the plugin crashed\n"));
+}

@@ -82,6 +82,30 @@ fn a_limit_names_the_place_that_holds_it_down() {
 }
 
 #[test]
+fn a_rule_that_holds_a_tool_back_addresses_it_or_is_told_to_hold_for_none() {
+    let world = World::new();
+    user_file(&world, "[confirm.tools]\n\"native/shell\" = \"deny\"");
+    let shell = ["call", "shell", r#"{"command": "true"}"#, "--allow", "execute"];
+    program(&world, &shell).run().left_with(4).complains(&["`confirm.tools.native/shell = \"deny\"`"]);
+    for (rule, hint) in [("shell/shell", "did you mean `native/shell`?"), ("qq/wwww", "`palisade list` shows")] {
+        user_file(&world, &format!("[confirm.tools]\n\"{rule}\" = \"deny\""));
+        for words in [&["call", "list_dir"][..], &["policy", "explain", "list_dir"]] {
+            let said = format!("`confirm.tools.{rule}`");
+            program(&world, words).run().left_with(0).complains(&[&said, "holds for no tool that is loaded", hint]);
+        }
+    }
+}
+
+#[test]
+fn a_time_that_the_input_set_is_not_raised_by_a_flag() {
+    let world = World::new();
+    let input = r#"{"command": "sleep 30", "timeout_ms": 50}"#;
+    let ran = program(&world, &["call", "shell", input, "--allow", "execute"]).run().left_with(7);
+    ran.complains(&["give a larger `timeout_ms`"]);
+    assert!(!ran.stderr.contains("--timeout"), "{ran:?}");
+}
+
+#[test]
 fn a_project_can_deny_and_no_flag_lifts_that() {
     let world = World::new();
     world.file("palisade.toml", "[confirm]\nread = \"deny\"");
@@ -147,9 +171,12 @@ fn a_user_who_switches_the_shipped_tools_off_gives_their_names_away() {
     {
         let world = World::new();
         namesake(&world, "read_file");
-        user_file(&world, &format!("[confirm.tools]\nread_file = \"auto\"\n{user}"));
         world.file("palisade.toml", project);
-        let call = program(&world, &["call", "read_file", "{}", "--plugins"]).args([world.plugins()]).args(flags);
-        assert_eq!(call.run().left_with(0).stdout, "done", "{user:?} {project:?} {flags:?}");
+        // The permission stays behind: it is given to the plugin by its name.
+        for (rule, code, output) in [("read_file", 4, ""), ("\"namesake/read_file\"", 0, "done")] {
+            user_file(&world, &format!("[confirm.tools]\n{rule} = \"auto\"\n{user}"));
+            let call = program(&world, &["call", "read_file", "{}", "--plugins"]).args([world.plugins()]).args(flags);
+            assert_eq!(call.run().left_with(code).stdout, output, "{rule} {user:?} {project:?} {flags:?}");
+        }
     }
 }

@@ -185,3 +185,49 @@ fn a_workspace_that_is_a_file_is_told_as_that() {
     let ran = program(&world, &["list", "--workspace"]).args([world.root().join("a.txt")]).run().left_with(2);
     ran.complains(&["cannot open the workspace", "a.txt", "ot a directory"]);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_is_killed_leaves_no_process_of_a_command_and_not_its_directory() {
+    let world = World::new();
+    let daemon = "setsid sh -c 'echo $$ > daemon; exec sleep 1000' >/dev/null 2>&1 &";
+    let command = format!(
+        "echo $HOME > home; echo $$ > shell; {daemon} until [ -s daemon ]; do :; done; touch begun; sleep 1000"
+    );
+    let input = serde_json::json!({"command": command}).to_string();
+    let mut child = program(&world, &["call", "shell", &input, "--allow", "execute"]).open();
+    world.wait_for("begun");
+    child.kill().expect("it is there");
+    child.wait().expect("it has ended");
+    let gone = |pid: &str| {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+        stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+    };
+    let [home, shell, daemon] = ["home", "shell", "daemon"].map(|file| world.read(file).expect("it ran"));
+    let begun = std::time::Instant::now();
+    while !gone(&shell) || !gone(&daemon) || Path::new(home.trim()).exists() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{shell} {daemon} {home}");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn the_verb_that_holds_a_command_is_for_no_person() {
+    let world = World::new();
+    program(&world, &["shell-helper"]).stdin("{}").run().left_with(2).complains(&["for palisade itself"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_network_of_a_command_is_opened_by_the_users_own_file_and_by_no_project() {
+    let socket = r#"{"command": "perl -e 'use Socket; socket(S, PF_INET, SOCK_DGRAM, 0) or die $!'"}"#;
+    let words = ["call", "shell", socket, "--allow", "execute"];
+    let world = World::new();
+    let ran = program(&world, &words).run().left_with(5);
+    ran.complains(&["not permitted"]);
+    crate::user_file(&world, "[shell]\nnetwork = true");
+    let _ = program(&world, &words).run().left_with(0);
+    let world = World::new();
+    world.file("palisade.toml", "[shell]\nnetwork = true");
+    program(&world, &words).run().left_with(2).complains(&["shell.network", "would loosen"]);
+}

@@ -1,0 +1,63 @@
+//! Gives back, and takes, JSON that needs far more memory as a value than as text.
+
+use palisade_guest::{Content, IntoOutput, Output, Result, tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize, JsonSchema)]
+struct Args {
+    /// How many elements or members.
+    count: usize,
+}
+
+/// Of 3.5 MB of this, a map for each object takes 329 MiB.
+fn objects(count: usize) -> Content {
+    Content::Json(format!("[{}]", vec![r#"{"":0}"#; count].join(",")))
+}
+
+/// Gives back a list of objects with one member each.
+#[tool(side_effects = "none")]
+fn expand(args: Args) -> Result<Vec<Content>> {
+    Ok(vec![objects(args.count)])
+}
+
+/// Gives back an object whose members are in the wrong order.
+#[tool(side_effects = "none")]
+fn shuffle(args: Args) -> Result<Vec<Content>> {
+    let members: Vec<String> = (0..args.count).rev().map(|key| format!("\"{key:06}\":0")).collect();
+    Ok(vec![Content::Json(format!("{{{}}}", members.join(",")))])
+}
+
+/// An output with a schema, which is checked against it.
+struct Promised(Content);
+
+impl IntoOutput for Promised {
+    fn into_output(self) -> Result<Output> {
+        Ok(Output::new(vec![self.0]))
+    }
+
+    fn output_schema() -> Option<Value> {
+        Some(json!({"type": "array", "items": {"type": "object"}}))
+    }
+}
+
+/// The same list, promised.
+#[tool(side_effects = "none")]
+fn expand_promised(args: Args) -> Result<Promised> {
+    Ok(Promised(objects(args.count)))
+}
+
+/// Takes a list of anything, and says how many elements it has.
+#[tool(side_effects = "none")]
+fn length(args: Listed) -> Result<String> {
+    Ok(args.items.len().to_string())
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Listed {
+    /// The elements.
+    items: Vec<Value>,
+}
+
+palisade_guest::export!(expand, shuffle, expand_promised, length);

@@ -1,0 +1,85 @@
+//! Calls that are small as text and large once they are read: results, inputs, and renames below deep directories. The process grows by no more than a call may have,
+//! and nothing of it stays.
+
+use palisade::{CacheMode, Call, Host, Limits, Policy, Shipped, SideEffects, ToolResult};
+use serde_json::json;
+
+use super::{MEMORY, Report};
+use crate::case::block_on;
+use crate::guest::{HOSTILE_ECHO, LIMITS_FILES, cache};
+use crate::oracle::{Books, HOST_ROOM, Peak};
+use crate::{World, swell};
+
+/// Members of a result of 3.5 MB, and of an input of 343 KB.
+const RESULT: u32 = 500_000;
+const INPUT: usize = 49_000;
+/// Renames of one call, below 126 directories.
+const RENAMES: usize = 4_200;
+/// What each call may hold in the sandbox and for its sake, in bytes.
+const CALL: u64 = 16 << 20;
+/// How many calls are made before anything is counted.
+const WARM: usize = 2;
+
+/// Results that expand when they are read.
+///
+/// # Panics
+///
+/// Where no host can be built for them.
+pub fn results(count: usize) -> Report {
+    swollen(count, || Call::new("swell", json!({})))
+}
+
+/// Inputs that expand when they are read.
+///
+/// # Panics
+///
+/// Where no host can be built for them.
+pub fn inputs(count: usize) -> Report {
+    let text = format!("{{\"text\":\"hello\",\"more\":{}}}", swell::list(INPUT));
+    swollen(count, || Call::new("echo", text.clone()))
+}
+
+/// Renames whose names fill the longest path there is.
+///
+/// # Panics
+///
+/// Where no host can be built for them.
+pub fn renames(count: usize) -> Report {
+    swollen(count, || Call::new("shuffle", json!({"amount": RENAMES})))
+}
+
+fn swollen(count: usize, call: impl Fn() -> Call) -> Report {
+    let world = World::new();
+    let host = host(&world);
+    let one = || block_on(host.dispatch(host.session(), call()));
+    // What the first of them holds counts: an allocator keeps it for those that come after.
+    let small = block_on(host.call("echo", json!({"text": "hello"}), json!({})));
+    assert!(small.is_success(), "{small}");
+    let peak = Peak::of_this();
+    (0..WARM).for_each(|_| drop(one()));
+    let before = Books::now();
+    let wrong: Vec<String> = (0..count).map(|_| one()).filter_map(|result| wrong(&result)).collect();
+    let bound = format!("at most {} MiB at once, and the host's own {}", CALL >> 20, HOST_ROOM >> 20);
+    Report::new(&format!("grew by {} MiB at most {:?}", peak.growth() >> 20, wrong.first()))
+        .bound("each is answered, or refused for what it takes", wrong.is_empty())
+        .bound(&bound, peak.beyond(CALL as usize).is_none())
+        .bound("what was held is given back", peak.left() <= HOST_ROOM)
+        .kept(before, MEMORY)
+}
+
+fn host(world: &World) -> Host {
+    let plugin = swell::answering("swell", RESULT).build();
+    std::fs::write(world.plugins().join("swell.wasm"), plugin).expect("a plugin can be written");
+    let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
+    let builder = [HOSTILE_ECHO, LIMITS_FILES].iter().fold(builder, |all, guest| all.plugins(guest.directory()));
+    let limits = Limits { memory: CALL, ..Limits::default() };
+    let builder = builder.policy(Policy::default().allowing(SideEffects::Write)).limits(limits);
+    let host = builder.cache(CacheMode::Directory(cache())).build().expect("the host can be built");
+    assert!(host.rejected().is_empty(), "{:?}", host.rejected());
+    host
+}
+
+fn wrong(result: &ToolResult) -> Option<String> {
+    let refused = result.error().is_some_and(|error| error.class().as_str() == "resource_exhausted");
+    (!result.is_success() && !refused).then(|| result.to_string())
+}

@@ -1,0 +1,106 @@
+//! Every plugin has a share of what the process has only so much of, which other plugins cannot take.
+
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+
+use palisade::{CacheMode, Call, CancellationToken, Host, HostBuilder, Shipped};
+use palisade_tests::case::block_on;
+use palisade_tests::guest::{CANCEL_SLEEP, CONCURRENCY_COUNT, LIMITS_HANDLES, cache};
+use palisade_tests::oracle::turn;
+use palisade_tests::stage::says_started;
+use palisade_tests::{Recorder, Stage, World};
+use serde_json::json;
+
+/// Sandboxes, and places for calls that wait, that one plugin gets while no other wants any.
+const OF_ONE: (usize, usize) = (128, 512);
+
+#[test]
+fn a_plugin_that_sleeps_in_all_that_it_gets_delays_no_other() {
+    // What is shared among all calls of the process is counted here.
+    let _turn = turn();
+    let stage = Stage::new(&[CANCEL_SLEEP, CONCURRENCY_COUNT], |host| host.shipped(Shipped::LeftOut));
+    let token = CancellationToken::new();
+    block_on(async {
+        let (running, waiting) = OF_ONE;
+        let hostile = |_| {
+            let (host, call) = (stage.host.clone(), Call::new("sleep", "{}").with_cancellation(token.clone()));
+            tokio::spawn(async move { host.dispatch(host.session(), call).await })
+        };
+        // The first one loads the plugin's code, for which the others would wait.
+        let mut calls = vec![hostile(0)];
+        stage.started(1).await;
+        calls.extend((1..running + waiting + 10).map(hostile));
+        stage.started(running).await;
+        stage.recorder.until(|events| events.iter().filter(|event| event.is_terminal()).count() == 10).await;
+        for _ in 0..10 {
+            let result = stage.host.call("count", json!({"text": "another"}), json!({})).await;
+            assert_eq!(result.output().as_deref(), Some("1 another"), "{result}");
+        }
+        assert_eq!(stage.host.session().in_flight(), running + waiting, "it still has all that it gets");
+        token.cancel();
+        for call in calls {
+            assert!(call.await.unwrap().is_failure());
+        }
+    });
+}
+
+/// Tells this test that it runs with few descriptors.
+const FEW: &str = "PALISADE_TESTS_SHORT_OF_DESCRIPTORS";
+const TEST: &str = "shares::two_plugins_that_open_all_that_they_can_leave_descriptors_to_a_third";
+
+#[test]
+fn two_plugins_that_open_all_that_they_can_leave_descriptors_to_a_third() {
+    if std::env::var_os(FEW).is_some() {
+        return with_few_descriptors();
+    }
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -n 1024 && exec \"$@\"", "sh"]).arg(std::env::current_exe().unwrap());
+    let ran = shell.args(["--exact", TEST, "--nocapture"]).env(FEW, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+fn with_few_descriptors() {
+    let world = World::new();
+    fs::write(world.root().join("file.txt"), "content").unwrap();
+    let bytes = fs::read(LIMITS_HANDLES.file()).unwrap();
+    // A section of its own makes another plugin of the same code: empty, and named `x`.
+    let other = [&bytes[..], &[0, 2, 1, b'x']].concat();
+    let recorder = Recorder::default();
+    let host = |change: &dyn Fn(HostBuilder) -> HostBuilder| {
+        let builder = Host::builder().workspace(world.root()).cache(CacheMode::Directory(cache()));
+        Arc::new(change(builder.subscriber(Arc::new(recorder.clone()))).build().unwrap())
+    };
+    let hostile = [bytes, other].map(|bytes| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("handles.wasm"), bytes).unwrap();
+        host(&|builder| builder.shipped(Shipped::LeftOut).plugins(folder.path()))
+    });
+    let benign = host(&|builder| builder.shipped(Shipped::Included));
+    let token = CancellationToken::new();
+    let hold = |host: &Arc<Host>, count: usize| {
+        let call = Call::new("hold_for_ever", json!({"count": count})).with_cancellation(token.clone());
+        let host = host.clone();
+        tokio::spawn(async move { host.dispatch(host.session(), call).await })
+    };
+    block_on(async {
+        let mut calls = Vec::new();
+        for host in &hostile {
+            // Many at once, and then one by one, until there are no more.
+            calls.extend([[10; 30], [1; 30]].into_iter().flatten().map(|count| hold(host, count)));
+            let begun = calls.len();
+            let of = |event: &palisade::Event| says_started(event) || event.is_terminal();
+            recorder.until(|events| events.iter().filter(|event| of(event)).count() == begun).await;
+        }
+        assert!(recorder.events().iter().any(palisade::Event::is_terminal), "some find no more");
+        for _ in 0..30 {
+            let result = benign.call("read_file", json!({"path": "file.txt"}), json!({})).await;
+            assert_eq!(result.output().as_deref(), Some("content"), "{result}");
+        }
+        token.cancel();
+        for call in calls {
+            assert!(call.await.unwrap().is_failure());
+        }
+    });
+}

@@ -1,0 +1,237 @@
+//! Answers that grow when they are written: each control character of a text takes six bytes there.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use palisade_tests::mcp::{LEGACY, MODERN, modern};
+use palisade_tests::mcp_http::{Endpoint, answer};
+use palisade_tests::oracle::Peak;
+use palisade_tests::program::Ran;
+use palisade_tests::{Program, World};
+use serde_json::{Value, json};
+
+use super::raw;
+
+/// The longest result, in bytes. It takes 24 MiB in an answer.
+const LENGTH: usize = 4 << 20;
+/// Calls whose answers are not read.
+const UNREAD: usize = 60;
+/// The same over HTTP, where one address has 32 connections.
+const UNREAD_CONNECTIONS: usize = 30;
+/// What all calls may hold together, in bytes.
+const TOTAL: usize = 512 << 20;
+/// What the program may take beside that, in bytes: what the allocator keeps and what waits in buffers.
+const BESIDE: usize = 64 << 20;
+
+/// A world with a plugin that answers with control characters.
+fn world() -> World {
+    let (world, far) = (World::new(), 131_072);
+    let fill = format!(
+        "(drop (memory.grow (i32.const 100))) (memory.fill (i32.const {far}) (i32.const 1) (i32.const {LENGTH}))"
+    );
+    let plugin = raw().answering_block(&fill, 0, far, u32::try_from(LENGTH).unwrap());
+    std::fs::write(world.plugins().join("raw.wasm"), plugin.build()).unwrap();
+    world
+}
+
+fn program(world: &World) -> Program<'_> {
+    Program::new(world).args(["--no-builtin", "--plugins"]).args([world.plugins()])
+}
+
+/// About to be started with so much address space, in KiB.
+fn limited(program: Program<'_>, kib: u32) -> Program<'_> {
+    program.through("sh", ["-c", &format!("ulimit -v {kib} && exec \"$@\""), "sh"])
+}
+
+/// With a bound on what all calls hold together.
+fn bounded(world: &World) -> Program<'_> {
+    let folder = world.home().join(".config/palisade");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("palisade.toml"), format!("[limits]\ntotal_memory = \"{TOTAL}B\"\n")).unwrap();
+    program(world)
+}
+
+fn call() -> Value {
+    json!({"name": "raw", "arguments": {}})
+}
+
+/// Whether an answer is the whole result; an answer that is not says that there was no memory for it.
+#[track_caller]
+fn is_whole(answer: &Value) -> bool {
+    let class = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
+    if class == "resource_exhausted" {
+        let limit = &answer["result"]["_meta"]["dev.palisade/error"]["detail"]["limit"];
+        assert!(["memory", "total_memory", "address_space"].iter().any(|known| limit == known), "{limit}");
+        return false;
+    }
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
+    assert!(text.len() == LENGTH && text.bytes().all(|byte| byte == 1), "{:.300}", answer.to_string());
+    true
+}
+
+#[test]
+fn a_call_in_a_short_address_space_prints_an_answer_that_grows() {
+    for kib in [300_000, 500_000, 600_000] {
+        let world = world();
+        let ran: Ran = limited(program(&world).args(["call", "raw", "{}", "--json"]), kib).run().left_with(0);
+        let result = ran.json();
+        for text in [&result["output"], &result["content"][0]["text"]] {
+            assert_eq!(text.as_str().map(str::len), Some(LENGTH));
+        }
+    }
+}
+
+/// The most memory that a call has held until the first byte of its result is there, in bytes.
+fn held_when_it_prints(words: &[&str]) -> usize {
+    let world = world();
+    let mut child = program(&world).args(["call", "raw", "{}"]).args(words.to_vec()).open();
+    let mut output = child.stdout.take().unwrap();
+    output.read_exact(&mut [0]).unwrap();
+    let held = Peak::so_far(child.id());
+    output.read_to_end(&mut Vec::new()).unwrap();
+    assert!(child.wait().unwrap().success());
+    held
+}
+
+#[test]
+fn a_call_prints_an_answer_that_grows_without_a_copy_of_it() {
+    let (text, json) = (held_when_it_prints(&[]), held_when_it_prints(&["--json"]));
+    assert!(json < text + (8 << 20), "{} MiB as JSON, {} MiB as text", json >> 20, text >> 20);
+}
+
+/// Waits until so many calls of the program have ended, as its events tell.
+#[track_caller]
+fn all_ended(events: &Path, calls: usize) {
+    let begun = Instant::now();
+    let ended = |line: &&str| ["tool.completed", "tool.failed"].iter().any(|name| line.contains(name));
+    let count = || std::fs::read_to_string(events).unwrap_or_default().lines().filter(ended).count();
+    while count() < calls {
+        assert!(begun.elapsed() < Duration::from_secs(120), "{} of {calls} have ended", count());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until the program computes no more: all answers are made that have room.
+#[track_caller]
+fn stands_still(process: u32) {
+    let spent = || {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+        let fields: Vec<String> = stat.rsplit_once(") ").unwrap().1.split(' ').map(str::to_owned).collect();
+        (fields[11].clone(), fields[12].clone())
+    };
+    let (begun, mut before) = (Instant::now(), spent());
+    loop {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = spent();
+        if now == before {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "it computes without an end");
+        before = now;
+    }
+}
+
+/// The answers to so many calls, none of which is read before all calls have ended, and the growth of the program.
+#[track_caller]
+fn unread(world: &World, program: Program<'_>, calls: usize) -> (Vec<Value>, usize) {
+    let events = world.outer().join("events.jsonl");
+    let mut child = program.args(["serve", "--events"]).args([&events]).open();
+    let (mut input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    let peak = Peak::of_process(child.id());
+    let begin =
+        |id: usize| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": modern(call(), &json!({}))});
+    let messages: String = (1..=calls).map(|id| format!("{}\n", begin(id))).collect();
+    input.write_all(messages.as_bytes()).unwrap();
+    all_ended(&events, calls);
+    stands_still(child.id());
+    let read = |line: std::io::Result<String>| serde_json::from_str(&line.unwrap()).unwrap();
+    let answers: Vec<Value> = output.lines().take(calls).map(read).collect();
+    let mut ids: Vec<u64> = answers.iter().filter_map(|answer| answer["id"].as_u64()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (1..=calls as u64).collect::<Vec<_>>(), "each is answered once");
+    let growth = peak.growth();
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    (answers, growth)
+}
+
+/// Checks that some answers are whole, and that there was no memory for the others.
+#[track_caller]
+fn some_are_whole(answers: &[Value]) {
+    let whole = answers.iter().filter(|answer| is_whole(answer)).count();
+    assert!((1..answers.len()).contains(&whole), "{whole} are whole");
+}
+
+#[test]
+fn a_server_in_a_gigabyte_of_address_space_answers_forty_that_grow_and_that_nobody_reads() {
+    let world = world();
+    let (answers, _) = unread(&world, limited(program(&world), 1_000_000), 40);
+    some_are_whole(&answers);
+}
+
+#[test]
+fn answers_that_nobody_reads_are_bounded_together() {
+    let world = world();
+    let (answers, growth) = unread(&world, bounded(&world), UNREAD);
+    some_are_whole(&answers);
+    assert!(growth < TOTAL + BESIDE, "{} MiB", growth >> 20);
+}
+
+/// How a request comes over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Way {
+    /// As a plain call of the current revision.
+    Plain,
+    /// With a token for progress, so that the library for the protocol writes the answer.
+    Told,
+    /// In a session of the previous revision, as an event.
+    Session,
+}
+
+#[track_caller]
+fn unread_over_http(way: Way) {
+    let world = world();
+    let events = world.outer().join("events.jsonl");
+    let words = ["--events", events.to_str().unwrap()];
+    let endpoint = Endpoint::start(bounded(&world), &words);
+    let peak = Peak::of_process(endpoint.child().id());
+    let session = if way == Way::Session { session(&endpoint) } else { String::new() };
+    let request = |id: usize| {
+        let mut params = call();
+        if way == Way::Told {
+            params["_meta"] = json!({"progressToken": id});
+        }
+        let params = if way == Way::Session { params } else { modern(params, &json!({})) };
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
+    };
+    let headers = match way {
+        Way::Session => vec![("Mcp-Session-Id", session.as_str())],
+        _ => vec![("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", "raw")],
+    };
+    let begun: Vec<_> = (1..=UNREAD_CONNECTIONS).map(|id| endpoint.begin("POST", &headers, &request(id))).collect();
+    all_ended(&events, UNREAD_CONNECTIONS);
+    stands_still(endpoint.child().id());
+    let answers: Vec<Value> = begun.into_iter().map(|socket| answer(socket).message()).collect();
+    some_are_whole(&answers);
+    let growth = peak.growth();
+    assert!(growth < TOTAL + BESIDE, "{way:?}: {} MiB", growth >> 20);
+}
+
+/// A session of the previous revision.
+fn session(endpoint: &Endpoint) -> String {
+    let info = json!({"name": "suite", "version": "1"});
+    let params = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": info});
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    let id = endpoint.post(&[], &hello).header("mcp-session-id").expect("a session").to_owned();
+    let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(endpoint.post(&[("Mcp-Session-Id", &id)], &told).status, 202);
+    id
+}
+
+#[test]
+fn answers_that_nobody_reads_over_http_are_bounded_together() {
+    for way in [Way::Plain, Way::Told, Way::Session] {
+        unread_over_http(way);
+    }
+}

@@ -1,0 +1,160 @@
+//! JSON that takes up to 90 times the memory of its text: in outputs, in inputs, and where the address space is short.
+
+use std::time::{Duration, Instant};
+
+use palisade_tests::guest::HOSTILE_EXPAND;
+use palisade_tests::oracle::{around, around_both};
+use palisade_tests::program::Ran;
+use palisade_tests::{Case, Program, World, mcp::Client};
+use serde_json::{Value, json};
+
+use super::ENOUGH;
+
+/// Elements whose text has 3.5 MB, and whose values take 329 MiB.
+const MANY: usize = 499_000;
+/// Elements of an input of 343 KB, whose values take 32 MiB.
+const INPUT: usize = 49_000;
+
+fn call(tool: &str, count: usize) -> Case {
+    Case::new(HOSTILE_EXPAND, tool).input(json!({"count": count})).timeout(ENOUGH)
+}
+
+fn elements(count: usize) -> String {
+    format!("[{}]", vec![r#"{"":0}"#; count].join(","))
+}
+
+#[test]
+fn an_output_that_expands_is_kept_as_its_text() {
+    let seen = around_both(&call("expand", MANY));
+    assert!(seen.output() == elements(MANY), "{} bytes", seen.output().len());
+}
+
+#[test]
+fn an_output_whose_keys_are_out_of_order_is_sorted_within_the_same_bound() {
+    let seen = around(&call("shuffle", 300_000));
+    let members: Vec<String> = (0..300_000).map(|key| format!("\"{key:06}\":0")).collect();
+    assert!(seen.output() == format!("{{{}}}", members.join(",")), "{} bytes", seen.output().len());
+}
+
+#[test]
+fn an_output_that_needs_a_value_for_its_schema_has_the_memory_of_the_call_for_it() {
+    assert_eq!(around(&call("expand_promised", MANY)).limit(), "memory");
+    assert_eq!(around(&call("expand_promised", 100_000).memory_mib(16)).limit(), "memory");
+    assert_eq!(around(&call("expand_promised", 10_000)).output(), elements(10_000));
+}
+
+#[test]
+fn an_input_that_expands_counts_in_the_memory_of_its_call() {
+    let input = |count: usize| {
+        let text = format!("{{\"items\":{}}}", elements(count));
+        Case::new(HOSTILE_EXPAND, "length").text(&text).timeout(ENOUGH)
+    };
+    assert_eq!(around(&input(INPUT)).output(), INPUT.to_string());
+    assert_eq!(around(&input(INPUT).memory_mib(4)).limit(), "memory");
+}
+
+/// The program with the guest.
+fn with_guest(world: &World) -> Program<'_> {
+    std::fs::copy(HOSTILE_EXPAND.file(), world.plugins().join("expand.wasm")).unwrap();
+    Program::new(world).args(["--no-builtin", "--plugins"]).args([world.plugins()])
+}
+
+/// The same, about to be started with so much address space, in KiB.
+fn limited(program: Program<'_>, kib: u32) -> Program<'_> {
+    program.through("sh", ["-c", &format!("ulimit -v {kib} && exec \"$@\""), "sh"])
+}
+
+/// A call with so much address space, in KiB.
+#[track_caller]
+fn called(kib: u32, words: &[&str]) -> Ran {
+    let world = World::new();
+    limited(with_guest(&world).args(["call"]).args(words.iter().copied()), kib).run()
+}
+
+#[test]
+fn a_call_in_half_a_gigabyte_of_address_space_prints_an_output_that_expands() {
+    let input = json!({"count": MANY}).to_string();
+    let ran = called(500_000, &["expand", &input]).left_with(0);
+    assert!(ran.stdout == elements(MANY), "{} bytes", ran.stdout.len());
+    let ran = called(500_000, &["expand", &json!({"count": 100_000}).to_string(), "--json"]).left_with(0);
+    assert_eq!(ran.json()["content"][0]["json"].as_array().map(Vec::len), Some(100_000));
+}
+
+#[test]
+fn a_call_in_half_a_gigabyte_of_address_space_refuses_a_value_that_has_no_room() {
+    let input = json!({"count": MANY}).to_string();
+    let ran = called(500_000, &["expand_promised", &input, "--json"]).left_with(7);
+    let detail = &ran.json()["error"]["detail"];
+    let bound = (&detail["limit"], &detail["value"]);
+    let space = (&json!("address_space"), &json!(500_000 << 10));
+    let memory = (&json!("memory"), &json!(128 << 20));
+    assert!(bound == space || bound == memory, "{detail}");
+}
+
+#[test]
+fn a_server_in_a_gigabyte_of_address_space_answers_four_outputs_that_expand_and_a_ping() {
+    for tool in ["expand", "expand_promised"] {
+        let world = World::new();
+        let mut client = Client::legacy(limited(with_guest(&world), 1_000_000), &json!({}));
+        let expand = json!({"name": tool, "arguments": {"count": MANY}});
+        let ids: Vec<u64> = (0..4).map(|_| client.begin("tools/call", &expand)).collect();
+        assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+        for id in ids {
+            let answer = said(&mut client, id);
+            let class = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
+            let is_whole = text(&answer) == elements(MANY);
+            assert!(is_whole || class == "resource_exhausted", "{tool}: {:.300}", answer.to_string());
+        }
+        assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+    }
+}
+
+#[test]
+fn inputs_that_expand_are_bounded_together_and_their_memory_comes_back() {
+    let world = World::new();
+    let folder = world.home().join(".config/palisade");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("palisade.toml"), "[limits]\ntotal_memory = \"512MiB\"\n").unwrap();
+    let mut client = Client::legacy(with_guest(&world), &json!({}));
+    let small = json!({"name": "length", "arguments": {"items": [1, 2]}});
+    assert_eq!(text(&client.ask("tools/call", &small)), "2");
+    let before = resident(&client, "VmRSS:");
+    let items: Value = serde_json::from_str(&elements(INPUT)).unwrap();
+    let large = json!({"name": "length", "arguments": {"items": items}});
+    let ids: Vec<u64> = (0..64).map(|_| client.begin("tools/call", &large)).collect();
+    let answers: Vec<Value> = ids.iter().map(|_| client.hear()).collect();
+    let done = answers.iter().filter(|answer| text(answer) == INPUT.to_string()).count();
+    let refused = |answer: &&Value| {
+        let class = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
+        class == "resource_exhausted" || answer["error"]["data"]["class"] == "resource_exhausted"
+    };
+    assert!(done > 0, "{:.300}", answers[0].to_string());
+    assert_eq!(done + answers.iter().filter(refused).count(), 64, "each is answered once");
+    let most = resident(&client, "VmHWM:").saturating_sub(before);
+    assert!(most < 600 << 10, "{most} KiB more at once");
+    // The system takes back what is free as it finds time.
+    let begun = Instant::now();
+    let after = std::iter::repeat_with(|| resident(&client, "VmRSS:").saturating_sub(before));
+    let after = after.take_while(|_| begun.elapsed() < Duration::from_secs(10)).find(|more| *more < 160 << 10);
+    assert!(after.is_some(), "{} KiB more than before", resident(&client, "VmRSS:").saturating_sub(before));
+    assert_eq!(text(&client.ask("tools/call", &small)), "2");
+}
+
+#[track_caller]
+fn said(client: &mut Client, id: u64) -> Value {
+    match client.aside.iter().position(|message| message["id"] == id) {
+        Some(place) => client.aside.remove(place),
+        None => client.answer(id),
+    }
+}
+
+fn text(answer: &Value) -> &str {
+    answer["result"]["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+/// What the system says of the memory of the program, in KiB.
+fn resident(client: &Client, which: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", client.process())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(which)).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}

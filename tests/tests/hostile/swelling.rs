@@ -1,0 +1,86 @@
+//! Guests and clients that send little and make the host hold much.
+
+use std::process::Command;
+
+use palisade::{Call, Limits, SideEffects};
+use palisade_tests::guest::{HOSTILE_ABUSE, LIMITS_FILES};
+use palisade_tests::oracle::{Oracle, around, served};
+use palisade_tests::{Case, Plugins, swell};
+use serde_json::json;
+
+use super::{ENOUGH, SHORT, case, raw};
+
+/// Members of a result of 3.5 MB.
+const MANY: u32 = 500_000;
+
+fn expanding(members: u32) -> Case {
+    let plugin = swell::answering("raw", members).build();
+    Case::new(Plugins::Component("raw".to_owned(), plugin), "raw").timeout(ENOUGH)
+}
+
+#[test]
+fn a_result_that_expands_when_it_is_read_keeps_its_deadline() {
+    let seen = around(&expanding(MANY).timeout(SHORT));
+    assert!(seen.result["success"] == true || ["timeout", "resource_exhausted"].contains(&class(&seen.result)));
+}
+
+#[test]
+fn results_that_expand_at_once_are_bounded_together_and_given_back() {
+    let told = served(&expanding(MANY), 4);
+    assert_eq!(told.answers.len(), 4);
+    assert_eq!(served(&expanding(1000), 4).answers.len(), 4);
+}
+
+#[test]
+fn renames_below_deep_directories_are_counted_by_their_length() {
+    let shuffle = |amount: u64| {
+        let case = Case::new(LIMITS_FILES, "shuffle").input(json!({"amount": amount}));
+        case.allow(SideEffects::Write).timeout(ENOUGH * 2).memory_mib(16)
+    };
+    let seen = around(&shuffle(4_200));
+    assert!(seen.result["success"] == true || seen.result["error"]["class"] == "resource_exhausted");
+    assert_eq!(around(&shuffle(3)).output(), "3 renamed");
+}
+
+#[test]
+fn events_that_wait_for_a_reader_are_counted_by_their_length() {
+    let oracle = Oracle::new(|_, builder| {
+        let limits = Limits { memory: 32 << 20, ..Limits::default() };
+        builder.plugins(HOSTILE_ABUSE.directory()).limits(limits)
+    });
+    let emit = || Call::new("abuse", json!({"how": "emit", "amount": 1 << 20}));
+    oracle.watch(ENOUGH, |stage| {
+        let stage = stage.clone();
+        async move {
+            let stream = stage.host.events();
+            for _ in 0..200 {
+                assert!(stage.host.dispatch(stage.host.session(), emit()).await.is_success());
+                stage.recorder.forget();
+            }
+            assert!(stream.missed() > 0);
+        }
+    });
+}
+
+/// Tells this test that it runs with little address space.
+const SHORT_OF_SPACE: &str = "PALISADE_TESTS_GROWS_WITHOUT_A_POOL";
+const TEST: &str = "swelling::memory_that_grows_without_a_pool_counts_while_it_is_copied";
+
+#[test]
+fn memory_that_grows_without_a_pool_counts_while_it_is_copied() {
+    if std::env::var_os(SHORT_OF_SPACE).is_some() {
+        let greedy = "(loop (br_if 0 (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) {done}";
+        let seen = around(&case(&raw().execute(greedy)));
+        assert!(seen.result["usage"]["peak_memory_bytes"].as_u64().unwrap() <= 128 << 20);
+        return;
+    }
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -v 2500000 && exec \"$@\"", "sh"]).arg(std::env::current_exe().unwrap());
+    let ran = shell.args(["--exact", TEST, "--nocapture"]).env(SHORT_OF_SPACE, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+fn class(result: &serde_json::Value) -> &str {
+    result["error"]["class"].as_str().unwrap_or_default()
+}

@@ -1,0 +1,203 @@
+//! The token of a server over HTTP: always there unless it is left out on purpose, kept where only its user finds it, and
+//! never a tool's to read.
+
+use super::{call, serving, text};
+use palisade_tests::guest::LOADER_GOOD;
+use palisade_tests::mcp::{MODERN, modern};
+use palisade_tests::mcp_http::{Answer, Endpoint};
+use palisade_tests::{Program, World};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Writes a file that only its user can read.
+pub(super) fn secret(file: &Path, text: &str) {
+    fs::write(file, format!("{text}\n")).unwrap();
+    fs::set_permissions(file, Permissions::from_mode(0o600)).unwrap();
+}
+
+fn asked(endpoint: &Endpoint, tool: &str, arguments: Value, token: &str) -> Answer {
+    let (headers, bearer) = ([("Mcp-Method", "tools/call"), ("Mcp-Name", tool)], format!("Bearer {token}"));
+    let more = [("MCP-Protocol-Version", MODERN), ("Authorization", bearer.as_str())];
+    let params = modern(call(tool, arguments), &json!({}));
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let sent = if token.is_empty() { &more[..1] } else { &more[..] };
+    endpoint.post(&[&headers[..], sent].concat(), &message)
+}
+
+/// Where the token of this run is kept below a home.
+fn kept(home: &Path, endpoint: &Endpoint) -> PathBuf {
+    let (address, port) = endpoint.address.split_once(':').unwrap();
+    home.join(".local/state/palisade/tokens").join(format!("{address}-{port}.token"))
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn where_no_token_is_given_one_is_made_told_kept_private_and_gone_with_the_server() {
+    let world = World::new();
+    let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
+    let file = kept(&world.home(), &endpoint);
+    let token = fs::read_to_string(&file).unwrap().trim().to_owned();
+    assert_eq!((mode(&file), mode(file.parent().unwrap()), token.len()), (0o600, 0o700, 64));
+    assert_eq!(asked(&endpoint, "good", json!({}), "").status, 401);
+    assert_eq!(asked(&endpoint, "good", json!({}), &token.replace(&token[..1], "g")).status, 401);
+    assert_eq!(text(&asked(&endpoint, "good", json!({}), &token).message()), "good");
+    let another = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
+    assert_eq!(asked(&another, "good", json!({}), &token).status, 401, "each run has its own");
+    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
+    let ran = endpoint.end();
+    ran.complains(&[&format!("Authorization: Bearer {token}"), file.to_str().unwrap()]);
+    assert!(!file.exists());
+}
+
+#[test]
+fn a_token_that_is_left_out_on_purpose_is_told_of() {
+    let world = World::new();
+    let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &["--token", "none"]);
+    assert_eq!(asked(&endpoint, "good", json!({}), "").status, 200);
+    assert!(!world.home().join(".local/state/palisade/tokens").exists(), "no token is kept");
+    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
+    endpoint.end().complains(&["every user of this machine can call these tools"]);
+}
+
+#[test]
+fn a_server_removes_the_token_that_a_killed_server_has_left_at_its_address() {
+    let world = World::new();
+    let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
+    let (file, address) = (kept(&world.home(), &endpoint), endpoint.address.clone());
+    // Its handle kills it.
+    drop(endpoint);
+    assert!(file.exists(), "a server that is killed leaves it");
+    let next = Endpoint::at(&address, serving(&world, LOADER_GOOD), &["--token", "none"]);
+    assert_eq!(next.address, address);
+    assert!(!file.exists());
+}
+
+#[test]
+fn a_token_stands_in_no_directory_that_others_can_reach() {
+    let world = World::new();
+    let folder = world.home().join(".local/state/palisade/tokens");
+    fs::create_dir_all(&folder).unwrap();
+    fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+    let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    assert_eq!(asked(&endpoint, "good", json!({}), "").status, 401);
+    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
+    endpoint.end().complains(&["the token stands in no file", "`chmod 600", "Authorization: Bearer "]);
+}
+
+#[test]
+fn a_file_of_a_token_that_others_can_read_or_change_is_refused_with_the_remedy() {
+    let world = World::new();
+    let file = world.home().join("token");
+    secret(&file, "a-token-that-nobody-guesses");
+    for open in [0o644, 0o640, 0o620, 0o602] {
+        fs::set_permissions(&file, Permissions::from_mode(open)).unwrap();
+        let program = serving(&world, LOADER_GOOD).args(["serve", "--http", "127.0.0.1:0", "--token-file"]);
+        let ran = program.args([&file]).run().left_with(2);
+        ran.complains(&["others can read or change it", &format!("`chmod 600 {}`", file.display())]);
+        assert!(!ran.stderr.contains("nobody-guesses"), "{ran:?}");
+    }
+}
+
+#[test]
+fn no_tool_reads_or_replaces_a_token_that_lies_in_its_workspace() {
+    let world = World::new();
+    // As where the workspace is the home directory.
+    let home = world.root().join("home");
+    fs::create_dir(&home).unwrap();
+    secret(&world.root().join("given"), "a-token-that-nobody-guesses");
+    let of = |path: &Path| path.strip_prefix(world.root()).unwrap().to_str().unwrap().to_owned();
+    let made = Endpoint::guarded(Program::new(&world).env("HOME", &home), &["--allow", "write"]);
+    let file = kept(&home, &made);
+    let token = fs::read_to_string(&file).unwrap();
+    let words = ["--allow", "write", "--token-file", "given"];
+    let given = Endpoint::guarded(Program::new(&world).directory(world.root()), &words);
+    for (endpoint, path, token) in
+        [(&made, of(&file), token.trim()), (&given, "given".to_owned(), "a-token-that-nobody-guesses")]
+    {
+        let reads = asked(endpoint, "read_file", json!({"path": path}), token).message();
+        let writes = asked(endpoint, "write_file", json!({"path": path, "content": "mine"}), token).message();
+        let removes = asked(endpoint, "delete_file", json!({"path": path}), token).message();
+        // What is looked for is said in the answer: the beginning has to do.
+        let found = asked(endpoint, "search_files", json!({"pattern": &token[..8]}), token).message();
+        for answer in [&reads, &writes, &removes] {
+            let class = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
+            assert_eq!(class, "permission_denied", "{answer}");
+        }
+        assert!(!text(&found).contains(token) && !reads.to_string().contains(token), "{found} {reads}");
+        assert_eq!(fs::read_to_string(world.root().join(&path)).unwrap().trim(), token);
+    }
+    // Another program in the same workspace hides what servers keep.
+    let other = Program::new(&world).env("HOME", &home).args(["call", "read_file"]);
+    let ran = other.args([json!({"path": of(&file)}).to_string()]).run().left_with(4);
+    assert!(!ran.stdout.contains(token.trim()), "{ran:?}");
+}
+
+#[test]
+fn the_directories_of_tokens_are_out_of_reach_whatever_the_environment_names() {
+    let world = World::new();
+    let home = world.root().join("home");
+    fs::create_dir(&home).unwrap();
+    let made = Endpoint::guarded(Program::new(&world).env("HOME", &home), &[]);
+    let file = kept(&home, &made);
+    let of = |path: &Path| path.strip_prefix(world.root()).unwrap().to_str().unwrap().to_owned();
+    let elsewhere = |name: &str, path: &Path| Program::new(&world).env("HOME", &home).env(name, path);
+    let ran = elsewhere("XDG_STATE_HOME", &world.home().join("state"))
+        .args(["call", "read_file", &json!({"path": of(&file)}).to_string()])
+        .run()
+        .left_with(4);
+    assert!(!ran.stdout.contains(fs::read_to_string(&file).unwrap().trim()), "{ran:?}");
+    // A runtime directory that is not there yet, and one that others can enter.
+    let runtime = home.join("run");
+    let planted = of(&runtime.join("palisade/tokens/127.0.0.1-1.token"));
+    for open in [None, Some(0o755)] {
+        if let Some(mode) = open {
+            fs::create_dir_all(runtime.join("palisade/tokens")).unwrap();
+            fs::set_permissions(&runtime, Permissions::from_mode(mode)).unwrap();
+        }
+        let input = json!({"path": planted, "content": "mine"}).to_string();
+        let _ = elsewhere("XDG_RUNTIME_DIR", &runtime)
+            .args(["call", "write_file", "--allow", "write", &input])
+            .run()
+            .left_with(4);
+    }
+}
+
+#[test]
+fn the_configuration_for_a_client_leads_to_the_token_of_the_server_that_runs() {
+    let world = World::new();
+    let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
+    let file = kept(&world.home(), &endpoint);
+    let token = fs::read_to_string(&file).unwrap();
+    for client in ["claude-code", "cursor", "codex", "vscode", "zed"] {
+        let url = format!("http://{}", endpoint.address);
+        let ran = Program::new(&world).args(["mcp", "config", "--client", client, "--http", &url]).run().left_with(0);
+        ran.complains(&[file.to_str().unwrap()]);
+        assert!(!format!("{ran:?}").contains(token.trim()), "{ran:?}");
+    }
+}
+
+#[test]
+fn the_configuration_for_a_client_leads_to_no_token_of_a_server_that_was_killed() {
+    let world = World::new();
+    let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
+    let (url, file) = (format!("http://{}", endpoint.address), kept(&world.home(), &endpoint));
+    let (_, port) = endpoint.address.split_once(':').unwrap();
+    let left = file.with_file_name(format!("0.0.0.0-{port}.token"));
+    secret(&left, "a-token-of-an-earlier-server");
+    let told = || {
+        let words = ["mcp", "config", "--client", "cursor", "--http", &url];
+        format!("{:?}", Program::new(&world).args(words).run().left_with(0))
+    };
+    let (left, file) = (left.to_str().unwrap().to_owned(), file.to_str().unwrap().to_owned());
+    assert!(told().contains(&file) && !told().contains(&left));
+    // Its handle kills it.
+    drop(endpoint);
+    assert!(!told().contains(&file) && !told().contains(&left), "{}", told());
+}

@@ -1,0 +1,201 @@
+//! Rules are about the tools that they were written for: a file that takes a name takes no permission along.
+
+use crate::{program, user_file};
+use palisade_tests::program::Ran;
+use palisade_tests::wat::Told;
+use palisade_tests::{Program, Wat, World};
+
+/// Puts a plugin into the world whose tools have these names, and write.
+fn put(world: &World, file: &str, tools: &[&str]) -> String {
+    let told = |name: &&str| Told { class: 2, ..Told::new(name) };
+    let path = world.plugins().join(file);
+    std::fs::write(&path, Wat::with_tools(tools.iter().map(told).collect()).build()).unwrap();
+    path.display().to_string()
+}
+
+fn with_plugins<'w>(world: &'w World, words: &[&str]) -> Program<'w> {
+    program(world, words).args(["--plugins"]).args([world.plugins()])
+}
+
+#[track_caller]
+fn call(world: &World, more: &[&str], code: i32) -> Ran {
+    with_plugins(world, &[&["call", "csv_chart"], more].concat()).run().left_with(code)
+}
+
+#[test]
+fn a_rule_that_loosens_under_a_bare_name_lets_no_plugin_file_run_unasked_and_says_what_to_write() {
+    for mode in ["auto", "prompt_once"] {
+        let world = World::new();
+        let file = put(&world, "aaa.wasm", &["csv_chart"]);
+        let own = user_file(&world, &format!("[confirm.tools]\ncsv_chart = \"{mode}\""));
+        let said = format!(
+            "`csv_chart = \"{mode}\"` ({}) loosens nothing for the tool of {file}, which stays `prompt`: a rule that loosens \
+             names the plugin of a file, as in `\"aaa/csv_chart\" = \"{mode}\"`",
+            own.display()
+        );
+        let ran = call(&world, &[], 4);
+        ran.complains(&[&said, "set `\"aaa/csv_chart\" = \"auto\"` under `[confirm.tools]`"]);
+        for words in [&["policy", "explain", "csv_chart"][..], &["config", "show"], &["doctor"]] {
+            with_plugins(&world, words).run().complains(&[&said]);
+        }
+        let explained = with_plugins(&world, &["policy", "explain", "csv_chart", "--json"]).run().left_with(4).json();
+        assert_eq!((&explained["mode"], &explained["rule"]), (&"prompt".into(), &"class".into()));
+        let other = with_plugins(&world, &["call", "calculate", r#"{"expression": "1"}"#]).run().left_with(0);
+        assert!(!other.stderr.contains("csv_chart"), "a call of another tool says nothing of it: {other:?}");
+    }
+}
+
+#[test]
+fn a_rule_with_the_name_of_the_plugin_holds_for_that_plugin_and_no_other() {
+    let world = World::new();
+    put(&world, "csv.wasm", &["csv_chart"]);
+    user_file(&world, "[confirm.tools]\n\"csv/csv_chart\" = \"auto\"");
+    let ran = call(&world, &[], 0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("done", ""));
+    let explained = with_plugins(&world, &["policy", "explain", "csv_chart"]).run().left_with(0);
+    assert!(explained.stdout.contains("the tool csv_chart of the plugin csv is `auto`"), "{explained:?}");
+    put(&world, "aaa.wasm", &["csv_chart"]);
+    assert_eq!(call(&world, &[], 4).stdout, "");
+}
+
+#[test]
+fn a_name_clash_is_told_at_every_call_with_both_files() {
+    let world = World::new();
+    let right = put(&world, "csv.wasm", &["csv_chart", "csv_sum"]);
+    // Known from an earlier run, as it is where another file comes beside it later.
+    let _ = with_plugins(&world, &["list"]).run().left_with(0);
+    let wrong = put(&world, "aaa.wasm", &["csv_chart"]);
+    let said = format!("rejected {right}: the tool `csv_chart` already exists, in {wrong}; use another name");
+    for _ in 0..2 {
+        call(&world, &["--allow", "write"], 0).complains(&[&said]);
+        call(&world, &[], 4).complains(&[&said]);
+    }
+    with_plugins(&world, &["call", "calculate", r#"{"expression": "1"}"#]).run().left_with(0).complains(&[&said]);
+    with_plugins(&world, &["policy", "explain", "csv_chart"]).run().left_with(4).complains(&[&said]);
+    let reply = r#"{"content": [{"type": "tool_use", "id": "t", "name": "calculate", "input": {"expression": "1"}}]}"#;
+    let dispatched = with_plugins(&world, &["dispatch", "--from", "anthropic"]).stdin(reply);
+    dispatched.run().left_with(0).complains(&[&said]);
+    let served = with_plugins(&world, &["serve"]).stdin("");
+    served.run().left_with(0).complains(&[&said]);
+}
+
+#[test]
+fn a_bare_name_tightens_for_whichever_file_offers_the_tool() {
+    let world = World::new();
+    put(&world, "aaa.wasm", &["csv_chart"]);
+    user_file(
+        &world,
+        "[confirm]\nwrite = \"auto\"\n[confirm.tools]\ncsv_chart = \"deny\"\n\"aaa/csv_chart\" = \"auto\"",
+    );
+    call(&world, &["--allow", "write"], 4).complains(&["no flag lifts `confirm.tools.csv_chart = \"deny\"`"]);
+    user_file(&world, "[confirm]\nwrite = \"auto\"");
+    world.file("palisade.toml", "[confirm.tools]\ncsv_chart = \"prompt\"");
+    call(&world, &[], 4).complains(&["nobody can be asked", "or change `confirm.tools.csv_chart` in "]);
+    world.file("palisade.toml", "[confirm.tools]\n\"aaa/csv_chart\" = \"prompt\"");
+    call(&world, &[], 4).complains(&["or change `confirm.tools.aaa/csv_chart` in "]);
+}
+
+#[test]
+fn a_tool_that_ships_with_the_program_is_named_by_its_name_or_with_its_plugin() {
+    for name in ["write_file", "files/write_file"] {
+        let world = World::new();
+        user_file(&world, &format!("[confirm.tools]\n\"{name}\" = \"auto\""));
+        let words = ["call", "write_file", r#"{"path": "made.txt", "content": "made"}"#];
+        assert_eq!(program(&world, &words).run().left_with(0).stderr, "", "{name}");
+    }
+}
+
+#[test]
+fn a_slip_in_the_name_of_a_plugin_is_told_with_the_nearest() {
+    let world = World::new();
+    put(&world, "csv.wasm", &["csv_chart"]);
+    user_file(&world, "[confirm.tools]\n\"cvs/csv_chart\" = \"auto\"");
+    let said = "holds for no tool that is loaded; did you mean `csv/csv_chart`?";
+    call(&world, &[], 4).complains(&["`confirm.tools.cvs/csv_chart`", said]);
+    with_plugins(&world, &["config", "show"]).run().left_with(0).complains(&[said]);
+}
+
+#[test]
+fn of_two_files_of_one_name_in_two_directories_neither_is_the_plugin_that_a_rule_names() {
+    let world = World::new();
+    let right = put(&world, "csv.wasm", &["csv_chart"]);
+    user_file(&world, "[confirm.tools]\n\"csv/csv_chart\" = \"auto\"");
+    let other = world.outer().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let call = || {
+        program(&world, &["call", "csv_chart", "--plugins"]).args([&other]).args(["--plugins"]).args([world.plugins()])
+    };
+    let _ = call().run().left_with(0);
+    let wrong = other.join("csv.wasm");
+    std::fs::copy(&right, &wrong).unwrap();
+    let ran = call().run().left_with(4);
+    ran.complains(&[
+        &format!("loosens nothing for the tool of {}, which stays `prompt`: several files bear", wrong.display()),
+        &format!("rejected {right}: the tool `csv_chart` already exists, in {}", wrong.display()),
+    ]);
+}
+
+#[test]
+fn a_name_is_the_first_files_whichever_is_compiled_first_and_whatever_the_cache_has() {
+    let world = World::new();
+    let wrong = put(&world, "zzz.wasm", &["csv_chart"]);
+    // A small file is compiled before a large one.
+    let many: Vec<String> = (0..40).map(|number| format!("csv_{number}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    for tools in [many, vec!["csv_sum"]] {
+        let right = put(&world, "charts.wasm", &[&["csv_chart"], &tools[..]].concat());
+        let said = format!("rejected {wrong}: the tool `csv_chart` already exists, in {right}");
+        call(&world, &["--allow", "write"], 0).complains(&[&said]);
+        // From here on the cache knows the wrong one, and of the right one nothing once it is another.
+        std::fs::remove_file(&right).unwrap();
+        call(&world, &["--allow", "write"], 0);
+    }
+}
+
+#[test]
+fn a_tool_that_changes_nothing_is_called_from_the_cache_at_once_and_the_files_before_it_are_named() {
+    let world = World::new();
+    let path = world.plugins().join("good.wasm");
+    std::fs::write(&path, Wat::new(Told::new("good")).build()).unwrap();
+    let good = || with_plugins(&world, &["call", "good"]).run().left_with(0);
+    assert_eq!(good().stderr, "");
+    let before = put(&world, "aaa.wasm", &["good"]);
+    let after = put(&world, "zzz.wasm", &["good"]);
+    let said = format!("`good` is the tool of {}, but {before} stands before that, is not compiled", path.display());
+    good().complains(&[&said]);
+    assert!(!good().stderr.contains(&after), "a file behind it cannot take the name");
+    let _ = with_plugins(&world, &["list"]).run();
+    with_plugins(&world, &["call", "good"]).run().left_with(4).complains(&[&format!("already exists, in {before}")]);
+}
+
+#[test]
+fn a_rule_for_one_plugin_is_not_offered_to_another_that_has_taken_the_name() {
+    let world = World::new();
+    let wrong = put(&world, "aaa.wasm", &["csv_chart"]);
+    user_file(&world, "[confirm.tools]\n\"charts/csv_chart\" = \"auto\"");
+    let hint = format!("the tool `csv_chart` is of {wrong}, and not of a plugin `charts`");
+    // Whether there is a plugin of that name or not, and however near the name of the other is.
+    for near in ["aaa.wasm", "chart.wasm"] {
+        let moved = world.plugins().join(near);
+        std::fs::rename(world.plugins().join("aaa.wasm"), &moved).unwrap_or_default();
+        let _ = put(&world, "charts.wasm", &["csv_chart"]);
+        let hint = hint.replace(&wrong, &moved.display().to_string());
+        let ran = call(&world, &[], 4);
+        ran.complains(&[&hint, "the rule for `charts/csv_chart` is about another plugin"]);
+        assert!(!ran.stderr.contains("did you mean") && !ran.stderr.contains("= \"auto\"` under"), "{ran:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn of_two_files_whose_names_are_shown_alike_neither_is_the_plugin_that_a_rule_names() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let world = World::new();
+    let made = put(&world, "made.wasm", &["csv_chart"]);
+    for name in [b"a\xff.wasm", b"a\xfe.wasm"] {
+        std::fs::copy(&made, world.plugins().join(std::ffi::OsStr::from_bytes(name))).unwrap();
+    }
+    std::fs::remove_file(&made).unwrap();
+    user_file(&world, "[confirm.tools]\n\"a\u{fffd}/csv_chart\" = \"auto\"");
+    call(&world, &[], 4).complains(&["several files bear the plugin's name"]);
+}

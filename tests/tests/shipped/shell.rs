@@ -1,0 +1,312 @@
+//! What the helper of a command promises: nothing of the command outlives its call, and all of it together stays
+//! within limits.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use palisade::policy::Policy;
+use palisade::{
+    CacheMode, Call, Confinement, Event, Host, ShellHelper, ShellLimits, ShellOptions, SideEffects, ToolResult, json,
+};
+use palisade_tests::case::block_on;
+use palisade_tests::guest::cache;
+use palisade_tests::program::executable;
+use palisade_tests::stage::class;
+use palisade_tests::{Stage, World};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// How long what should be gone may take to go, on a machine that does much else.
+const SOON: Duration = Duration::from_secs(10);
+
+/// Leaves a process in a session of its own, with nothing of the command above it.
+const DAEMON: &str = "(setsid sh -c 'echo $$ > daemon; exec sleep 1000' >/dev/null 2>&1 &) ; \
+    until [ -s daemon ]; do sleep 0.01; done";
+
+fn held(confinement: Confinement) -> ShellOptions {
+    ShellOptions::new(confinement).helper(ShellHelper::palisade(executable()))
+}
+
+fn host(world: &World, options: ShellOptions) -> Host {
+    let policy = Policy::default().allowing(SideEffects::Execute);
+    let builder = Host::builder().workspace(world.root()).cache(CacheMode::Directory(cache())).policy(policy);
+    builder.shell(options).build().expect("the host can be built")
+}
+
+fn run(world: &World, options: ShellOptions, input: Value) -> ToolResult {
+    let host = host(world, options);
+    block_on(async { host.dispatch(host.session(), Call::new("shell", input)).await })
+}
+
+/// The processes whose current directory is this one or lies below it.
+fn inside(directory: &Path) -> Vec<String> {
+    let processes = fs::read_dir("/proc").expect("a list of processes").flatten().map(|process| process.path());
+    let inside =
+        processes.filter(|process| fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(directory)));
+    inside.filter_map(|process| fs::read_to_string(process.join("stat")).ok()).collect()
+}
+
+/// Whether a process runs; one that nobody has reaped yet does not.
+fn alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+#[track_caller]
+fn soon(what: &str, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < SOON, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_command_behind_a_helper_gives_back_what_it_would_without() {
+    let world = World::new();
+    world.file("f", "text");
+    let cases = [
+        ("cat f; pwd; echo err >&2; exit 3", "exit code 3"),
+        ("kill -9 $$", "killed by signal 9"),
+        ("echo $HOME | grep -q palisade-shell- && env | grep -c '^\\(PATH\\|TMPDIR\\|LANG\\|LC_ALL\\|TERM\\)='", "5"),
+        ("cat ../secret.txt", "exit code 1"),
+    ];
+    for (command, said) in cases {
+        let [with, without] = [held(Confinement::Landlock), ShellOptions::default()].map(|options| {
+            let mut result = run(&world, options, json!({"command": command})).to_json();
+            for key in ["call_id", "duration_ms"] {
+                result[key] = Value::Null;
+            }
+            result
+        });
+        assert_eq!(with, without, "{command}");
+        assert!(with.to_string().contains(said), "{command}: {with}");
+    }
+}
+
+#[test]
+fn a_daemon_is_dead_when_its_call_has_ended_however_it_is_confined() {
+    for confinement in [Confinement::Landlock, Confinement::Unconfined] {
+        let world = World::new();
+        let result = run(&world, held(confinement), json!({"command": DAEMON}));
+        assert!(result.is_success(), "{result}");
+        let daemon = world.read("daemon").expect("it ran");
+        assert!(!alive(&daemon), "{confinement:?}");
+        assert_eq!(inside(&world.root()), Vec::<String>::new(), "{confinement:?}");
+    }
+}
+
+#[test]
+fn a_daemon_of_a_call_that_is_stopped_by_its_own_time_is_dead_as_well() {
+    let world = World::new();
+    let command = format!("{DAEMON}; echo begun; sleep 1000");
+    let result = run(&world, held(Confinement::Landlock), json!({"command": command, "timeout_ms": 2000}));
+    assert_eq!(class(&result), "timeout", "{result}");
+    assert!(result.content()[0].as_text().contains("killed by signal 15"), "{result:?}");
+    assert!(!alive(&world.read("daemon").expect("it ran")));
+    assert_eq!(inside(&world.root()), Vec::<String>::new());
+}
+
+#[test]
+fn a_call_whose_caller_goes_leaves_no_process_and_no_directory() {
+    let world = World::new();
+    let host = host(&world, held(Confinement::Landlock));
+    let command = format!("echo $HOME > home; {DAEMON}; sleep 1000");
+    block_on(async {
+        let call = host.dispatch(host.session(), Call::new("shell", json!({"command": command})));
+        let begun = async {
+            while world.read("daemon").is_none_or(|daemon| daemon.is_empty()) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            result = call => panic!("it does not end: {result}"),
+            () = begun => {}
+        }
+    });
+    let [daemon, home] = ["daemon", "home"].map(|file| world.read(file).expect("it ran"));
+    soon("the daemon lives", || !alive(&daemon));
+    soon("a process lives", || inside(&world.root()).is_empty());
+    soon("the directory is there", || !Path::new(home.trim()).exists());
+}
+
+/// Limits that a test can reach without harm.
+fn small() -> ShellLimits {
+    ShellLimits { processes: 48, memory: 96 << 20 }
+}
+
+#[track_caller]
+fn exhausted(result: &ToolResult, limit: &str, value: u64) {
+    let told = result.to_json();
+    assert_eq!(class(result), "resource_exhausted", "{told:#}");
+    assert_eq!((&told["error"]["detail"]["limit"], &told["error"]["detail"]["value"]), (&json!(limit), &json!(value)));
+    assert_eq!(told["metadata"]["signal"], 9, "{told:#}");
+}
+
+#[test]
+fn processes_obeyed() {
+    let world = World::new();
+    let command = "for i in $(seq 30); do sleep 0.3 & done; wait; echo done";
+    let result = run(&world, held(Confinement::Landlock).limits(small()), json!({"command": command}));
+    assert_eq!(result.output().as_deref(), Some("done\n"), "{result}");
+}
+
+#[test]
+fn processes_violated() {
+    let world = World::new();
+    // Each of them makes two of itself, in the background, where the group does not end with the shell.
+    let command = "echo begun; bomb() { sleep 0.01; bomb | bomb & }; bomb; sleep 1000";
+    for confinement in [Confinement::Landlock, Confinement::Unconfined] {
+        let result = run(&world, held(confinement).limits(small()), json!({"command": command}));
+        exhausted(&result, "processes", 48);
+        assert!(result.content()[0].as_text().starts_with("begun\n"), "what it wrote is kept: {result:?}");
+        assert_eq!(inside(&world.root()), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn processes_in_sessions_of_their_own_count_as_well() {
+    let world = World::new();
+    let command = "for i in $(seq 60); do setsid sleep 1000 & done; sleep 1000";
+    for confinement in [Confinement::Landlock, Confinement::Unconfined] {
+        let result = run(&world, held(confinement).limits(small()), json!({"command": command}));
+        exhausted(&result, "processes", 48);
+        assert_eq!(inside(&world.root()), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn resident_memory_obeyed() {
+    // 48 MB in all of its processes together; a line without an end is kept until it comes.
+    let command = "for i in 1 2 3; do head -c 16000000 /dev/zero | tail -n 1 | wc -c & done; wait";
+    let result = run(&World::new(), held(Confinement::Landlock).limits(small()), json!({"command": command}));
+    assert_eq!(result.output().as_deref(), Some("16000000\n16000000\n16000000\n"), "{result}");
+}
+
+#[test]
+fn resident_memory_violated() {
+    let world = World::new();
+    // No process has more than half of what they may have together.
+    let command = "for i in 1 2 3 4; do (head -c 40000000 /dev/zero; sleep 1000) | tail -n 1 & done; wait";
+    let result = run(&world, held(Confinement::Landlock).limits(small()), json!({"command": command}));
+    exhausted(&result, "resident_memory", 96 << 20);
+    assert_eq!(inside(&world.root()), Vec::<String>::new());
+}
+
+#[test]
+fn a_command_whose_helper_is_killed_ends_with_it() {
+    let policy = Policy::default().allowing(SideEffects::Execute);
+    let stage = Stage::new(&[], |builder| builder.policy(policy).shell(held(Confinement::Unconfined)));
+    let command = "echo $PPID > helper; echo $$ > shell; echo begun; sleep 1000";
+    let result = block_on(async {
+        let call = stage.begin(&stage.session(), Call::new("shell", json!({"command": command})));
+        // What the command writes is heard once the host follows it.
+        let heard = |event: &Event| matches!(event, Event::OutputDelta(..));
+        stage.recorder.until(|events| events.iter().any(heard)).await;
+        let helper = stage.world.read("helper").and_then(|pid| Pid::from_raw(pid.trim().parse().ok()?));
+        kill_process(helper.expect("a number"), Signal::KILL).expect("it is there");
+        call.await.expect("the call ends")
+    });
+    assert!(result.is_failure(), "{result}");
+    assert_eq!(result.metadata()["exit_code"], Value::Null);
+    let shell = stage.world.read("shell").expect("it ran");
+    soon("the shell lives", || !alive(&shell));
+    soon("its group lives", || inside(&stage.world.root()).is_empty());
+}
+
+/// Sends the signal to every thread of the helper, by each call that takes the number of a thread.
+const BY_THREAD: &str = r#"
+    my $signal = shift;
+    open(my $list, '<', 'threads') or die;
+    pipe(my $in, my $out) or die;
+    while (my $thread = <$list>) {
+        chomp $thread;
+        print "kill $thread\n" if kill $signal, $thread;
+        my $owner = pack('ii', 0, $thread);
+        next unless fcntl($in, 15, $owner);
+        print "owner $thread\n";
+        fcntl($in, 10, $signal);
+        fcntl($in, 4, 0x2000);
+        syswrite($out, 'x');
+    }
+"#;
+
+/// The threads of the helper that a command has written the number of, once it is there.
+fn threads(world: &World) -> String {
+    let helper = || world.read("helper").filter(|helper| helper.ends_with('\n'));
+    soon("the command does not begin", || helper().is_some());
+    let directory = format!("/proc/{}/task", helper().expect("it is there").trim());
+    let threads = fs::read_dir(directory).expect("the helper is there").flatten();
+    threads.map(|thread| format!("{}\n", thread.file_name().display())).collect()
+}
+
+#[test]
+fn a_command_neither_kills_nor_stops_its_helper_by_the_number_of_a_thread() {
+    for signal in [Signal::KILL, Signal::STOP] {
+        let world = World::new();
+        fs::write(world.root().join("signal.pl"), BY_THREAD).expect("it can be written");
+        let command = format!(
+            "{DAEMON}; echo $PPID > helper; until [ -s threads ]; do sleep 0.01; done; \
+             perl signal.pl {}; echo over",
+            signal.as_raw()
+        );
+        let result = std::thread::scope(|scope| {
+            let call = scope.spawn(|| run(&world, held(Confinement::Landlock), json!({"command": command})));
+            let threads = threads(&world);
+            assert!(threads.lines().count() >= 2, "{threads}");
+            fs::write(world.root().join("list"), threads).expect("it can be written");
+            fs::rename(world.root().join("list"), world.root().join("threads")).expect("it can be moved");
+            call.join().expect("the call ends")
+        });
+        assert!(result.is_success(), "{result}");
+        assert_eq!(result.output().expect("it ran"), "over\n", "{signal:?}");
+        assert!(!alive(&world.read("daemon").expect("it ran")));
+        assert_eq!(inside(&world.root()), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_helper_that_is_stopped_is_killed_with_its_command_and_the_call_ends() {
+    let world = World::new();
+    let command = "echo $PPID > helper; echo $$ > shell; sleep 1000 & sleep 1000";
+    let (result, helper, took) = std::thread::scope(|scope| {
+        let input = json!({"command": command, "timeout_ms": 1000});
+        let call = scope.spawn(|| run(&world, held(Confinement::Landlock), input));
+        soon("the command does not begin", || world.read("shell").is_some_and(|shell| shell.ends_with('\n')));
+        let helper = world.read("helper").expect("it ran");
+        let number = Pid::from_raw(helper.trim().parse().expect("a number")).expect("a number");
+        kill_process(number, Signal::STOP).expect("it is there");
+        let begun = Instant::now();
+        (call.join().expect("the call ends"), helper, begun.elapsed())
+    });
+    // The time of the call, the grace after SIGTERM, and what a helper may be silent for.
+    assert!(took < Duration::from_secs(1 + 5 + 3) + Duration::from_secs(3), "{took:?}");
+    assert_eq!(class(&result), "timeout", "{result}");
+    soon("the helper lives", || !alive(&helper));
+    let shell = world.read("shell").expect("it ran");
+    soon("the shell lives", || !alive(&shell));
+    soon("a process lives", || inside(&world.root()).is_empty());
+}
+
+#[test]
+fn without_the_helper_that_was_asked_for_nothing_is_run() {
+    let world = World::new();
+    for program in ["/no/such/program", "/bin/true"] {
+        let options = ShellOptions::default().helper(ShellHelper::palisade(program));
+        let result = run(&world, options, json!({"command": "touch ran"}));
+        assert_eq!(class(&result), "execution_error", "{program}: {result}");
+        assert_eq!(world.read("ran"), None);
+    }
+}
+
+#[test]
+fn a_command_inherits_nothing_of_its_helper() {
+    let listing = "for f in /proc/$$/fd/*; do readlink $f; done; true";
+    let result = run(&World::new(), held(Confinement::Unconfined), json!({"command": listing}));
+    let output = result.output().expect("it ran").into_owned();
+    assert!(
+        !output.contains("socket:") && output.lines().all(|line| line.contains("pipe:") || line == "/dev/null"),
+        "{output}"
+    );
+}
