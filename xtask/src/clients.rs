@@ -145,7 +145,7 @@ impl Client {
             Way::Http => {
                 let mut serve = served::bare(stage.program());
                 stage.settle(&mut serve);
-                serve.args(stage.serve()).args(["--http", "127.0.0.1:0"]);
+                serve.args(stage.serve()).args(["--http", "127.0.0.1:0", "--token", "none"]);
                 let server = Served::start(serve, stage.log("server"))?;
                 command.args(["--process", &server.process().to_string(), "--url", server.url()]);
                 let is_content = finish(command)?;

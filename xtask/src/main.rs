@@ -2,7 +2,7 @@
 //! formats those that the providers read, `cargo xtask conformance` the server what the protocol requires, `cargo xtask clients` what real clients make of it;
 //! `cargo xtask rivals` measures it beside others; `cargo xtask install` installs the program, `cargo xtask interpreters` builds the benchmark's largest guests;
 //! `cargo xtask soak` does everything a million times and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of; `cargo xtask wasi` runs what
-//! the makers of the engine test it with.
+//! the makers of the engine test it with; `cargo xtask mutants` looks for faults that no test sees.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -19,6 +19,7 @@ mod guests;
 mod install;
 mod instructions;
 mod interpreters;
+mod mutants;
 mod npm;
 mod packages;
 mod pip;
@@ -58,6 +59,9 @@ cargo xtask soak [--minutes N] [RUN…]
                        make the long runs, all or those that are named, within N minutes or at full length (takes hours), and look at their bounds
 cargo xtask fuzz [BORDER [SECONDS]]
                        build the fuzz targets, or fuzz one border for ten minutes (needs a C++ compiler)
+cargo xtask mutants [--shard K/N] [--file FILE] [AREA…]
+                       put small faults into the code that matters most, all areas of it, those that are named, or one file, or a part of the faults, and see which
+                       of them the tests see (needs cargo-mutants; takes hours)
 cargo xtask wasi DIR   run wasmtime's own WASI test programs, built from a checkout in DIR, under our sandbox, and compare with the lists
 cargo xtask prebuild   put the built plugins into plugins/prebuilt, as publishing needs them";
 
@@ -92,6 +96,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "instructions" => instructions::run(&place)?,
         "interpreters" => interpreters::run(&place)?,
         "fuzz" => fuzz::run(&place)?,
+        "mutants" => mutants::run(&place)?,
         "soak" => soak::run(&place)?,
         "wasi" => wasi::run(&place)?,
         "prebuild" => packages::prebuild(&place)?,

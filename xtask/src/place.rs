@@ -24,7 +24,8 @@ impl Place {
         Ok(Self { root: root.to_owned(), target: target.to_owned() })
     }
 
-    /// Copies the sources to `to`, so that commands can be tried that change files.
+    /// Copies the sources to `to`, so that commands can be tried that change files. What is there already and the same is left as it is, so that what was built of
+    /// it is not built again; what the sources do not have is removed.
     pub(crate) fn copy_sources(&self, to: &Path) -> anyhow::Result<()> {
         copy_tree(&self.root, to)
     }
@@ -40,9 +41,22 @@ fn copy_tree(from: &Path, to: &Path) -> anyhow::Result<()> {
         let (path, copy) = (entry.path(), to.join(entry.file_name()));
         if entry.file_type()?.is_dir() {
             copy_tree(&path, &copy)?;
-        } else {
+        } else if fs::read(&copy).ok() != Some(fs::read(&path)?) {
             fs::copy(&path, &copy).with_context(|| format!("copying {}", path.display()))?;
         }
+    }
+    remove_others(from, to)
+}
+
+fn remove_others(from: &Path, to: &Path) -> anyhow::Result<()> {
+    for entry in fs::read_dir(to).with_context(|| format!("listing {}", to.display()))? {
+        let entry = entry?;
+        let (name, path) = (entry.file_name(), entry.path());
+        if LEFT_OUT.iter().any(|left| name == *left) || from.join(&name).exists() {
+            continue;
+        }
+        let removed = if entry.file_type()?.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        removed.with_context(|| format!("removing {}", path.display()))?;
     }
     Ok(())
 }

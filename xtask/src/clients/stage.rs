@@ -33,8 +33,8 @@ impl Stage {
     /// Makes it, with these plugins in their directory, compiled: no client waits for a compiler.
     pub(super) fn make(home: &Path, program: &Path, plugins: &[Built]) -> anyhow::Result<Self> {
         let root = home.join("stage");
-        // Of all runs: what is compiled once need not be compiled again.
-        let stage = Self { root, program: program.to_owned(), cache: home.join("cache") };
+        // Of this run: a plugin that an earlier build accepted is judged anew.
+        let stage = Self { cache: root.join("cache"), root, program: program.to_owned() };
         if stage.root.exists() {
             fs::remove_dir_all(&stage.root).with_context(|| format!("removing {}", stage.place()))?;
         }

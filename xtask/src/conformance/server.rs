@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Any port, and told when plugins come and go. Nothing is allowed beyond what is anyway: the fixture's tools are of the classes `none` and `read`.
-const SERVE: [&str; 4] = ["serve", "--http", "127.0.0.1:0", "--watch"];
+const SERVE: [&str; 6] = ["serve", "--http", "127.0.0.1:0", "--token", "none", "--watch"];
 
 /// Compiles both plugins, so that no scenario waits for a compiler, looks that the fixture is accepted, and puts the visitor aside.
 pub(super) fn warm(program: &Path, stage: &Stage) -> anyhow::Result<()> {

@@ -19,8 +19,8 @@ impl Stage {
         let name = |path: &Path| path.file_name().map(OsStr::to_owned).context("a plugin's path ends in no name");
         let stage = Self {
             root: home.join(revision),
-            // Of all runs: what is compiled once need not be compiled again.
-            cache: home.join("cache"),
+            // Of this run: a plugin that an earlier build accepted is judged anew.
+            cache: home.join(revision).join("cache"),
             visitor: name(visitor)?,
         };
         if stage.root.exists() {

@@ -6,6 +6,7 @@ use std::fs;
 
 const LIMITS: &str = "host/src/sandbox/limits.rs";
 const QUOTAS: &str = "host/src/sandbox/guard/ledger.rs";
+const OWNER: &str = "host/src/execution/owner.rs";
 const EXIT: &str = "host/src/cli/args.rs";
 
 /// A file, a piece of its code, and what the README says because of it.
@@ -17,7 +18,7 @@ const FACTS: [(&str, &str, &str); 20] = [
     (LIMITS, "MAX_TIMEOUT: Duration = Duration::from_secs(600);", "600 s for `execute` and `network`"),
     (LIMITS, "DESCRIBE_TIMEOUT: Duration = Duration::from_secs(2);", "has 2 s to describe its tools"),
     (LIMITS, "QUEUE_TIMEOUT: Duration = Duration::from_secs(60);", "others wait up to 60 s"),
-    (LIMITS, "LIVE_SANDBOXES: u32 = 256;", "At most 256 calls run at once"),
+    (OWNER, "SANDBOXES: u32 = 256;", "At most 256 calls run at once"),
     (LIMITS, "COMPONENT: u64 = 64 * MIB;", "A plugin is at most 64 MiB large"),
     (LIMITS, "RESULT: u64 = 4 * MIB;", "| result | 4 MiB |"),
     (LIMITS, "HANDLES: usize = 256;", "10,000, 100,000, 256 |"),

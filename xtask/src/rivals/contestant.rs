@@ -154,7 +154,9 @@ impl Contestant {
             Maker::Palisade { program } => {
                 let mut serve = with_guest(program, &self.home, "serve");
                 serve.arg("--events").arg(self.home.join(format!("events-{}.jsonl", way.name())));
-                serve.args((way == Way::Http).then_some(["--http", "127.0.0.1:0"]).into_iter().flatten());
+                serve.args(
+                    (way == Way::Http).then_some(["--http", "127.0.0.1:0", "--token", "none"]).into_iter().flatten(),
+                );
                 serve
             }
             Maker::PythonSdk { packages, script } => {

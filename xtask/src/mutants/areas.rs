@@ -1,0 +1,117 @@
+//! The code that matters most, in areas: which files, and which suites see their faults besides the unit tests. Few suites, since each fault is tried against all of them.
+
+/// One area.
+pub(super) struct Area {
+    /// What it is called on the command line.
+    pub(super) name: &'static str,
+    /// Its files, as globs below the workspace.
+    pub(super) files: &'static [&'static str],
+    /// What the names of the unit tests beside it begin with, or hold.
+    pub(super) near: &'static [&'static str],
+    /// The suites of `tests/tests/` that are run for it.
+    pub(super) suites: &'static [&'static str],
+}
+
+/// All of them.
+pub(super) const AREAS: [Area; 9] = [
+    Area {
+        name: "guard",
+        files: &[
+            "host/src/sandbox/guard.rs",
+            "host/src/sandbox/guard/**/*.rs",
+            "host/src/workspace/resolve.rs",
+            "host/src/workspace/rules.rs",
+            "host/src/workspace/rules/**/*.rs",
+        ],
+        near: &["sandbox::guard", "workspace"],
+        suites: &["containment", "limits"],
+    },
+    Area { name: "limiter", files: &["host/src/sandbox/limiter.rs"], near: &["sandbox::limiter"], suites: &["limits"] },
+    Area {
+        name: "cache",
+        files: &["host/src/sandbox/cache.rs", "host/src/sandbox/cache/**/*.rs"],
+        near: &["sandbox::cache"],
+        suites: &["loader"],
+    },
+    Area {
+        name: "compile",
+        files: &["host/src/sandbox/compile.rs", "host/src/sandbox/compile/**/*.rs"],
+        near: &["sandbox::compile"],
+        suites: &["loader"],
+    },
+    Area {
+        name: "policy",
+        files: &["host/src/policy.rs", "host/src/dispatch/approve.rs"],
+        near: &["policy", "dispatch"],
+        suites: &["dispatcher"],
+    },
+    Area {
+        name: "confirmation",
+        files: &["host/src/confirm.rs", "host/src/confirm/**/*.rs", "host/src/dispatch/question.rs"],
+        near: &["confirm", "dispatch"],
+        suites: &["dispatcher", "mcp"],
+    },
+    Area {
+        name: "seal",
+        files: &["host/src/mcp/seal.rs", "host/src/mcp/rounds.rs"],
+        near: &["mcp::seal", "mcp::rounds"],
+        suites: &["mcp"],
+    },
+    Area {
+        name: "meter",
+        files: &["schema/src/schema/meter.rs", "schema/src/schema/cost.rs"],
+        near: &["schema"],
+        suites: &["schema", "json_schema_suite"],
+    },
+    Area {
+        name: "conversion",
+        files: &["host/src/sandbox/convert.rs", "host/src/sandbox/blocks.rs"],
+        near: &["sandbox::convert", "sandbox::blocks"],
+        suites: &["contract", "limits"],
+    },
+];
+
+impl Area {
+    /// What cargo is told to test: the unit tests, and the suites.
+    pub(super) fn tests(&self) -> Vec<String> {
+        let suites = self.suites.iter().map(|suite| format!("--test={suite}"));
+        std::iter::once("--lib".to_owned()).chain(suites).collect()
+    }
+
+    /// Whether it has this file.
+    pub(super) fn has(&self, file: &str) -> bool {
+        self.files.iter().any(|glob| match glob.split_once("**/*") {
+            Some((folder, ending)) => file.starts_with(folder) && file.ends_with(ending),
+            None => file == *glob,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn every_file_and_suite_of_an_area_exists() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for area in AREAS {
+            for file in area.files {
+                let path = root.join(file.split("**").next().unwrap_or(file));
+                assert!(path.exists(), "{}: {file}", area.name);
+            }
+            for suite in area.suites {
+                assert!(root.join("tests/tests").join(format!("{suite}.rs")).is_file(), "{}: {suite}", area.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_is_in_the_area_whose_globs_name_it() {
+        let area = |file: &str| AREAS.iter().find(|area| area.has(file)).map(|area| area.name);
+        assert_eq!(area("host/src/policy.rs"), Some("policy"));
+        assert_eq!(area("host/src/sandbox/guard/direct/open.rs"), Some("guard"));
+        assert_eq!(area("host/src/sandbox/cache/entry.rs"), Some("cache"));
+        assert_eq!(area("host/src/cli.rs"), None);
+    }
+}
