@@ -109,7 +109,8 @@ impl Results for () {
     }
 }
 
-/// Waits for one's turn, for what counts by itself what belongs to the whole process.
+/// Waits for one's turn. A test takes it without an oracle where it counts by itself what belongs to the whole process,
+/// and where it holds much memory of its own, which an oracle beside it would take for a leak.
 pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,7 +8,7 @@ use super::args::{Common, Doctor};
 use super::exit::{Exit, Failure};
 use super::open;
 use super::signals::Signals;
-use crate::host::{BuildError, CacheMode, default_cache, is_unwritable, open_cache};
+use crate::host::{CacheMode, default_cache, is_unwritable, open_cache};
 use crate::sandbox::{Allocation, Cache, Sandbox};
 use crate::workspace::{Workspace, WorkspaceError};
 use patience::Patience;
@@ -83,11 +83,7 @@ fn cache(workspace: Option<&Arc<Workspace>>, patience: &Patience) -> (Check, Cac
 
 /// One that somebody named is refused by every verb where it cannot be used; the default is done without.
 fn opened(directory: &Path, workspace: Option<&Workspace>, otherwise: State) -> (State, String) {
-    let opened = match workspace {
-        Some(workspace) => open_cache(directory, workspace),
-        None => Cache::open(directory).map_err(BuildError::from),
-    };
-    match opened {
+    match open_cache(directory, workspace) {
         Ok(_) => (State::Good, directory.display().to_string()),
         Err(error) if is_unwritable(&error) => (State::Fair, format!("every start compiles: {error}")),
         Err(error) => (otherwise, error.to_string()),

@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 pub(super) fn open(mode: &CacheMode, workspace: &Workspace) -> Result<Cache, BuildError> {
     match mode {
         CacheMode::Off => Ok(Cache::off()),
-        CacheMode::Directory(directory) => match open_cache(directory, workspace) {
+        CacheMode::Directory(directory) => match open_cache(directory, Some(workspace)) {
             Err(error) if is_unwritable(&error) => Ok(without(&error)),
             opened => opened,
         },
         CacheMode::Default => Ok(default_cache().map_or_else(Cache::off, |directory| {
-            open_cache(&directory, workspace).unwrap_or_else(|error| without(&error))
+            open_cache(&directory, Some(workspace)).unwrap_or_else(|error| without(&error))
         })),
     }
 }
@@ -37,9 +37,9 @@ pub(crate) fn is_unwritable(error: &BuildError) -> bool {
     matches!(error, BuildError::Cache(error) if error.is_unwritable())
 }
 
-/// Opens a cache that lies outside of the workspace, and remembers it before it has a key.
-pub(crate) fn open_cache(directory: &Path, workspace: &Workspace) -> Result<Cache, BuildError> {
-    let opened = Cache::open_and(directory, Some(workspace), |real| remember(directory, real));
+/// Opens a cache that lies outside of the workspace, if one is named, and remembers it before it has a key.
+pub(crate) fn open_cache(directory: &Path, workspace: Option<&Workspace>) -> Result<Cache, BuildError> {
+    let opened = Cache::open_and(directory, workspace, |real| remember(directory, real));
     opened.map_err(|error| match error.is_inside() {
         true => BuildError::CacheInWorkspace { cache: directory.to_owned() },
         false => BuildError::Cache(error),

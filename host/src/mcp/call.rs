@@ -203,11 +203,13 @@ impl Request {
         let mut voice = Voice::of(host.hub(), call.id(), self.wanted(), plugin(tool));
         let (mut asked, mut all_asked) = (pin!(put_all(peer, questions)), false);
         let result = {
+            // The call goes on, and keeps its deadline, while a client does not read what the call has said.
+            let mut speaking = pin!(voice.speak(peer, &self.context.ct));
             let mut running = pin!(self.running(tool, call, party));
             loop {
                 tokio::select! {
                     biased;
-                    said = voice.next(), if !self.context.ct.is_cancelled() => voice.tell(peer, said).await,
+                    never = &mut speaking => match never {},
                     () = &mut asked, if !all_asked => all_asked = true,
                     result = &mut running => break result,
                 }

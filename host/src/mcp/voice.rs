@@ -12,9 +12,11 @@ use rmcp::RoleServer;
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
 use rmcp::service::Peer;
 use serde_json::Value;
+use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// What a call may have said that was not sent yet.
 const WAITING: usize = 64;
@@ -87,8 +89,18 @@ impl Voice {
         Self { events: events.clone(), listens, token, logger, pace, logs }
     }
 
+    /// Passes on each thing that the call says, until it is dropped. A cancelled call says nothing more.
+    pub(super) async fn speak(&mut self, peer: &Peer<RoleServer>, cancelled: &CancellationToken) -> Infallible {
+        loop {
+            let said = self.next().await;
+            if !cancelled.is_cancelled() {
+                self.tell(peer, said).await;
+            }
+        }
+    }
+
     /// What the call says next; never comes back where nobody listens.
-    pub(super) async fn next(&mut self) -> Said {
+    async fn next(&mut self) -> Said {
         if let Some((_, heard)) = &mut self.listens
             && let Some(said) = heard.recv().await
         {
@@ -98,7 +110,7 @@ impl Voice {
     }
 
     /// Passes on what the call has said, if it is not too much.
-    pub(super) async fn tell(&mut self, peer: &Peer<RoleServer>, said: Said) {
+    async fn tell(&mut self, peer: &Peer<RoleServer>, said: Said) {
         let now = Instant::now();
         match said {
             Said::Progress(step) => {

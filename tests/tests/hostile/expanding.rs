@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use palisade_tests::guest::HOSTILE_EXPAND;
-use palisade_tests::oracle::{around, around_both};
+use palisade_tests::oracle::{around, around_both, turn};
 use palisade_tests::program::Ran;
 use palisade_tests::{Case, Program, World, mcp::Client};
 use serde_json::{Value, json};
@@ -73,6 +73,7 @@ fn called(kib: u32, words: &[&str]) -> Ran {
 
 #[test]
 fn a_call_in_half_a_gigabyte_of_address_space_prints_an_output_that_expands() {
+    let _turn = turn();
     let input = json!({"count": MANY}).to_string();
     let ran = called(500_000, &["expand", &input]).left_with(0);
     assert!(ran.stdout == elements(MANY), "{} bytes", ran.stdout.len());
@@ -82,6 +83,7 @@ fn a_call_in_half_a_gigabyte_of_address_space_prints_an_output_that_expands() {
 
 #[test]
 fn a_call_in_half_a_gigabyte_of_address_space_refuses_a_value_that_has_no_room() {
+    let _turn = turn();
     let input = json!({"count": MANY}).to_string();
     let ran = called(500_000, &["expand_promised", &input, "--json"]).left_with(7);
     let detail = &ran.json()["error"]["detail"];
@@ -93,6 +95,7 @@ fn a_call_in_half_a_gigabyte_of_address_space_refuses_a_value_that_has_no_room()
 
 #[test]
 fn a_server_in_a_gigabyte_of_address_space_answers_four_outputs_that_expand_and_a_ping() {
+    let _turn = turn();
     for tool in ["expand", "expand_promised"] {
         let world = World::new();
         let mut client = Client::legacy(limited(with_guest(&world), 1_000_000), &json!({}));
@@ -111,6 +114,7 @@ fn a_server_in_a_gigabyte_of_address_space_answers_four_outputs_that_expand_and_
 
 #[test]
 fn inputs_that_expand_are_bounded_together_and_their_memory_comes_back() {
+    let _turn = turn();
     let world = World::new();
     let folder = world.home().join(".config/palisade");
     std::fs::create_dir_all(&folder).unwrap();

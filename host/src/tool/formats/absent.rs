@@ -8,25 +8,36 @@ use super::local::target;
 
 /// How long a chain of references is followed.
 const MAX_CHAIN: usize = 16;
+/// How deep alternatives are looked into.
+const MAX_DEPTH: usize = 16;
 
 /// Removes members that are `null`, that the schema knows, does not require, and would not accept as `null`.
 ///
 /// For inputs from a provider that was given a strict schema, before they are validated. Other inputs stay as they are.
+/// The work is linear in the input and the schema together: each place of the schema is judged once.
 pub fn drop_absent(schema: &Value, input: &mut Value) {
-    Visit { root: schema, drops: HashMap::new() }.value(schema, input);
+    Visit { root: schema, resolved: HashMap::new(), nullable: HashMap::new(), drops: HashMap::new() }
+        .value(schema, input);
 }
 
-/// One walk through an input.
+/// One walk through an input. Judgements are kept by the place of a schema in memory: a list may hold the same property
+/// a hundred thousand times, and alternatives may lead back to themselves.
 struct Visit<'s> {
     root: &'s Value,
-    /// Whether `null` stands for the absence of a property, by the place of its schema in memory: a list may hold the same
-    /// property a hundred thousand times, and the answer takes a look at all of the schema.
+    /// The end of the chain of references that begins at a schema.
+    resolved: HashMap<*const Value, Option<&'s Map<String, Value>>>,
+    /// Whether a schema accepts `null`.
+    nullable: HashMap<*const Value, bool>,
+    /// Whether `null` stands for the absence of a property.
     drops: HashMap<*const Value, bool>,
 }
 
 impl<'s> Visit<'s> {
     fn value(&mut self, schema: &'s Value, value: &mut Value) {
-        let Some(schema) = resolve(self.root, schema) else { return };
+        if !matches!(value, Value::Object(_) | Value::Array(_)) {
+            return;
+        }
+        let Some(schema) = self.resolve(schema) else { return };
         match value {
             Value::Object(members) => self.object(schema, members),
             Value::Array(elements) => {
@@ -47,38 +58,61 @@ impl<'s> Visit<'s> {
         });
     }
 
-    fn drops(&mut self, schema: &Map<String, Value>, name: &str, property: &Value) -> bool {
-        *self.drops.entry(std::ptr::from_ref(property)).or_insert_with(|| {
-            let required = schema.get("required").and_then(Value::as_array);
-            let is_required = required.is_some_and(|required| required.iter().any(|one| one == name));
-            !is_required && !accepts_null(self.root, property, 0)
+    fn drops(&mut self, schema: &Map<String, Value>, name: &str, property: &'s Value) -> bool {
+        let place = std::ptr::from_ref(property);
+        if let Some(drops) = self.drops.get(&place) {
+            return *drops;
+        }
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_required = required.is_some_and(|required| required.iter().any(|one| one == name));
+        let drops = !is_required && !self.accepts_null(property, 0);
+        self.drops.insert(place, drops);
+        drops
+    }
+
+    /// In doubt `null` is taken for a value, since validation then says what is wrong with it.
+    fn accepts_null(&mut self, schema: &'s Value, depth: usize) -> bool {
+        let place = std::ptr::from_ref(schema);
+        if let Some(accepts) = self.nullable.get(&place) {
+            return *accepts;
+        }
+        // Stands for the schema while it is judged, where it leads back to itself.
+        self.nullable.insert(place, true);
+        let accepts = match self.resolve(schema).filter(|_| depth < MAX_DEPTH) {
+            Some(keywords) => self.all_accept_null(keywords, depth),
+            None => schema != &json!(false),
+        };
+        self.nullable.insert(place, accepts);
+        accepts
+    }
+
+    fn all_accept_null(&mut self, schema: &'s Map<String, Value>, depth: usize) -> bool {
+        let is_null = |kind: &Value| kind == "null";
+        let by_type = schema
+            .get("type")
+            .is_none_or(|kind| is_null(kind) || kind.as_array().is_some_and(|kinds| kinds.iter().any(is_null)));
+        let by_enum = schema.get("enum").and_then(Value::as_array).is_none_or(|values| values.contains(&Value::Null));
+        let by_const = schema.get("const").is_none_or(Value::is_null);
+        by_type
+            && by_enum
+            && by_const
+            && ["anyOf", "oneOf"].iter().all(|keyword| {
+                let alternatives = schema.get(*keyword).and_then(Value::as_array);
+                alternatives.is_none_or(|alternatives| alternatives.iter().any(|one| self.accepts_null(one, depth + 1)))
+            })
+    }
+
+    fn resolve(&mut self, schema: &'s Value) -> Option<&'s Map<String, Value>> {
+        let root = self.root;
+        *self.resolved.entry(std::ptr::from_ref(schema)).or_insert_with(|| {
+            let mut schema = schema.as_object()?;
+            for _ in 0..MAX_CHAIN {
+                match schema.get("$ref").and_then(Value::as_str) {
+                    Some(reference) => schema = target(root, reference)?.as_object()?,
+                    None => return Some(schema),
+                }
+            }
+            None
         })
     }
-}
-
-fn resolve<'v>(root: &'v Value, schema: &'v Value) -> Option<&'v Map<String, Value>> {
-    let mut schema = schema.as_object()?;
-    for _ in 0..MAX_CHAIN {
-        match schema.get("$ref").and_then(Value::as_str) {
-            Some(reference) => schema = target(root, reference)?.as_object()?,
-            None => return Some(schema),
-        }
-    }
-    None
-}
-
-/// In doubt `null` is taken for a value, since validation then says what is wrong with it.
-fn accepts_null(root: &Value, schema: &Value, depth: usize) -> bool {
-    let Some(schema) = resolve(root, schema).filter(|_| depth < MAX_CHAIN) else { return schema != &json!(false) };
-    let null = json!("null");
-    let by_type = schema
-        .get("type")
-        .is_none_or(|kind| kind == &null || kind.as_array().is_some_and(|kinds| kinds.contains(&null)));
-    let by_enum = schema.get("enum").and_then(Value::as_array).is_none_or(|values| values.contains(&Value::Null));
-    let by_const = schema.get("const").is_none_or(Value::is_null);
-    let by_choice = ["anyOf", "oneOf"].iter().all(|keyword| {
-        let alternatives = schema.get(*keyword).and_then(Value::as_array);
-        alternatives.is_none_or(|alternatives| alternatives.iter().any(|one| accepts_null(root, one, depth + 1)))
-    });
-    by_type && by_enum && by_const && by_choice
 }

@@ -317,3 +317,17 @@ fn null_for_what_is_absent_is_taken_back_and_other_nulls_are_not() {
     drop_absent(&schema, &mut input);
     assert_eq!(input, json!({"b": null, "c": null, "d": null, "f": null, "l": [{}, 1], "other": null}));
 }
+
+#[test]
+fn alternatives_that_lead_back_to_themselves_are_judged_once() {
+    let back = || json!({"$ref": "#/$defs/a"});
+    let schema = json!({
+        "properties": {"a": {"$ref": "#/$defs/a"}},
+        "$defs": {"a": {"anyOf": [{"type": "string", "anyOf": [back(), back(), back()]}, {"anyOf": [back(), back(), back()], "const": 1},
+            {"type": "string", "oneOf": [{"anyOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/b"}], "type": "integer"}]}]},
+            "b": {"oneOf": [{"type": "integer", "anyOf": [back(), back()]}, {"type": "string", "anyOf": [back(), back()]}]}},
+    });
+    let mut input = json!({"a": null});
+    drop_absent(&schema, &mut input);
+    assert_eq!(input, json!({}));
+}
