@@ -32,7 +32,7 @@ use serde_json::{Map, Value, json};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tracing::Instrument as _;
 
 /// How long a call waits for a tool whose plugin may still be loaded.
@@ -200,27 +200,30 @@ impl Request {
     ) -> ToolResult {
         let (host, peer) = (&self.server.host, &self.context.peer);
         let call = self.prepared(tool, input);
-        let mut voice = Voice::of(host.hub(), call.id(), self.wanted(), plugin(tool));
+        let voice = Voice::of(host.hub(), call.id(), self.wanted(), plugin(tool));
         let (mut asked, mut all_asked) = (pin!(put_all(peer, questions)), false);
+        let over = Notify::new();
+        // The call goes on, and keeps its deadline, while a client does not read the call's notifications.
+        let mut speaking = pin!(voice.speak(peer, &self.context.ct, &over));
+        let mut all_said = false;
         let result = {
-            // The call goes on, and keeps its deadline, while a client does not read what the call has said.
-            let mut speaking = pin!(voice.speak(peer, &self.context.ct));
             let mut running = pin!(self.running(tool, call, party));
             loop {
                 tokio::select! {
                     biased;
-                    never = &mut speaking => match never {},
+                    () = &mut speaking, if !all_said => all_said = true,
                     () = &mut asked, if !all_asked => all_asked = true,
                     result = &mut running => break result,
                 }
             }
         };
+        over.notify_one();
         // With nobody left who asks, what was asked is withdrawn.
         if !all_asked {
             let _ = tokio::time::timeout(WITHDRAWAL, asked).await;
         }
-        if !self.context.ct.is_cancelled() {
-            voice.finish(peer).await;
+        if !all_said {
+            speaking.await;
         }
         result
     }

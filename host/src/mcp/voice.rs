@@ -12,9 +12,8 @@ use rmcp::RoleServer;
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
 use rmcp::service::Peer;
 use serde_json::Value;
-use std::convert::Infallible;
 use std::sync::Arc;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -89,13 +88,28 @@ impl Voice {
         Self { events: events.clone(), listens, token, logger, pace, logs }
     }
 
-    /// Passes on each thing that the call says, until it is dropped. A cancelled call says nothing more.
-    pub(super) async fn speak(&mut self, peer: &Peer<RoleServer>, cancelled: &CancellationToken) -> Infallible {
+    /// Passes on each notification of the call until the call is over, and then the rest: the answer comes after all of
+    /// them. A cancelled call sends no more.
+    pub(super) async fn speak(mut self, peer: &Peer<RoleServer>, cancelled: &CancellationToken, over: &Notify) {
         loop {
-            let said = self.next().await;
+            // A message that was taken is sent whole: only the wait for the next one ends with the call.
+            let said = tokio::select! {
+                biased;
+                said = self.next() => said,
+                () = over.notified() => break,
+            };
             if !cancelled.is_cancelled() {
                 self.tell(peer, said).await;
             }
+        }
+        if cancelled.is_cancelled() {
+            return;
+        }
+        while let Some(said) = self.listens.as_mut().and_then(|(_, heard)| heard.try_recv().ok()) {
+            self.tell(peer, said).await;
+        }
+        if let Some(step) = self.pace.last() {
+            self.tell_step(peer, step).await;
         }
     }
 
@@ -120,16 +134,6 @@ impl Voice {
             }
             Said::Log(severity, text) if self.logs.take(now) => self.tell_log(peer, severity, text).await,
             Said::Log(..) => {}
-        }
-    }
-
-    /// Passes on what is left when the call has ended: its answer comes after all that it said.
-    pub(super) async fn finish(mut self, peer: &Peer<RoleServer>) {
-        while let Some(said) = self.listens.as_mut().and_then(|(_, heard)| heard.try_recv().ok()) {
-            self.tell(peer, said).await;
-        }
-        if let Some(step) = self.pace.last() {
-            self.tell_step(peer, step).await;
         }
     }
 
