@@ -1,4 +1,5 @@
-//! The border: what the bytes of a plugin must be before a compiler sees any of them. One pass, linear in their size, that expands nothing.
+//! The pre-compilation check of a plugin: one pass over its bytes, linear in their size, that
+//! expands nothing. No compiler sees bytes that did not pass.
 
 mod cap;
 mod feature;
@@ -23,20 +24,21 @@ use wasmparser::{
     ComponentTypeSectionReader, Encoding, Parser, Payload, TypeBounds,
 };
 
-/// Checks the bytes of a plugin.
+/// Checks the bytes of a plugin before compilation.
 ///
-/// What passes is a component in binary form, of bounded size, nesting and counts, that uses no feature which is off, and whose instances number no more than
-/// a call can hold. Whether it is valid is for the engine to say; what it may import is checked after that.
+/// Accepts a binary component of bounded size, nesting and counts that uses no disabled feature and
+/// whose instances fit into one call. The engine validates the component later, and its imports are
+/// checked after that.
 pub(super) fn check(bytes: &[u8]) -> Result<(), BorderRefused> {
     header::check(bytes)?;
     let mut walk = Walk { bytes, tally: Tally::default(), scopes: Scopes::default(), open: Vec::new() };
     Parser::new(0).parse_all(bytes).try_for_each(|payload| walk.take(&payload?))
 }
 
-/// What is being walked through, outermost first.
+/// A component or core module that the walk has entered and not left.
 enum Open {
     Component(Instances),
-    /// A core module, in which no other definition can lie.
+    /// A core module. It cannot contain another definition.
     Module,
 }
 
@@ -86,7 +88,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A section of a component.
+    /// Checks a section of a component.
     fn part(&mut self, payload: &Payload<'_>) -> Result<(), BorderRefused> {
         match payload {
             Payload::ComponentTypeSection(section) => self.types(section),
@@ -125,7 +127,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The instances of the component that is being walked through.
+    /// Returns the instance counts of the innermost open component.
     fn instances(&mut self) -> Result<&mut Instances, BorderRefused> {
         match self.open.last_mut() {
             Some(Open::Component(instances)) => Ok(instances),
@@ -140,7 +142,7 @@ impl Walk<'_> {
         types::scan(BinaryReader::new(bytes, start), section.count(), &mut self.scopes, &mut self.tally)
     }
 
-    /// An import takes a place in the index space of its kind.
+    /// Counts an import. An imported component or type takes an entry in its index space.
     fn named(&mut self, ty: ComponentTypeRef) -> Result<(), BorderRefused> {
         self.instances()?.spend(1);
         match ty {
@@ -180,7 +182,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A component of the one that lies so many levels further out.
+    /// Resolves an alias to component `index` of the enclosing component `count` levels out.
     fn outer(&mut self, count: u32, index: u32) -> Result<(), BorderRefused> {
         let around = self.open.iter().rev().nth(count as usize);
         let found = match around {

@@ -1,59 +1,73 @@
-//! The caps of the border, each with its reason. They bound what a compiler may be asked for; none is near to what real plugins have.
+//! Caps of the pre-compilation check, each with its reason. They bound the work that a compiler can
+//! be asked for, with a wide margin over real plugins.
 
 use super::BorderRefused;
 use crate::sandbox::limits;
 
-/// Components inside each other. Composed plugins have two or three levels.
+/// Nesting depth of components. Composed plugins have two or three levels.
 pub(crate) const NESTING: u64 = 16;
-/// Instantiations of core modules and components, multiplied out: what a call can hold. A Python component has some 60, bundles of exports not counted.
+/// Instantiations of core modules and components in one call, with nested components multiplied
+/// out. A Python component has about 60, without bundles of exports.
 pub(crate) const INSTANCES: u64 = limits::INSTANCES as u64;
-/// Parts (imports, exports, aliases, canonical functions, instances and their arguments), multiplied out as instances are: the engine takes a step for each. A
-/// Python component has some ten thousand.
+/// Parts (imports, exports, aliases, canonical functions, instances and their arguments),
+/// multiplied out as instances are. The engine takes one step for each. A Python component has on
+/// the order of ten thousand.
 pub(crate) const PARTS: u64 = 1_000_000;
 /// Core modules. A Python component has 14.
 pub(crate) const MODULES: u64 = 128;
-/// Components, at every level. A composition has one for each of its parts.
+/// Components at every level. A composition has one for each of its parts.
 pub(crate) const COMPONENTS: u64 = 128;
-/// Types, of core modules and of components, with the declarations inside of them. A Python component has some thousand.
+/// Types of core modules and components, including the declarations inside them. A Python component
+/// has on the order of a thousand.
 pub(crate) const TYPES: u64 = 100_000;
-/// Types that contain each other, as far as one component writes them down. The engine itself goes to 100, and recurses.
+/// Nesting depth of types within one component. The engine's own limit is 100, and the engine
+/// recurses.
 pub(crate) const TYPE_NESTING: u64 = 64;
-/// Fields of a record, elements of a tuple, cases of a variant or names of flags. Each is a value of its own wherever the type is passed.
+/// Fields of a record, elements of a tuple, cases of a variant or names of flags. Each becomes a
+/// separate value wherever the type is passed.
 pub(crate) const TYPE_WIDTH: u64 = 1_000;
-/// Imports. A module that is linked dynamically imports each symbol that it uses: some thousand.
+/// Imports. A dynamically linked module imports each symbol that it uses: on the order of a
+/// thousand.
 pub(crate) const IMPORTS: u64 = 100_000;
-/// Exports. Python's library exports all of its symbols: some ten thousand.
+/// Exports. The Python library exports all of its symbols: on the order of ten thousand.
 pub(crate) const EXPORTS: u64 = 200_000;
 /// Aliases of components: one for each symbol that is passed from one instance to another.
 pub(crate) const ALIASES: u64 = 200_000;
-/// Functions. A JavaScript component has some 25,000.
+/// Functions. A JavaScript component has about 25,000.
 pub(crate) const FUNCTIONS: u64 = 200_000;
-/// Bytes of one function: compilation of one function can take time in the square of its size, and nothing interrupts it. The loop of an interpreter has some
-/// hundred thousand.
+/// Bytes of one function. Compilation time can be quadratic in the size of a function, and the
+/// compilation of a function cannot be interrupted. An interpreter loop has on the order of a
+/// hundred thousand bytes.
 pub(crate) const FUNCTION: u64 = 1 << 20;
-/// Locals of one function: each may live across all of it. The largest of an interpreter have some thousand.
+/// Locals of one function. Each may be live across the whole function. The largest functions of an
+/// interpreter have on the order of a thousand.
 pub(crate) const LOCALS: u64 = 20_000;
-/// Globals, tables and memories. A module that is linked dynamically has a global for each symbol that it takes the address of.
-/// Each takes 16 bytes of what the engine keeps for the instances of a call, and the imports and functions of its module take more.
+/// Globals, tables and memories. A dynamically linked module has a global for each symbol whose
+/// address it takes. Each occupies 16 bytes of the engine's instance data of a call; the subtracted
+/// 4,096 leave 64 KiB for the imports and functions of the module.
 pub(crate) const GLOBALS: u64 = limits::INSTANCE_DATA as u64 / 16 - 4_096;
-/// Memories of one module, as many as the pool has for one; each has its own reservation. Compilers make one.
+/// Memories of one module, as many as the pool provides for one. Each has its own reservation.
+/// Compilers emit one.
 pub(crate) const MEMORIES: u64 = 1;
-/// Tables of one module, as many as the pool has for one. Compilers make one, and two where they link dynamically.
+/// Tables of one module, as many as the pool provides for one. Compilers emit one, or two with
+/// dynamic linking.
 pub(crate) const TABLES: u64 = limits::MODULE_TABLES as u64;
-/// Elements with which a table begins, as many as the pool has for one.
+/// Initial elements of a table, as many as a table of the pool holds.
 pub(crate) const ELEMENTS: u64 = limits::ELEMENTS_PER_TABLE as u64;
-/// Pages of 64 KiB with which a memory begins, as many as the pool has for one.
+/// Initial pages (64 KiB) of a memory, as many as a memory of the pool holds.
 pub(crate) const PAGES: u64 = limits::MAX_MEMORY >> 16;
-/// Segments of data and of elements. A component that was initialised before it was stored has a segment for each run of memory that is not zero.
+/// Data and element segments. A component that was initialised before it was stored has a segment
+/// for each run of non-zero memory.
 pub(crate) const SEGMENTS: u64 = 200_000;
-/// Bytes of custom sections: names and debug information, of which nothing is compiled. A debug build has some ten megabytes.
+/// Bytes of custom sections: names and debug information, which are not compiled. A debug build has
+/// on the order of ten megabytes.
 pub(crate) const CUSTOM: u64 = 48 << 20;
 
-/// What is counted at the border.
+/// A quantity that the pre-compilation check counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cap {
-    /// Levels of components inside each other.
+    /// Nesting depth of components.
     Nesting,
     /// Instantiations, multiplied out.
     Instances,
@@ -65,9 +79,9 @@ pub enum Cap {
     Components,
     /// Types.
     Types,
-    /// Levels of types inside each other.
+    /// Nesting depth of types.
     TypeNesting,
-    /// Fields of a record and the like.
+    /// Fields of a record, or the equivalent in another type.
     TypeWidth,
     /// Imports.
     Imports,
@@ -87,11 +101,11 @@ pub enum Cap {
     Memories,
     /// Tables of one module.
     Tables,
-    /// Elements with which a table begins.
+    /// Initial elements of a table.
     Elements,
-    /// Pages with which a memory begins.
+    /// Initial pages of a memory.
     Pages,
-    /// Segments of data and elements.
+    /// Data and element segments.
     Segments,
     /// Bytes of custom sections.
     CustomSections,
@@ -100,13 +114,13 @@ pub enum Cap {
 impl Cap {
     const ALL: usize = Self::CustomSections as usize + 1;
 
-    /// The most that is accepted.
+    /// Returns the largest accepted number.
     #[must_use]
     pub fn max(self) -> u64 {
         self.row().0
     }
 
-    /// What is counted, for a sentence.
+    /// Returns a description of the counted quantity, for use in a sentence.
     #[must_use]
     pub fn what(self) -> &'static str {
         self.row().1
@@ -138,14 +152,14 @@ impl Cap {
         }
     }
 
-    /// Refuses a number beyond the cap.
+    /// Rejects a number above the cap.
     pub(super) fn holds(self, found: impl Number) -> Result<(), BorderRefused> {
         let found = found.number();
         if found <= self.max() { Ok(()) } else { Err(BorderRefused::Cap { cap: self, found }) }
     }
 }
 
-/// A count, of whatever width.
+/// An integer count of any width.
 pub(super) trait Number {
     fn number(self) -> u64;
 }
@@ -168,12 +182,12 @@ impl Number for usize {
     }
 }
 
-/// What has been counted so far, over all modules and components.
+/// The running totals over all modules and components.
 #[derive(Default)]
 pub(super) struct Tally([u64; Cap::ALL]);
 
 impl Tally {
-    /// Counts, before anything of it is looked at: a claim beyond the cap is refused as such.
+    /// Adds a count before the items are read, so that a claim above the cap is rejected unread.
     pub(super) fn add(&mut self, cap: Cap, more: impl Number) -> Result<(), BorderRefused> {
         let Some(sum) = self.0.get_mut(cap as usize) else { return Ok(()) };
         *sum = sum.saturating_add(more.number());

@@ -1,30 +1,30 @@
-//! Features of the language that are switched off, recognised where a file declares them.
+//! Disabled WebAssembly features, recognised where a file declares them.
 
 use super::BorderRefused;
 use wasmparser::{
     AbstractHeapType, CanonicalFunction, CanonicalOption, HeapType, MemoryType, RefType, TableType, ValType,
 };
 
-/// A feature of WebAssembly that is switched off.
+/// A WebAssembly feature that is disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Feature {
     /// 64-bit memories and tables.
     #[error("64-bit memory (memory64)")]
     Memory64,
-    /// Memory that threads share.
+    /// Memory shared between threads.
     #[error("shared memory (threads)")]
     Threads,
-    /// Structures, arrays and the types of garbage collection.
+    /// Structs, arrays and other garbage-collected types.
     #[error("garbage-collected types (gc)")]
     Gc,
-    /// Typed references to functions.
+    /// Typed function references.
     #[error("typed function references (function-references)")]
     FunctionReferences,
     /// Exceptions and their tags.
     #[error("exceptions (exception-handling)")]
     Exceptions,
-    /// Memories whose pages are not 64 KiB.
+    /// Memories with a page size other than 64 KiB.
     #[error("other page sizes (custom-page-sizes)")]
     CustomPageSizes,
     /// Continuations.

@@ -1,12 +1,13 @@
-//! Telling components from everything else that people put into a directory.
+//! Recognition of the file type: a component, or another format that users put into a plugin
+//! directory.
 
 use super::BorderRefused;
 use crate::sandbox::limits;
 use wasmparser::Parser;
 
-/// The first bytes of WebAssembly, of whatever kind and version.
+/// The magic bytes of WebAssembly, common to all kinds and versions.
 const MAGIC: &[u8] = b"\0asm";
-/// How formats begin in which people pack or compile plugins.
+/// The magic bytes of formats in which users pack or compile plugins.
 const OTHERS: &[(&[u8], Foreign)] = &[
     (b"\x7fELF", Foreign::NativeCode),
     (b"\xcf\xfa\xed\xfe", Foreign::NativeCode),
@@ -17,23 +18,23 @@ const OTHERS: &[(&[u8], Foreign)] = &[
     (b"PK\x03\x04", Foreign::Packed("zip")),
 ];
 
-/// What a file is that is no component in binary form.
+/// The kind of a file that is not a binary component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Foreign {
-    /// Nothing.
+    /// An empty file.
     #[error("it is empty")]
     Empty,
-    /// Nothing but zeros, as after a crash of the machine.
+    /// Only zeros, as after a system crash.
     #[error("it holds nothing but zeros, as a file does that was not written to its end; copy it again")]
     Zeros,
-    /// Code of some machine, which includes what wasmtime compiled before.
+    /// Native code, including code that wasmtime precompiled.
     #[error("it is compiled native code, which is never loaded; give the .wasm that it was made from")]
     NativeCode,
     /// An archive or a compressed file.
     #[error("it is packed ({0}); unpack it first")]
     Packed(&'static str),
-    /// Text.
+    /// WebAssembly text.
     #[error("it is WebAssembly text; give the binary form")]
     Text,
     /// A core module.
@@ -41,10 +42,10 @@ pub enum Foreign {
         "it is a core module, not a component; build for wasm32-wasip2, or wrap it with `wasm-tools component new`"
     )]
     Module,
-    /// WebAssembly of a version that never became a standard, or of the future.
+    /// WebAssembly of an unsupported version, before the standard or after it.
     #[error("it is WebAssembly in a version that is not supported; build it with tools for WASI 0.2")]
     Version,
-    /// Anything else.
+    /// Any other content.
     #[error("it is not WebAssembly")]
     Other,
 }

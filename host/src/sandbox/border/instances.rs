@@ -1,9 +1,10 @@
-//! How many instances come of a component: counted, never made. A component that instantiates its child twice over thirty levels has 2^30.
+//! A count of the instances that a component would create, without creating them. A component that
+//! instantiates its child twice over thirty levels would create 2^30.
 
 use super::{BorderRefused, Cap};
 use wasmparser::{ComponentInstance, Instance};
 
-/// What one instantiation of a component comes to, with everything inside it multiplied out.
+/// The cost of one instantiation of a component, with nested instantiations multiplied out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Cost {
     instances: u64,
@@ -19,16 +20,17 @@ impl Cost {
     }
 }
 
-/// The instances of one component, counted as it is walked through. Each component is counted once, at its end; whoever instantiates it adds the sum.
+/// The instance counts of one component while the walk is inside it. Each component is counted
+/// once, at its end, and every instantiation of it adds the total.
 #[derive(Default)]
 pub(super) struct Instances {
     own: Cost,
-    /// The components of its index space; `None` for one that comes from outside.
+    /// The component index space; `None` for a component that comes from outside.
     components: Vec<Option<Cost>>,
 }
 
 impl Instances {
-    /// So many parts that are gone through once for each instance.
+    /// Adds parts that the engine processes once for each instance.
     pub(super) fn spend(&mut self, parts: u32) {
         self.own = self.own.plus(Cost { instances: 0, parts: parts.into() });
     }
@@ -36,7 +38,7 @@ impl Instances {
     pub(super) fn core(&mut self, instance: &Instance<'_>) {
         self.own = self.own.plus(match instance {
             Instance::Instantiate { args, .. } => Cost { instances: 1, parts: 1 + args.len() as u64 },
-            // A bundle of exports is a list of names, and nothing at run time.
+            // A bundle of exports is a list of names and does not exist at run time.
             Instance::FromExports(exports) => Cost { instances: 0, parts: 1 + exports.len() as u64 },
         });
     }
@@ -53,17 +55,17 @@ impl Instances {
         Ok(())
     }
 
-    /// A component inside this one is complete.
+    /// Adds a nested component that is complete.
     pub(super) fn defined(&mut self, inner: &Self) {
         self.components.push(Some(inner.own));
     }
 
-    /// A component that somebody else brings.
+    /// Adds a component of unknown content: an import, or an export of an instance.
     pub(super) fn foreign(&mut self) {
         self.components.push(None);
     }
 
-    /// A second name for a component.
+    /// Adds another index for a known component.
     pub(super) fn again(&mut self, index: u32) {
         let found = self.get(index);
         self.push(found);
@@ -77,7 +79,7 @@ impl Instances {
         self.components.get(index as usize).copied().flatten()
     }
 
-    /// Whether what comes of the outermost component is within the caps.
+    /// Checks the totals of the outermost component against the caps.
     pub(super) fn check(&self) -> Result<(), BorderRefused> {
         Cap::Instances.holds(self.own.instances)?;
         Cap::Parts.holds(self.own.parts)

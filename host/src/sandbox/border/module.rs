@@ -1,4 +1,5 @@
-//! The sections of a core module: counted, and searched for features that are off. Of a function only its locals are looked at.
+//! The sections of a core module: counts, and a scan for disabled features. Of a function body only
+//! the size and the locals are read.
 
 use super::cap::Tally;
 use super::{BorderRefused, Cap, Feature, feature};
@@ -48,7 +49,7 @@ pub(super) fn take(payload: &Payload<'_>, tally: &mut Tally) -> Result<(), Borde
     }
 }
 
-/// A core type that a component declares.
+/// Checks a core type that a component declares.
 pub(super) fn declared(ty: &CoreType<'_>, tally: &mut Tally) -> Result<(), BorderRefused> {
     match ty {
         CoreType::Rec(group) => self::group(group, tally),
@@ -72,7 +73,7 @@ fn group(group: &RecGroup, tally: &mut Tally) -> Result<(), BorderRefused> {
     group.types().try_for_each(function)
 }
 
-/// Only plain functions are types without garbage collection.
+/// Checks a core type. Without garbage collection only plain function types are valid.
 fn function(ty: &SubType) -> Result<(), BorderRefused> {
     let off = |feature| Err(BorderRefused::Feature(feature));
     match &ty.composite_type.inner {

@@ -1,60 +1,61 @@
-//! Why a file does not pass the border.
+//! The error of the pre-compilation check.
 
 use super::{Cap, Feature, Foreign};
 use crate::tool::text::{cut, visible};
 
-/// Why a file is refused before any of it is compiled.
+/// The reason why a file is rejected before any of it is compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BorderRefused {
-    /// It is no component in binary form at all.
+    /// The file is not a binary component.
     #[error(transparent)]
     Foreign(#[from] Foreign),
-    /// It is too large.
+    /// The file is too large.
     #[error("it is {size} bytes large; at most {max} are accepted")]
     TooLarge {
-        /// Its size, in bytes.
+        /// The size of the file, in bytes.
         size: u64,
         /// The limit, in bytes.
         max: u64,
     },
-    /// It has too many of something.
+    /// The file exceeds a cap.
     #[error("it has {found} {}; at most {} are accepted", cap.what(), cap.max())]
     Cap {
-        /// Of what.
+        /// The exceeded cap.
         cap: Cap,
-        /// How many, or how many at least.
+        /// The number found, or a lower bound of it.
         found: u64,
     },
-    /// It uses a feature that is off.
+    /// The component uses a disabled feature.
     #[error("it uses {0}, which is switched off here; build it without")]
     Feature(Feature),
-    /// It instantiates a component that it is given, so that nobody can say how many instances come of it.
+    /// The component instantiates a component from outside itself, so that the number of instances
+    /// cannot be determined.
     #[error(
         "it instantiates a component that it imports or takes from an instance; only components that lie inside it can be instantiated"
     )]
     ForeignComponent,
-    /// It has a section that no component has.
+    /// The component has a section of an unknown kind.
     #[error("it is not a valid component: a section has the unknown number {id} (at byte {at})")]
     UnknownSection {
-        /// The number.
+        /// The section number.
         id: u8,
-        /// Where it starts.
+        /// The offset of the section, in bytes.
         at: usize,
     },
-    /// It cannot be read.
+    /// The file cannot be parsed.
     #[error("it is not a valid component: {reason} (at byte {at})")]
     Malformed {
-        /// Where.
+        /// The offset of the fault, in bytes.
         at: usize,
-        /// What is wrong there.
+        /// The description of the fault.
         reason: String,
     },
 }
 
 impl BorderRefused {
     pub(super) fn malformed(at: usize, reason: &str) -> Self {
-        // The reason may quote names of the file.
+        // The reason may quote names from the file, which are untrusted.
         Self::Malformed { at, reason: visible(cut(reason, 512)).replace('\n', " ") }
     }
 }

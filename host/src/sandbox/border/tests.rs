@@ -1,4 +1,4 @@
-//! What passes the border, and what does not.
+//! Tests of the pre-compilation check.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod features;
@@ -8,12 +8,12 @@ mod numbers;
 use super::{BorderRefused, Cap, check};
 use palisade_tests::wat::binary;
 
-/// A component in text, at the border.
+/// Checks a component in text form.
 fn text(component: &str) -> Result<(), BorderRefused> {
     check(&binary(component))
 }
 
-/// How many of something a component was refused for.
+/// Returns the number with which a component exceeded the cap.
 #[track_caller]
 fn too_many(cap: Cap, component: &str) -> u64 {
     match text(component) {

@@ -1,5 +1,5 @@
-//! The types of components. They nest without end in the binary form, and a reader that follows them by recursion is at the mercy of the file; so does this
-//! one not.
+//! An iterative scan of component types. The binary form allows unlimited nesting, so a recursive
+//! reader could overflow the stack.
 
 use super::cap::Tally;
 use super::{BorderRefused, Cap, Feature, module};
@@ -8,14 +8,16 @@ use wasmparser::{
     ComponentOuterAliasKind, ComponentType, ComponentTypeRef, ComponentValType, CoreType, PrimitiveValType, TypeBounds,
 };
 
-/// The first byte of the type of a component.
+/// The first byte of a component type.
 const COMPONENT: u8 = 0x41;
-/// The first byte of the type of an instance.
+/// The first byte of an instance type.
 const INSTANCE: u8 = 0x42;
 
-/// How deep the types go that each open component, and each open type of one, has declared so far; innermost last.
+/// The depth of each type declared so far, for each open component or component type, innermost
+/// scope last.
 ///
-/// A type that comes out of an instance counts as flat: what is inside it was counted where it was written. The engine has a bound of its own over all.
+/// A type exported by an instance counts as flat, because its content was counted where it was
+/// declared. The engine has its own limit on the whole.
 #[derive(Default)]
 pub(super) struct Scopes(Vec<Vec<u32>>);
 
@@ -28,13 +30,13 @@ impl Scopes {
         self.0.pop();
     }
 
-    /// A second name for a type of the scope so many levels further out.
+    /// Adds another index for a type of the scope `outward` levels out.
     pub(super) fn again(&mut self, outward: u32, index: u32) {
         let depth = self.depth(outward, index);
         self.push(depth);
     }
 
-    /// A type of which nothing is known.
+    /// Adds a type of unknown content, which counts as flat.
     pub(super) fn opaque(&mut self) {
         self.push(0);
     }
@@ -58,7 +60,7 @@ impl Scopes {
     }
 }
 
-/// A list of types or declarations that is not at its end.
+/// A list of types or declarations with items left to read.
 struct List {
     left: u32,
     holds: Holds,
@@ -68,11 +70,11 @@ struct List {
 enum Holds {
     /// A section of types.
     Types,
-    /// What a component or an instance is said to have.
+    /// The declarations of a component type or an instance type.
     Declarations,
 }
 
-/// Goes through a section of `count` types.
+/// Scans a section of `count` types.
 pub(super) fn scan(
     mut reader: BinaryReader<'_>,
     count: u32,
@@ -105,7 +107,8 @@ pub(super) fn scan(
     Ok(())
 }
 
-/// Reads one type. That of a component or an instance is only begun.
+/// Reads one type. Of a component type or an instance type only the header is read, and the list of
+/// its declarations is returned.
 fn ty(reader: &mut BinaryReader<'_>, scopes: &mut Scopes) -> Result<Option<List>, BorderRefused> {
     let first = reader.clone().read_u8()?;
     if first == COMPONENT || first == INSTANCE {
@@ -164,7 +167,7 @@ fn named(ty: ComponentTypeRef, scopes: &mut Scopes) {
     }
 }
 
-/// How deep a type of values is, and whether it is acceptable.
+/// Returns the depth of a value type. Rejects disabled features and types that are too wide.
 fn defined(ty: &ComponentDefinedType<'_>, scopes: &Scopes) -> Result<u32, BorderRefused> {
     use ComponentDefinedType as D;
     let async_only = || Err(BorderRefused::Feature(Feature::ComponentModelAsync));
@@ -189,7 +192,7 @@ fn defined(ty: &ComponentDefinedType<'_>, scopes: &Scopes) -> Result<u32, Border
     checked(values.into_iter(), scopes)
 }
 
-/// One level more than the deepest of these.
+/// Returns one more than the greatest depth of the given types. Rejects types that are too deep.
 fn checked(values: impl Iterator<Item = ComponentValType>, scopes: &Scopes) -> Result<u32, BorderRefused> {
     let mut deepest = 0;
     for value in values {

@@ -1,4 +1,4 @@
-//! Features that are off are refused by name; what stands beside them passes.
+//! Disabled features are rejected by name; related features are accepted.
 
 use super::super::{Cap, Feature};
 use super::{BorderRefused, binary, check, text};

@@ -1,17 +1,17 @@
-//! Bytes that no tool would write.
+//! Bytes that no tool would produce.
 
 use super::super::{Cap, Foreign, cap};
 use super::{BorderRefused, binary, check};
 use std::time::{Duration, Instant};
 
-/// A component with one section of types.
+/// Returns a component with one type section.
 fn with_types(contents: &[u8]) -> Vec<u8> {
     let size = contents.len();
     let size: Vec<u8> = (0..5).map(|n| ((size >> (7 * n)) & 0x7f) as u8 | if n < 4 { 0x80 } else { 0 }).collect();
     [b"\0asm\x0d\0\x01\0".as_slice(), &[7], &size, contents].concat()
 }
 
-/// One type that is that of an instance which declares one type that is that of an instance, and so on.
+/// Returns an instance type that declares an instance type, and so on, `levels` deep.
 fn instances_within(levels: usize) -> Vec<u8> {
     let mut contents = vec![1];
     for _ in 1..levels {
@@ -77,7 +77,8 @@ fn every_truncation_and_many_turned_bits_are_judged_without_a_panic() {
     for length in (0..whole.len()).step_by(64) {
         passed += usize::from(check(whole.get(..length).unwrap()).is_ok());
     }
-    // A cut between two sections of a component leaves a component, of which the engine says what it lacks.
+    // A truncation between two sections leaves a component, and the engine reports what the
+    // component lacks.
     assert!(passed * 50 < whole.len() / 64, "{passed}");
     let mut turned = whole.to_vec();
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;

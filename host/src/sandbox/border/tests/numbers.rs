@@ -1,10 +1,10 @@
-//! Caps, obeyed and violated.
+//! Each cap, obeyed and violated.
 
 use super::super::cap;
 use super::{BorderRefused, Cap, binary, check, text, too_many};
 use std::time::{Duration, Instant};
 
-/// A component that holds one, which holds one, and so on.
+/// Returns components nested in each other, `levels` deep.
 fn nested(levels: u64) -> String {
     "(component ".repeat(levels as usize) + &")".repeat(levels as usize)
 }
@@ -15,7 +15,8 @@ fn components_lie_sixteen_deep_and_no_deeper() {
     assert_eq!(too_many(Cap::Nesting, &nested(cap::NESTING + 1)), 17);
 }
 
-/// A component that instantiates its child twice, which instantiates its child twice, so many levels down to a core module.
+/// Returns a component that instantiates its child twice, which instantiates its child twice, and
+/// so on, `levels` deep down to a core module.
 fn doubling(levels: u32) -> String {
     let leaf = "(component (core module $m) (core instance (instantiate $m)))".to_owned();
     (0..levels).fold(leaf, |inner, _| {
@@ -24,7 +25,8 @@ fn doubling(levels: u32) -> String {
     })
 }
 
-/// The same number of instances without nesting: each component instantiates an outer one twice.
+/// Returns a component with the same number of instances without nesting: each component
+/// instantiates its predecessor twice, through an outer alias.
 fn flat_doubling(levels: u32) -> String {
     let mut parts = "(component $c0 (core module $m) (core instance (instantiate $m)))".to_owned();
     for level in 1..=levels {
@@ -42,7 +44,7 @@ fn two_to_the_thirtieth_instances_are_refused_in_milliseconds() {
     let start = Instant::now();
     let refused = check(&component);
     assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
-    // 2^30 core instances, 2^31 - 1 of components.
+    // 2^30 core instances and 2^31 - 1 component instances.
     assert_eq!(refused, Err(BorderRefused::Cap { cap: Cap::Instances, found: (1 << 30) + (1 << 31) - 1 }));
     assert!(component.len() < 4096, "{}", component.len());
 }
@@ -54,7 +56,7 @@ fn a_number_of_instances_beyond_any_number_is_refused_as_such() {
 
 #[test]
 fn instances_are_multiplied_out_to_the_last_one() {
-    // 2^n core instances and 2^(n+1) - 2 of components: 94 for n = 5, 190 for n = 6.
+    // 2^n core instances and 2^(n+1) - 2 component instances: 94 for n = 5, 190 for n = 6.
     assert_eq!(text(&doubling(5)), Ok(()));
     assert_eq!(too_many(Cap::Instances, &doubling(6)), 190);
 }
@@ -124,7 +126,7 @@ fn a_record_has_a_thousand_fields_and_no_more() {
     assert_eq!(too_many(Cap::TypeWidth, &record(cap::TYPE_WIDTH + 1)), 1001);
 }
 
-/// So many types of lists, each of the one before.
+/// Returns `levels` list types, each a list of the previous type.
 fn lists(levels: u64) -> String {
     (1..levels).fold("(type (list u8))".to_owned(), |types, level| types + &format!("(type (list {}))", level - 1))
 }
@@ -152,7 +154,7 @@ fn function(nops: usize) -> String {
 
 #[test]
 fn a_function_has_a_mebibyte_and_no_more() {
-    // The count of locals and the end take a byte each.
+    // The local count and the end opcode take one byte each.
     let full = cap::FUNCTION as usize - 2;
     assert_eq!(text(&function(full)), Ok(()));
     assert_eq!(too_many(Cap::Function, &function(full + 1)), cap::FUNCTION + 1);
@@ -177,7 +179,8 @@ fn modules_and_components_are_counted() {
     assert_eq!(too_many(Cap::Components, &of("(component)", cap::COMPONENTS)), 129);
 }
 
-/// A component with one core module that has one section of this number, which claims so many items and has none.
+/// Returns a component with one core module whose only section has this number, claims `count`
+/// items and contains none.
 fn claims(section: u8, count: u64) -> Vec<u8> {
     let mut claimed = Vec::new();
     let mut rest = count;
