@@ -1,4 +1,5 @@
-//! Who compiles plugins: this process, or a child of it that has little time, little memory, and nothing to reach.
+//! Compilation of plugins: in this process, or in a child process with limited time, memory and
+//! access.
 
 mod child;
 mod error;
@@ -16,18 +17,22 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
 
-/// Who compiles the plugins that come from files. Those that come with the host are part of it: they are compiled in place, unless the
-/// address space is short.
+/// The place where plugins from files are compiled. Plugins embedded in the host are compiled in
+/// this process, unless the address space is short.
 #[derive(Debug, Clone)]
 pub enum Compiler {
-    /// This process does, on up to four threads that are waited for within these limits.
+    /// This process, on up to four threads, within these limits.
     ///
-    /// It is the weaker way. A plugin that takes too long is refused and the host goes on, but nothing can stop its threads: they run until the compiler is done,
-    /// and two compilations run at once at most, those left running among them: beside two of these every further one is refused. Memory is judged beforehand, by the size of the plugin
-    /// and by what a byte of ordinary code takes, and is not enforced. A flaw of the compiler runs with the rights of this process. It needs nothing but the
+    /// This is the weaker choice. A plugin that takes too long is rejected and the host goes on,
+    /// but its threads cannot be stopped: they run until the compiler is done. At most two
+    /// compilations run at once, abandoned ones included; while two abandoned ones run, every
+    /// further compilation is rejected. The memory limit is checked beforehand against an estimate,
+    /// from the size of the plugin and the memory per byte of ordinary code, and is not enforced. A
+    /// compiler flaw runs with the rights of this process. This choice needs nothing but the
     /// library.
     InProcess(CompileLimits),
-    /// A child process does, within limits that the kernel keeps, and is killed at their end.
+    /// A child process, within limits that the kernel enforces. The host kills it when they are
+    /// exceeded.
     Child(ChildCompiler),
 }
 
@@ -38,7 +43,7 @@ impl Default for Compiler {
 }
 
 impl Compiler {
-    /// How much processor time the compilation of one plugin may take.
+    /// Returns the CPU time limit for the compilation of one plugin.
     pub(crate) fn time(&self) -> Duration {
         self.limits().time
     }
@@ -51,7 +56,7 @@ impl Compiler {
     }
 }
 
-/// A program that compiles one plugin and ends.
+/// A program that compiles one plugin and exits.
 #[derive(Debug, Clone)]
 pub struct ChildCompiler {
     program: PathBuf,
@@ -61,16 +66,18 @@ pub struct ChildCompiler {
 }
 
 impl ChildCompiler {
-    /// The hidden verb by which the program `palisade` compiles.
+    /// The hidden subcommand by which the program `palisade` compiles.
     pub const VERB: &'static str = "compile-child";
 
-    /// A program `palisade`, by its absolute path: of this very version, since code of another is not loaded.
+    /// Creates a compiler that runs the program `palisade` at this absolute path. The program must
+    /// have the version of this library, because code of another version is not loaded.
     #[must_use]
     pub fn palisade(program: impl Into<PathBuf>) -> Self {
         Self::program(program, [Self::VERB])
     }
 
-    /// Any program that, started with these arguments and some more, hands the others to [`answer_compilation`]. Its path must be absolute.
+    /// Creates a compiler that runs any program which passes the arguments that follow `arguments`
+    /// to [`answer_compilation`]. The path must be absolute.
     #[must_use]
     pub fn program<A: Into<OsString>>(program: impl Into<PathBuf>, arguments: impl IntoIterator<Item = A>) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
@@ -82,14 +89,15 @@ impl ChildCompiler {
         }
     }
 
-    /// What the compilation of one plugin may take.
+    /// Sets the limits for the compilation of one plugin.
     #[must_use]
     pub fn limits(mut self, limits: CompileLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Kills what is being compiled, and starts no more, once this token is cancelled. The plugins concerned are rejected.
+    /// Kills running compilations, and starts no more, once this token is cancelled. The affected
+    /// plugins are rejected.
     #[must_use]
     pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
         self.cancelled = token;
@@ -97,38 +105,41 @@ impl ChildCompiler {
     }
 }
 
-/// What the compilation of one plugin may take.
+/// The limits for the compilation of one plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompileLimits {
-    /// Processor time: 1 ms to [`MAX_TIME`](Self::MAX_TIME). A compilation is also ended where it is not done after ten times as long, however little of the
-    /// processor it was given.
+    /// CPU time: 1 ms to [`MAX_TIME`](Self::MAX_TIME). A compilation also ends after ten times as
+    /// long in wall-clock time, whatever CPU time it was given.
     ///
-    /// A child counts it in whole seconds, rounded up.
+    /// A child process counts CPU time in whole seconds, rounded up.
     pub time: Duration,
-    /// Address space of the child, in bytes: the program itself, what it reads, and what it makes.
+    /// Address space of the child, in bytes, including the program, its input and its output.
     pub memory: u64,
 }
 
 impl CompileLimits {
-    /// 20 MB that are nothing but code take one slow core a minute, and a Python component of that size some two thirds of that; the rest is for slower cores.
+    /// The default CPU time. 20 MB of pure code take one minute on a slow core, and a Python
+    /// component of that size about two thirds of that; the rest is margin for slower cores.
     pub const TIME: Duration = Duration::from_secs(180);
-    /// The most time that can be asked for.
+    /// The largest CPU time that can be configured.
     pub const MAX_TIME: Duration = Duration::from_secs(3600);
-    /// The largest component that is accepted, if it were nothing but code, takes about this much: 28 bytes for each of its own (measured).
+    /// The default address space. The largest accepted component, if it were pure code, takes about
+    /// this much: 28 bytes per byte of code (measured).
     pub const MEMORY: u64 = 2 << 30;
-    /// The least that can be asked for: less would not hold the program.
+    /// The smallest address space that can be configured. Less would not hold the program.
     pub const MIN_MEMORY: u64 = 256 << 20;
-    /// The most that can be asked for.
+    /// The largest address space that can be configured.
     pub const MAX_MEMORY: u64 = 64 << 30;
-    /// How much longer than its processor time a compilation is waited for: a machine with other work gives it a part of a core.
+    /// The ratio of wall-clock time to CPU time. On a busy machine a compilation gets only part of
+    /// a core.
     const PATIENCE: u32 = 10;
 
-    /// The longest that a compilation is waited for.
+    /// Returns the wall-clock limit.
     fn wall(self) -> Duration {
         self.time.saturating_mul(Self::PATIENCE)
     }
 
-    /// The limits as a child keeps them: the kernel counts its time in whole seconds.
+    /// Returns the limits as a child enforces them: the kernel counts CPU time in whole seconds.
     fn in_whole_seconds(self) -> Self {
         let begun = u64::from(self.time.subsec_nanos() > 0);
         Self { time: Duration::from_secs(self.time.as_secs().saturating_add(begun).max(1)), ..self }
@@ -141,11 +152,11 @@ impl Default for CompileLimits {
     }
 }
 
-/// What a child has to know before it reads anything; it travels as three arguments.
+/// The parameters that a child needs before it reads its input. They are passed as three arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Order {
     allocation: engine::Allocation,
-    /// Time of the processor, in seconds.
+    /// CPU time, in seconds.
     seconds: u64,
     /// Address space, in bytes.
     memory: u64,
@@ -177,21 +188,21 @@ impl Order {
     }
 }
 
-/// Compiled code, and what it is once it is loaded.
+/// Compiled code in serialised form, and the component loaded from it.
 pub(super) struct Compiled {
     pub(super) component: Component,
     pub(super) code: Vec<u8>,
 }
 
-/// Compiles in this process what is part of it, on every core.
+/// Compiles an embedded plugin in this process, on every core.
 pub(super) fn in_place(runtime: &engine::Runtime, bytes: &[u8]) -> Result<Compiled, CompileError> {
-    // `from_binary`, not `new`: the latter would accept text as well.
+    // `Component::new` would accept the text format as well.
     let component = Component::from_binary(&runtime.engine, bytes).map_err(|error| CompileError::invalid(&error))?;
     let code = component.serialize().map_err(|error| CompileError::failed(&error))?;
     Ok(Compiled { component, code })
 }
 
-/// Compiles on a thread of this process, and loads what it made.
+/// Compiles on threads of this process, and loads the result.
 pub(super) fn on_a_thread(
     runtime: &engine::Runtime,
     limits: CompileLimits,
@@ -202,7 +213,8 @@ pub(super) fn on_a_thread(
     loaded(runtime, code)
 }
 
-/// Compiles in a child, and loads what it made. The child is killed when this is given up.
+/// Compiles in a child process, and loads the result. The child is killed when `given_up` is
+/// cancelled.
 pub(super) fn in_child(
     runtime: &engine::Runtime,
     compiler: &ChildCompiler,
@@ -213,7 +225,8 @@ pub(super) fn in_child(
     loaded(runtime, code)
 }
 
-/// Code that does not load is the compiler's fault, such as one of another version: the component has been accepted.
+/// Loads compiled code. A failure is the compiler's fault, such as a compiler of another version,
+/// because the component itself was accepted.
 fn loaded(runtime: &engine::Runtime, code: Vec<u8>) -> Result<Compiled, CompileError> {
     let component =
         cache::deserialize(&runtime.engine, &cache::Code::Made(&code)).map_err(|error| CompileError::failed(&error))?;

@@ -1,42 +1,47 @@
-//! The child's side: it takes away what it may do, reads a component, writes compiled code, and ends.
+//! The child's side of a compilation: it gives up its rights, reads a component, writes compiled
+//! code and exits.
 
 use super::Order;
 use crate::sandbox::{engine, limits, prepare::brief};
 use std::io::{self, Read, Write};
 use wasmtime::Engine;
 
-/// An answer begins with one of these, and goes on with its length and its bytes.
+/// The answer kind of compiled code. An answer is its kind, the length of its body (64 bits,
+/// little-endian) and its body.
 pub(super) const CODE: u8 = 0;
 pub(super) const REFUSED: u8 = 1;
 pub(super) const NO_MEMORY: u8 = 2;
-/// The compiler or the machine failed, which says nothing of the component.
+/// The answer kind of a failure of the compiler or the machine, which says nothing about the
+/// component.
 pub(super) const FAILED: u8 = 3;
-/// The longest words of a refusal, in bytes.
+/// The maximum length of the text of a rejection, in bytes.
 pub(super) const MAX_WORDS: usize = 4 << 10;
 
-/// Why a child could not answer.
+/// The reason why a child could not answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChildError {
-    /// It was not started by a host.
+    /// The process was not started by a host.
     #[error("this verb is for palisade itself: it compiles a plugin for another process")]
     NotForYou,
-    /// It could not limit itself, and compiles nothing without limits.
+    /// The process could not limit itself. It compiles nothing without limits.
     #[error("cannot limit itself: {0}")]
     Limits(io::Error),
-    /// The host went away, or sent nothing.
+    /// The exchange with the host failed, for example because the host exited.
     #[error("cannot talk to the host: {0}")]
     Talk(#[from] io::Error),
 }
 
-/// Compiles one plugin for the process that started this one as a [`ChildCompiler`](super::ChildCompiler).
+/// Compiles one plugin for the process that started this one as a
+/// [`ChildCompiler`](super::ChildCompiler).
 ///
-/// `order` are the arguments behind those that the host was told to give. To be called first of all in `main`, while there is one thread; the process should end
-/// when it returns.
+/// `order` holds the arguments that follow those configured in the host. Must be called first in
+/// `main`, while the process has one thread. The process should exit when this function returns.
 ///
 /// # Errors
 ///
-/// [`ChildError`] where it cannot limit itself or cannot talk to the host. A plugin that does not compile is no error: the host is told.
+/// Returns [`ChildError`] if the process cannot limit itself or cannot communicate with the host. A
+/// plugin that does not compile is not an error: the host receives the reason.
 pub fn answer_compilation(order: &[String], input: &mut dyn Read, output: &mut dyn Write) -> Result<(), ChildError> {
     let order = Order::parse(order).ok_or(ChildError::NotForYou)?;
     confine(order).map_err(ChildError::Limits)?;
@@ -62,7 +67,8 @@ fn compile(order: Order, bytes: &[u8]) -> (u8, Vec<u8>) {
     }
 }
 
-/// The engine would take text as well; the border has seen to it that there is none.
+/// Compiles a component. The engine would also accept text, so the format is checked here although
+/// the pre-compilation check has rejected text already.
 pub(super) fn precompile(engine: &Engine, bytes: &[u8]) -> wasmtime::Result<Vec<u8>> {
     if !wasmparser::Parser::is_component(bytes) {
         wasmtime::bail!("it is not a component in binary form");
@@ -77,24 +83,25 @@ pub(super) fn is_out_of_memory(error: &wasmtime::Error) -> bool {
     })
 }
 
-/// Limits that nothing in this process can raise again.
+/// Sets resource limits that this process cannot raise again.
 #[cfg(unix)]
 fn confine(order: Order) -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    // What the host itself was not allowed is not asked for.
+    // A limit above the hard limit inherited from the host cannot be set.
     let most = |resource, value: u64| Some(getrlimit(resource).maximum.map_or(value, |maximum| maximum.min(value)));
     let limit = |resource, value| {
         let value = most(resource, value);
         setrlimit(resource, Rlimit { current: value, maximum: value })
     };
-    // First, since it takes a descriptor for a moment.
+    // Before the file limit, because the creation of a Landlock ruleset needs a file descriptor.
     beyond_limits();
     limit(Resource::Core, 0)?;
-    // A second later the kernel would not say why it kills.
+    // The soft limit sends SIGXCPU, which tells the host the cause. At the hard limit, one second
+    // later, the kernel sends SIGKILL.
     let (current, maximum) = (most(Resource::Cpu, order.seconds), most(Resource::Cpu, order.seconds.saturating_add(1)));
     setrlimit(Resource::Cpu, Rlimit { current, maximum })?;
     limit(Resource::As, order.memory)?;
-    // It writes into a pipe, opens nothing, and starts nothing.
+    // The child writes only to a pipe, and opens and starts nothing.
     limit(Resource::Fsize, 0)?;
     limit(Resource::Nproc, 0)?;
     limit(Resource::Nofile, 0)?;
@@ -106,7 +113,8 @@ fn confine(_: Order) -> io::Result<()> {
     Ok(())
 }
 
-/// What only Linux has: no files and no TCP at all, where the kernel has Landlock, and an end with the host.
+/// Applies Linux-only restrictions: no file access and no TCP where the kernel has Landlock, and
+/// termination together with the host.
 #[cfg(target_os = "linux")]
 fn beyond_limits() {
     use landlock::{ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetStatus, Scope};
@@ -115,7 +123,7 @@ fn beyond_limits() {
         let ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V5))?.scope(Scope::from_all(ABI::V6))?;
         Ok(ruleset.create()?.restrict_self()?.ruleset)
     };
-    // Neither is promised: the limits are.
+    // Best effort: only the resource limits are guaranteed.
     if let Err(error) = restrict() {
         tracing::debug!("the compiler is not confined by Landlock: {error}");
     }

@@ -1,49 +1,49 @@
-//! Why a plugin was not compiled.
+//! The error of a compilation.
 
 use crate::sandbox::prepare::brief;
 use crate::tool::text::{cut, visible};
 use std::time::Duration;
 
-/// Why a plugin was not compiled.
+/// The reason why a plugin was not compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// The engine does not accept it.
+    /// The engine rejects the component.
     #[error("it does not compile: {0}")]
     Invalid(String),
-    /// It took too much time of the processor.
+    /// The compilation exceeded its CPU time.
     #[error("compilation took more than {} of processor time; `limits.compile_time` in your own palisade.toml allows it more", humantime::format_duration(*max))]
     Time {
-        /// The processor time that there was.
+        /// The CPU time limit.
         max: Duration,
     },
-    /// It was not done after a time in which even a busy machine would have done it.
+    /// The compilation was not done within its wall-clock time, and had not used up its CPU time.
     #[error(
         "compilation was not done after {}, and has not had the processor time that it may take; try again when the machine is less busy",
         humantime::format_duration(*max)
     )]
     Wall {
-        /// How long it was waited for.
+        /// The wall-clock limit.
         max: Duration,
     },
-    /// This process has to do with compilations that nothing can end.
+    /// Abandoned compilations, which cannot be stopped, occupy all slots of this process.
     #[error(
         "compilations that were given up still run in this process, and no more are begun beside them; a compiler in a child process can be ended"
     )]
     Busy,
-    /// It took too much memory.
+    /// The compilation exceeded its memory.
     #[error("compilation took more than {} MiB; `limits.compile_memory` in your own palisade.toml allows it more", max >> 20)]
     Memory {
-        /// The address space that there was, in bytes.
+        /// The address space limit, in bytes.
         max: u64,
     },
-    /// It is so large that compiling it would take too much memory, as far as that is known beforehand.
+    /// The component is so large that its compilation is expected to exceed the memory limit.
     #[error("compiling it would take more than {} MiB by its size; `limits.compile_memory` in your own palisade.toml allows it more", max >> 20)]
     Size {
-        /// The address space that there was, in bytes.
+        /// The memory limit, in bytes.
         max: u64,
     },
-    /// What came of it is too large.
+    /// The compiled code is too large.
     #[error("it compiles to more than {} MiB of code, the most that is accepted", max >> 20)]
     Code {
         /// The limit, in bytes.
@@ -52,10 +52,10 @@ pub enum CompileError {
     /// Loading was cancelled.
     #[error("loading was cancelled before it was compiled")]
     Cancelled,
-    /// The compiler ended without an answer, or failed by itself.
+    /// The compiler exited without an answer, or failed for a reason of its own.
     #[error("the compiler failed on it: {0}")]
     Crashed(String),
-    /// There is no compiler.
+    /// The compiler could not be started.
     #[error("the compiler could not be started: {0}")]
     Start(String),
 }
@@ -69,7 +69,7 @@ impl CompileError {
         Self::Crashed(shown(how))
     }
 
-    /// Of an error that comes before the compiler judges a component, or after it.
+    /// Creates the error of a failure before or after the compiler judged the component.
     pub(super) fn failed(error: &wasmtime::Error) -> Self {
         Self::Crashed(brief(error))
     }
@@ -79,7 +79,7 @@ impl CompileError {
     }
 }
 
-/// Words of a child, which may be hostile by now, fit for one line.
+/// Makes text of a child printable on one line. The child may have been compromised by the plugin.
 pub(super) fn shown(text: &str) -> String {
     visible(cut(text, 1024)).replace('\n', " ")
 }

@@ -1,4 +1,5 @@
-//! The parent's side: it starts a child, feeds it, reads a bounded answer, and ends it in time.
+//! The parent's side of a compilation: it starts a child, sends the component, reads a bounded
+//! answer and kills the child in time.
 
 use super::child::{CODE, FAILED, MAX_WORDS, NO_MEMORY, REFUSED};
 use super::error::shown;
@@ -10,13 +11,14 @@ use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// Children at once, in the whole process: what they may take together is twice the limits of one.
+/// Children at once, in the whole process. Together they may take twice the limits of one.
 const CHILDREN: usize = 2;
-/// The most compiled code that is taken from a child, in bytes. The largest component that is accepted, if it were nothing but code, makes some 150 MiB.
+/// The largest compiled code accepted from a child, in bytes. The largest accepted component, if it
+/// were pure code, compiles to about 150 MiB.
 const MAX_CODE: u64 = 256 << 20;
-/// What is kept of a child's complaints, in bytes.
+/// The part of a child's standard error that is kept, in bytes.
 const MAX_COMPLAINT: u64 = 4 << 10;
-/// The first byte and the length of an answer.
+/// The length of an answer's header, its kind and the length of its body, in bytes.
 const HEAD: usize = 9;
 
 static TURNS: Semaphore = Semaphore::const_new(CHILDREN);
@@ -42,7 +44,7 @@ pub(super) fn compile(
     })
 }
 
-/// One child, from its start to its end. It is gone when this returns, whatever came of it.
+/// Runs one child from start to end. The child has exited and is reaped when this returns.
 async fn run(
     compiler: &ChildCompiler,
     order: Order,
@@ -50,7 +52,8 @@ async fn run(
     given_up: &CancellationToken,
 ) -> Result<Vec<u8>, CompileError> {
     let mut child = spawn(compiler, order).map_err(|error| CompileError::start(&error))?;
-    // As long as for the time that the child keeps: it would be said not to have had it otherwise.
+    // From the rounded CPU time that the child enforces: a shorter wait could report a lack of CPU
+    // time before the child has used up its limit.
     let wall = compiler.limits.in_whole_seconds().wall();
     let answered = tokio::select! {
         biased;
@@ -58,13 +61,13 @@ async fn run(
         () = tokio::time::sleep(wall) => Err(CompileError::Wall { max: wall }),
         answered = converse(&mut child, bytes) => Ok(answered),
     };
-    // One that has ended needs none; the status says how it ended.
+    // Without effect on a child that has exited. The status tells how it ended.
     let _ = child.start_kill();
     let status = child.wait().await;
     judge(answered?, status.ok(), compiler)
 }
 
-/// Ends when nothing is to be compiled any more, or this.
+/// Completes when all compilations, or this one, are cancelled.
 async fn cancelled(compiler: &ChildCompiler, given_up: &CancellationToken) {
     tokio::select! {
         () = compiler.cancelled.cancelled() => {}
@@ -79,11 +82,11 @@ fn spawn(compiler: &ChildCompiler, order: Order) -> std::io::Result<Child> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
-/// What a child said.
+/// The output of a child.
 struct Said {
     answer: Vec<u8>,
     complaint: Vec<u8>,
-    /// How it ended, where it ended by itself.
+    /// The exit status, if the child exited by itself.
     status: Option<ExitStatus>,
 }
 
@@ -91,13 +94,13 @@ async fn converse(child: &mut Child, bytes: &[u8]) -> Said {
     let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let send = async {
         if let Some(mut input) = input {
-            // A child that ends early has said why, or its status has.
+            // A child that exits early gives the reason in its answer or its status.
             let _ = input.write_all(bytes).await;
         }
     };
     let ((), answer, complaint) =
         tokio::join!(send, read(output, MAX_CODE + HEAD as u64 + 1), read(errors, MAX_COMPLAINT));
-    // More than it may say, or no end of its output: it is ended in place of being waited for.
+    // A child that sends too much is killed rather than waited for.
     let whole = answer.len() as u64 <= MAX_CODE + HEAD as u64;
     let status = if whole { child.wait().await.ok() } else { None };
     Said { answer, complaint, status }
@@ -133,7 +136,7 @@ fn judge(said: Said, killed: Option<ExitStatus>, compiler: &ChildCompiler) -> Re
     Err(ended(said.status.or(killed), &complaint, compiler))
 }
 
-/// An answer without its head, if it is as long as that says.
+/// Splits an answer into kind and body, if the length in its header is right.
 fn unwrapped(mut answer: Vec<u8>) -> Option<(u8, Vec<u8>)> {
     let body = answer.len().checked_sub(HEAD)?;
     let (kind, length) = answer.get(..HEAD)?.split_first()?;
@@ -141,15 +144,16 @@ fn unwrapped(mut answer: Vec<u8>) -> Option<(u8, Vec<u8>)> {
     (length == body as u64).then(|| (kind, answer.split_off(HEAD)))
 }
 
-/// Why a child ended that gave no answer. What it complains about only chooses among refusals.
+/// Returns the error of a child that gave no answer. Its complaint only selects among rejections.
 fn ended(status: Option<ExitStatus>, complaint: &str, compiler: &ChildCompiler) -> CompileError {
     let limits = compiler.limits;
     match status.map(signal) {
         Some(Some(CPU)) => CompileError::Time { max: limits.time },
-        // What Rust says before it aborts.
+        // Printed by the Rust runtime before it aborts on a failed allocation.
         _ if complaint.contains("memory allocation of") => CompileError::Memory { max: limits.memory },
         Some(Some(number)) => CompileError::crashed(&format!("it was ended by signal {number}")),
-        // The shell that closes descriptors did not find the program, or may not run it.
+        // From the shell that closes descriptors: it did not find the program, or may not execute
+        // it.
         _ if matches!(status.and_then(|status| status.code()), Some(126 | 127)) => {
             CompileError::Start(shown(complaint))
         }
@@ -157,7 +161,7 @@ fn ended(status: Option<ExitStatus>, complaint: &str, compiler: &ChildCompiler) 
     }
 }
 
-/// The number of SIGXCPU: the limit on time of the processor.
+/// The number of SIGXCPU, which is sent at the CPU time limit.
 #[cfg(unix)]
 const CPU: i32 = rustix::process::Signal::XCPU.as_raw();
 #[cfg(not(unix))]

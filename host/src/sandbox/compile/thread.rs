@@ -1,4 +1,5 @@
-//! Compilation in this process, for hosts without a child: on threads of its own that are waited for within bounds, since nothing can end a compiler that runs.
+//! Compilation in this process, for hosts without a child compiler. It runs on threads of its own,
+//! and the wait for them is bounded, because a running compiler cannot be stopped.
 
 use super::{CompileError, CompileLimits, child};
 use crate::sandbox::engine::{self, Allocation};
@@ -15,24 +16,27 @@ use wasmtime::Engine;
 #[cfg(test)]
 mod tests;
 
-/// Threads of one compilation: of a hostile function one thread does all the work, and many plugins are compiled at once anyway.
+/// Threads of one compilation. A hostile function keeps only one thread busy, and many plugins are
+/// compiled at once anyway.
 const THREADS: usize = 4;
-/// Compilations at once, in the whole process, those among them that are left to themselves. Each holds its threads and its memory until it is done.
+/// Compilations at once in the whole process, abandoned ones included. Each holds its threads and
+/// its memory until it is done.
 const AT_ONCE: usize = 2;
-/// What the compiler takes for each byte of a plugin that is nothing but code, in bytes (measured; see [`CompileLimits::MEMORY`]).
+/// Compiler memory for each byte of a plugin that is pure code, in bytes (measured; see
+/// [`CompileLimits::MEMORY`]).
 const MEMORY_FOR_A_BYTE: u64 = 28;
-/// How often a compilation, or the wait for one, is looked at.
+/// The polling interval while a compilation runs, or while a slot is awaited.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Those of this process.
+/// The compilation slots of this process.
 static PLACES: LazyLock<Places> = LazyLock::new(Places::default);
 
-/// The places that compilations take.
+/// A set of compilation slots.
 #[derive(Clone)]
 struct Places {
-    /// A thread has one until it ends, waited for or not.
+    /// The free slots. A compilation thread holds its permit until it ends, even if abandoned.
     free: Arc<Semaphore>,
-    /// How many are taken by compilations that nobody waits for.
+    /// The number of slots that abandoned compilations hold.
     left: Arc<AtomicUsize>,
 }
 
@@ -43,7 +47,7 @@ impl Default for Places {
 }
 
 impl Places {
-    /// Waits for a place while one is taken by a compilation that will be ended.
+    /// Waits for a slot. Fails at once if abandoned compilations hold all of them.
     fn take(&self, given_up: &CancellationToken) -> Result<OwnedSemaphorePermit, CompileError> {
         loop {
             if given_up.is_cancelled() {
@@ -60,14 +64,14 @@ impl Places {
     }
 }
 
-/// A compilation under way.
+/// A compilation in progress.
 struct Work {
     answer: Receiver<Result<Vec<u8>, CompileError>>,
     meters: Arc<Meters>,
     abandoned: Arc<Abandoned>,
 }
 
-/// Compiles what a child would.
+/// Compiles a component in this process, as a child would.
 pub(super) fn compile(
     allocation: Allocation,
     limits: CompileLimits,
@@ -103,7 +107,7 @@ fn begin(
     let meters = Arc::new(Meters::default());
     let (own_meters, own) = (meters.clone(), abandoned.clone());
     Builder::new().name("palisade-compile".to_owned()).spawn(move || {
-        // The place is given back last, when what was taken from it is counted no more.
+        // Declared first, so that the permit is released after the abandoned count is updated.
         let _place = place;
         let _ended = Ended(&own);
         let _ = answer.send(on_threads(&own_meters, || precompile(allocation, &bytes)));
@@ -115,13 +119,14 @@ fn precompile(allocation: Allocation, bytes: &[u8]) -> Result<Vec<u8>, CompileEr
     let mut config = engine::for_compilation(allocation);
     let engine = Engine::new(config.parallel_compilation(true)).map_err(|error| CompileError::failed(&error))?;
     child::precompile(&engine, bytes).map_err(|error| match child::is_out_of_memory(&error) {
-        // Whose memory that was nobody knows.
+        // The shortage may be caused by any part of the process, so it says nothing about the
+        // component.
         true => CompileError::failed(&error),
         false => CompileError::invalid(&error),
     })
 }
 
-/// Does the work on a few threads of its own, each with its meter.
+/// Runs `work` on a small thread pool of its own, with a CPU time meter for each thread.
 fn on_threads<T: Send>(
     meters: &Arc<Meters>,
     work: impl FnOnce() -> Result<T, CompileError> + Send,
@@ -158,7 +163,8 @@ impl Work {
     }
 }
 
-/// The files in which Linux counts the processor time of each thread, in nanoseconds. Elsewhere there are none, and the clock alone decides.
+/// The files in which Linux reports the CPU time of each thread, in nanoseconds. On other systems
+/// there are none, and only the wall-clock limit applies.
 #[derive(Default)]
 struct Meters(Mutex<Vec<PathBuf>>);
 
@@ -181,7 +187,7 @@ impl Meters {
     }
 }
 
-/// Whether a thread was left to itself, and whether it has ended since.
+/// The state shared by a compilation thread and its waiter: running, abandoned or ended.
 struct Abandoned {
     state: AtomicUsize,
     left: Arc<AtomicUsize>,
@@ -193,7 +199,7 @@ impl Abandoned {
     const ENDED: usize = 2;
 
     fn abandon(&self) {
-        // Counted first: a thread that ends in between takes back what was counted.
+        // Counted first: a thread that ends right after the exchange subtracts this count.
         self.left.fetch_add(1, Ordering::SeqCst);
         if self.state.compare_exchange(Self::RUNS, Self::LEFT, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             self.left.fetch_sub(1, Ordering::SeqCst);
@@ -207,7 +213,7 @@ impl Abandoned {
     }
 }
 
-/// However the thread ends, by a panic too, it is counted no more.
+/// Marks the thread as ended on drop, so that a panic is covered too.
 struct Ended<'a>(&'a Abandoned);
 
 impl Drop for Ended<'_> {

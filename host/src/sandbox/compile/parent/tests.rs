@@ -1,11 +1,11 @@
-//! What becomes of what a child said and of how it ended.
+//! The judgement of a child's answer and exit status.
 
 use super::*;
 use std::os::unix::process::ExitStatusExt as _;
 
 const DONE: i32 = 0;
 
-/// What comes of an answer, or of a complaint, of a child with this status.
+/// Returns the result of a child with this answer, standard error and status.
 fn judged(answer: &[u8], complaint: &str, status: i32) -> Result<Vec<u8>, CompileError> {
     let complaint = complaint.as_bytes().to_vec();
     let said = Said { answer: answer.to_vec(), complaint, status: Some(ExitStatus::from_raw(status)) };

@@ -1,4 +1,4 @@
-//! A compilation in this process costs its caller no more than it may, although nothing ends it.
+//! A compilation in this process costs its caller a bounded time, although it cannot be stopped.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot make its plugin has failed")]
 
@@ -26,7 +26,7 @@ fn a_compilation_that_takes_too_long_is_refused_and_left_and_a_few_of_them_end_a
         assert!(matches!(refused, Err(CompileError::Time { .. } | CompileError::Wall { .. })), "{refused:?}");
     }
     assert_eq!(compile(&small, roomy), Err(CompileError::Busy));
-    // They end when they are done, and then others are compiled again.
+    // Abandoned compilations end by themselves, and then their slots are free again.
     while places.left.load(Ordering::SeqCst) > 0 {
         std::thread::yield_now();
     }
