@@ -1,5 +1,5 @@
-//! What is known of plugins from earlier runs, on disk: their compiled code, and what they said of themselves. Private, keyed by content and engine, and
-//! authenticated, since loading code is running it.
+//! The on-disk cache of compiled code and plugin descriptions. The cache is private, keyed by
+//! content and engine, and authenticated, because loading compiled code means running it.
 
 mod about;
 mod entry;
@@ -30,19 +30,19 @@ use verdict::Verdict;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// Where compiled code is kept between runs.
+/// The cache of compiled code between runs.
 #[derive(Clone, Debug, Default)]
 pub struct Cache(Option<Arc<Opened>>);
 
 #[derive(Debug)]
 struct Opened {
-    /// For messages, and for the rules of workspaces.
+    /// The path for messages and for the rules of workspaces.
     path: PathBuf,
     dir: Private,
     key: Key,
 }
 
-/// A cache directory that cannot be used.
+/// The error of an unusable cache directory.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use `{}` as the cache of compiled code: {reason}; set another with `PALISADE_CACHE`{}", path.display(), remedy.text())]
 pub struct CacheError {
@@ -52,12 +52,12 @@ pub struct CacheError {
     remedy: Remedy,
 }
 
-/// What else helps than another directory.
+/// A remedy in addition to another directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Remedy {
-    /// To delete the directory: it is a cache of this program, so that only time is lost.
+    /// Deletion of the directory: it is a cache of this program, so that only time is lost.
     Delete,
-    /// Nothing: the directory may hold what its user needs.
+    /// None: the directory may hold files that its user needs.
     None,
 }
 
@@ -74,26 +74,27 @@ impl Remedy {
     }
 }
 
-/// What kind of fault a cache directory has.
+/// The kind of fault of a cache directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// The system refused an operation on it.
+    /// The system refused an operation on the directory.
     System(io::ErrorKind),
-    /// Other users could reach it or replace it.
+    /// Other users could reach or replace the directory, or it holds files of another kind.
     Unsafe,
-    /// It lies in the workspace.
+    /// The directory is inside the workspace.
     Inside,
 }
 
 impl CacheError {
-    /// Whether nothing can be written there, and nothing else is wrong with it: that costs time only, and can change any day.
+    /// Returns true if the only fault is that nothing can be written to the directory. Such a fault
+    /// costs only time, and may be temporary.
     #[must_use]
     pub fn is_unwritable(&self) -> bool {
         use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
         matches!(self.fault, Fault::System(PermissionDenied | ReadOnlyFilesystem | StorageFull | QuotaExceeded))
     }
 
-    /// Whether it lies in the workspace, where tools could reach it.
+    /// Returns true if the directory is inside the workspace, where tools could reach it.
     pub(crate) fn is_inside(&self) -> bool {
         self.fault == Fault::Inside
     }
@@ -109,24 +110,27 @@ impl CacheError {
 }
 
 impl Cache {
-    /// Keeps nothing: every start compiles.
+    /// Returns a cache that stores nothing, so that every start compiles.
     #[must_use]
     pub fn off() -> Self {
         Self(None)
     }
 
-    /// Opens, and if need be makes, a cache directory. It is used by this handle from then on, whatever becomes of its path.
+    /// Opens a cache directory, and creates it if it is missing. The cache uses the open handle
+    /// from then on, whatever happens to the path.
     ///
     /// # Errors
     ///
-    /// [`CacheError`] where it cannot be made, holds what is no cache's, belongs to another user, or others can write to it or to a directory on the way to it.
-    /// A sticky directory of root's, such as `/tmp`, may stand on the way.
+    /// Returns [`CacheError`] if the directory cannot be created, holds files of another kind,
+    /// belongs to another user, or if others can write to it or to a directory on its path. A
+    /// sticky directory owned by root, such as `/tmp`, is accepted on the path.
     pub fn open(dir: &Path) -> Result<Self, CacheError> {
         Self::open_and(dir, None, |_| Ok(()))
     }
 
-    /// As [`open`](Self::open), where the directory does not lie in this workspace. Shows where the directory lies, without links,
-    /// as soon as it is known to be usable, before there is a key in it.
+    /// Opens a cache directory as [`open`](Self::open) does, unless it is inside `workspace`. Calls
+    /// `before_key` with the resolved path once the directory is known to be usable, before a key
+    /// is created in it.
     pub(crate) fn open_and(
         path: &Path,
         workspace: Option<&Workspace>,
@@ -140,52 +144,57 @@ impl Cache {
         Ok(Self(Some(Arc::new(Opened { path: path.to_owned(), dir, key }))))
     }
 
-    /// The directory, if there is one.
+    /// Returns the cache directory, if there is one.
     #[must_use]
     pub fn dir(&self) -> Option<&Path> {
         self.0.as_ref().map(|opened| opened.path.as_path())
     }
 
-    /// The compiled form of a component, if it is there, whole, and of this very engine. Anything else counts as absent.
+    /// Returns the compiled code of a component if the entry exists, is intact and belongs to this
+    /// engine. Any other entry counts as absent.
     pub(super) fn code(&self, engine: &Engine, digest: Digest) -> Option<Component> {
         let opened = self.0.as_ref()?;
         let file = opened.code(engine, digest).checked_file().ok()?;
         deserialize(engine, &Code::Kept(&file)).ok()
     }
 
-    /// Whether there is code, without looking into it.
+    /// Returns true if an entry for the code exists, without reading it.
     pub(super) fn has_code(&self, engine: &Engine, digest: Digest) -> bool {
         self.0.as_ref().is_some_and(|opened| opened.code(engine, digest).exists())
     }
 
-    /// Keeps the compiled form of a component. A cache that cannot be written costs time, not the call: it is only logged.
+    /// Stores the compiled code of a component. A failed write costs time, not the call, so it is
+    /// only logged.
     pub(super) fn keep_code(&self, engine: &Engine, digest: Digest, code: &[u8]) {
         self.keep("compiled code", |opened| {
-            // Here, where seconds have just been spent: a start that finds everything compiled looks at no more than it needs.
+            // Done here, after seconds of compilation, so that a start with a warm cache does not
+            // pay for it.
             opened.dir.clear_abandoned();
             opened.code(engine, digest).write(code)
         });
     }
 
-    /// What a plugin said of itself, if it is there, whole, and of this very engine and host.
+    /// Returns the description of a plugin if the entry exists, is intact and belongs to this
+    /// engine and this version of the host.
     pub(super) fn about(&self, engine: &Engine, digest: Digest) -> Option<About> {
         let opened = self.0.as_ref()?;
         About::parse(&opened.about(engine, digest).read().ok()?)
     }
 
-    /// Keeps what a plugin said of itself, once it has passed every check.
+    /// Stores the description of a plugin, once it has passed every check.
     pub(super) fn keep_about(&self, engine: &Engine, digest: Digest, about: &About) {
         self.keep("what a plugin said of itself", |opened| opened.about(engine, digest).write(&about.to_bytes()));
     }
 
-    /// Notes that a component is being compiled: the note stays where the process ends before that does.
+    /// Records that a compilation begins. The record remains if the process ends first.
     pub(super) fn begin_compilation(&self, engine: &Engine, digest: Digest) {
         self.keep("that a plugin is being compiled", |opened| {
             opened.verdict(engine, digest).write(&Verdict::undone().to_bytes())
         });
     }
 
-    /// Keeps how a compilation ended. Code speaks for itself; where nobody knows any more than before, no note is left.
+    /// Records how a compilation ended. The record is removed after a success, where the code is
+    /// stored instead, and after an error that says nothing about the component.
     pub(super) fn end_compilation(&self, engine: &Engine, digest: Digest, end: Result<(), &CompileError>) {
         let Some(opened) = &self.0 else { return };
         let entry = opened.verdict(engine, digest);
@@ -195,12 +204,12 @@ impl Cache {
         }
     }
 
-    /// What compiling a component within these limits has ended with before.
+    /// Returns the error that an earlier compilation within these limits ended with.
     pub(super) fn refusal(&self, engine: &Engine, digest: Digest, limits: CompileLimits) -> Option<CompileError> {
         self.verdict(engine, digest)?.holds_within(limits)
     }
 
-    /// Whether compiling a component was begun before, and did not get done.
+    /// Returns true if an earlier compilation failed or did not finish.
     pub(super) fn was_tried(&self, engine: &Engine, digest: Digest) -> bool {
         self.verdict(engine, digest).is_some()
     }
@@ -210,13 +219,15 @@ impl Cache {
         Verdict::parse(&opened.verdict(engine, digest).read().ok()?)
     }
 
-    /// The digest of a file that has been hashed before and is untouched since, as far as its file system tells.
+    /// Returns the digest of a file that was hashed before and has not changed since, according to
+    /// its file system.
     pub(crate) fn digest_of(&self, identity: &Identity) -> Option<Digest> {
         let opened = self.0.as_ref()?;
         identity.recognise(&opened.identity(identity).read().ok()?)
     }
 
-    /// Remembers the digest of a file that was looked at before and after it was read: where nothing about it changed meanwhile, and a later change would show.
+    /// Stores the digest of a file, given its identity before and after it was read. Stores nothing
+    /// if the file changed meanwhile, or if a later change might not show in its times.
     pub(crate) fn remember(&self, before: &Identity, after: &Identity, digest: Digest) {
         if before.is_settled() && before.is_still(after) {
             self.keep("the digest of a file", |opened| opened.identity(before).write(&before.with(digest)));
@@ -253,28 +264,34 @@ impl Opened {
     }
 }
 
-/// A number for the engine's version and configuration: engines of one number load each other's code.
+/// Returns a number for the engine's version and configuration. Engines with the same number load
+/// each other's code.
 fn number(engine: &Engine) -> u64 {
     let mut hasher = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut hasher);
     hasher.finish()
 }
 
-/// Where compiled code is that may be loaded.
+/// Compiled code that may be loaded.
 pub(super) enum Code<'a> {
-    /// A child of this process made it just now.
+    /// Code that this process or a child of it has just compiled.
     Made(&'a [u8]),
-    /// An entry of the cache that has just been checked.
+    /// A cache entry that has just been authenticated.
     Kept(&'a File),
 }
 
-/// Loads compiled code. What lies in the cache is mapped, so that megabytes which a call does not need are never read.
+/// Loads compiled code. A cache entry is memory-mapped, so that the pages which a call does not
+/// need take no private memory.
 #[allow(unsafe_code, reason = "deserialising is how compiled code is loaded; see the comment below")]
 pub(super) fn deserialize(engine: &Engine, code: &Code<'_>) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes are what wasmtime serialised for an engine of this configuration. Either they came through a pipe that only a child of this process held,
-    // which runs the program that its user named for this. Or the file carries a code made with a key that only this user can read, under a name that holds the
-    // configuration and the component's digest, checked a moment ago through the same handle; it lies in a directory that only this user can write to, and this
-    // program replaces entries as a whole and never changes one. wasmtime checks its own version and configuration again.
+    // SAFETY: The bytes are what wasmtime serialised for an engine of this configuration. `Made`:
+    // this process compiled them, or they came through a pipe that only a child of this process
+    // held, which runs the program that the user named for this. `Kept`: the file carries an
+    // authentication code made with a key that only this user can read, over a name that contains
+    // the configuration and the component's digest, and checked a moment ago through the same
+    // handle. The file is in a directory that only this user can write to, and this program
+    // replaces entries as a whole and never changes one. wasmtime checks its own version and
+    // configuration again.
     unsafe {
         match code {
             Code::Made(bytes) => Component::deserialize(engine, bytes),

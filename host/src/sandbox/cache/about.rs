@@ -1,14 +1,16 @@
-//! What a plugin said of itself when it was described, in the words in which it said it: they are checked again whenever they are read.
+//! The description of a plugin as the cache stores it: in the plugin's own words, which are checked
+//! again at each read.
 
 use super::super::bindings::exports::palisade::tool::tool::Definition;
 use super::super::bindings::palisade::tool::types::SideEffects;
 use crate::tool::offer::Offer;
 use serde::{Deserialize, Serialize};
 
-/// Raised whenever a plugin has to pass more than before: what was written under other rules counts as absent.
+/// The version of the checks. Raised whenever they become stricter, so that older entries count as
+/// absent.
 const RULES: u32 = 2;
 
-/// The imports of a plugin, its tools, and what it offers besides.
+/// The imports, the tools, and the resources and prompts of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) struct About {
     rules: u32,
@@ -47,18 +49,18 @@ impl About {
         Self { rules: RULES, host: env!("CARGO_PKG_VERSION").to_owned(), imports, tools, offer: offer.clone() }
     }
 
-    /// What was written by this very version of the host.
+    /// Parses an entry. Returns `None` unless this version of the host wrote it.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let about: Self = serde_json::from_slice(bytes).ok()?;
         (about.rules == RULES && about.host == env!("CARGO_PKG_VERSION")).then_some(about)
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        // Only maps with keys that are no strings fail to serialise, and there are none.
+        // Serialisation fails only for maps with keys that are not strings. There are none.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// The plugin's own words.
+    /// Returns the plugin's own description.
     pub(in super::super) fn described(self) -> (Vec<Definition>, Offer) {
         (self.tools.into_iter().map(Definition::from).collect(), self.offer)
     }

@@ -1,21 +1,22 @@
-//! One entry of the cache: what it holds, and behind it a code over name and content that only whoever has the key can make.
+//! One entry of the cache: its content, followed by an authentication code over name and content.
 
 use super::private::Private;
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
 use std::path::PathBuf;
 
-/// What entries are authenticated with.
+/// The key of the authentication codes.
 pub(super) type Key = [u8; 32];
 
 /// The length of an authentication code, in bytes.
 const TAG: usize = 32;
-/// The largest entry that is read back, in bytes: a Python plugin compiles to 34 MB.
+/// The largest entry that is read, in bytes. A Python plugin compiles to 34 MB.
 const MAX_ENTRY: u64 = 512 << 20;
-/// How much is read at once, in bytes: enough for the hash to use the widest registers, little enough to stay in the processor's own memory.
+/// The size of one read, in bytes: large enough for the hash to use the widest registers, and small
+/// enough to stay in the CPU cache.
 const PIECE: usize = 128 << 10;
 
-/// An entry, there or not.
+/// An entry, present or absent.
 pub(super) struct Entry<'a> {
     pub(super) dir: &'a Private,
     pub(super) name: String,
@@ -23,15 +24,15 @@ pub(super) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Whether there is a file of this name.
+    /// Returns true if a file of this name exists.
     pub(super) fn exists(&self) -> bool {
         self.dir.has_file(&self.name)
     }
 
-    /// Its content, if it is whole.
+    /// Reads the content and authenticates it.
     pub(super) fn read(&self) -> io::Result<Vec<u8>> {
         let (mut file, size) = self.open()?;
-        // Known in advance, so that all of it is read in one go.
+        // The size is known in advance, so that one read suffices.
         let mut content = vec![0; usize::try_from(size).unwrap_or(0)];
         file.read_exact(&mut content)?;
         let tag = content.split_off(content.len().saturating_sub(TAG));
@@ -39,7 +40,8 @@ impl Entry<'_> {
         Ok(content)
     }
 
-    /// Its file, whose content is whole, with the authentication code at its end.
+    /// Returns the open file after its content is authenticated. The authentication code is at its
+    /// end.
     pub(super) fn checked_file(&self) -> io::Result<File> {
         let (mut file, size) = self.open()?;
         let (mut hasher, mut piece) = (self.hasher(), vec![0; PIECE]);
@@ -58,13 +60,13 @@ impl Entry<'_> {
         Ok(file)
     }
 
-    /// Writes it whole or not at all, in place of what was there.
+    /// Writes the entry atomically, in place of an older one.
     pub(super) fn write(&self, content: &[u8]) -> io::Result<()> {
         let tag = self.hasher().update(content).finalize();
         self.dir.put(&self.name, &[content, tag.as_bytes()])
     }
 
-    /// Removes it, if it is there.
+    /// Removes the entry, if it exists.
     pub(super) fn remove(&self) {
         self.dir.remove(&self.name);
     }
@@ -77,7 +79,8 @@ impl Entry<'_> {
         }
     }
 
-    /// The name is part of what is authenticated, so that entries cannot be swapped.
+    /// Returns the hasher of this entry. The name is authenticated too, so that entries cannot be
+    /// swapped.
     fn hasher(&self) -> blake3::Hasher {
         let mut hasher = blake3::Hasher::new_keyed(self.key);
         hasher.update(self.name.as_bytes()).update(&[0]);
@@ -85,13 +88,13 @@ impl Entry<'_> {
     }
 
     fn check(&self, hasher: &blake3::Hasher, tag: &[u8]) -> io::Result<()> {
-        // Compared in constant time, by `blake3` itself.
+        // `blake3` compares hashes in constant time.
         let whole = <[u8; TAG]>::try_from(tag).is_ok_and(|tag| hasher.finalize() == tag);
         if whole { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 }
 
-/// A path that leads to this very file, whatever is put in its place.
+/// Returns a path that leads to this open file, even if its name is given to another one.
 #[cfg(target_os = "linux")]
 #[allow(clippy::unnecessary_wraps, reason = "other systems may not know")]
 pub(super) fn path_of(file: &File) -> io::Result<PathBuf> {
@@ -105,7 +108,7 @@ pub(super) fn path_of(file: &File) -> io::Result<PathBuf> {
     Ok(std::ffi::OsString::from_vec(rustix::fs::getpath(file)?.into_bytes()).into())
 }
 
-/// Where a system does not say where a file lies, its code is not loaded from the cache.
+/// Fails: where a system has no path for an open file, code is not loaded from the cache.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 pub(super) fn path_of(_: &File) -> io::Result<PathBuf> {
     Err(io::ErrorKind::Unsupported.into())

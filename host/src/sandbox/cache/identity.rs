@@ -1,7 +1,9 @@
-//! Which file a file is, as its file system tells: so that megabytes which were hashed once are not hashed again.
+//! The identity of a file, as its file system reports it, so that large files are not hashed again
+//! at each start.
 //!
-//! A file that was replaced has another number; one that was written has other times, of which nobody but the system sets the second. If all this were
-//! forged, what runs is still the plugin whose digest stands in the result: the one that lay there before.
+//! A replaced file has another inode number. A modified file has other times, of which only the
+//! kernel sets the change time (ctime). Even if all this were forged, the plugin that runs would be
+//! the one whose digest is in the result: the file that was at the path before.
 
 use crate::tool::Digest;
 use serde::{Deserialize, Serialize};
@@ -14,18 +16,19 @@ mod tests;
 #[cfg(all(test, unix))]
 pub(crate) use tests::identities;
 
-/// File systems count times in steps, of 2 s at the most.
+/// The coarsest timestamp granularity of a file system: 2 s.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// Whether what was changed at a time would show any change after it was seen: what has just been written may be written again without its times showing it.
+/// Returns true if a change after `seen` would show in the times of a file last changed at
+/// `changed`. A file that has just been written may be written again within the same timestamp.
 pub(crate) fn has_settled(changed: SystemTime, seen: SystemTime) -> bool {
     seen.duration_since(changed).is_ok_and(|age| age > SETTLED)
 }
 
-/// A file, as it was when it was looked at.
+/// The identity of a file at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
-    /// The path, hashed: it names the entry and may be of any length.
+    /// The hash of the path. It names the cache entry, and has the same length for every path.
     place: blake3::Hash,
     marks: Marks,
     changed: SystemTime,
@@ -48,7 +51,9 @@ struct Known {
 }
 
 impl Identity {
-    /// Of an open file, which lies at this path. Taken before it is read: what changes from then on shows.
+    /// Returns the identity of an open file at this path, or `None` if its file system does not
+    /// report changes reliably. Must be taken before the file is read, so that any later change
+    /// shows.
     #[cfg(unix)]
     pub(crate) fn of(path: &Path, file: &File) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
@@ -69,45 +74,46 @@ impl Identity {
         Some(Self { place: blake3::hash(path.as_os_str().as_encoded_bytes()), marks, changed, seen })
     }
 
-    /// Elsewhere every file is hashed at every start.
+    /// Returns `None`: on other systems every file is hashed at every start.
     #[cfg(not(unix))]
     pub(crate) fn of(_: &Path, _: &File) -> Option<Self> {
         None
     }
 
-    /// A name for its path.
+    /// Returns the name of the path's cache entry.
     pub(super) fn place(&self) -> String {
         self.place.to_hex().to_string()
     }
 
-    /// Whether another look found the same file, untouched.
+    /// Returns true if `later` is the same file, unmodified.
     pub(crate) fn is_still(&self, later: &Self) -> bool {
         self.marks == later.marks
     }
 
-    /// Whether a change after it was looked at would show.
+    /// Returns true if a change after this identity was taken would show.
     pub(crate) fn is_settled(&self) -> bool {
         has_settled(self.changed, self.seen)
     }
 
-    /// The digest that stands in an entry, where the entry is about this very file.
+    /// Returns the digest in a cache entry, if the entry describes this file.
     pub(super) fn recognise(&self, entry: &[u8]) -> Option<Digest> {
         let known: Known = serde_json::from_slice(entry).ok()?;
         (known.marks == self.marks).then(|| Digest::from_hex(&known.digest))?
     }
 
-    /// An entry about this file.
+    /// Returns a cache entry for this file.
     pub(super) fn with(&self, digest: Digest) -> Vec<u8> {
         let known = Known { marks: self.marks.clone(), digest: digest.hex() };
-        // Only maps with keys that are no strings fail to serialise, and there are none.
+        // Serialisation fails only for maps with keys that are not strings. There are none.
         serde_json::to_vec(&known).unwrap_or_default()
     }
 }
 
-/// A file system in memory does not date what is written through a mapping.
+/// Returns true if the file is on an in-memory file system. Such a file system does not update the
+/// times of a file that is written through a memory mapping.
 #[cfg(target_os = "linux")]
 fn lies_in_memory(file: &File) -> bool {
-    /// The numbers of `tmpfs` and `ramfs` in the kernel's `magic.h`.
+    /// The magic numbers of `tmpfs` and `ramfs`, from the kernel's `magic.h`.
     const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
     rustix::fs::fstatfs(file).is_ok_and(|system| IN_MEMORY.contains(&(system.f_type as u64)))
 }

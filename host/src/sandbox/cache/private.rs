@@ -1,4 +1,5 @@
-//! The directory of the cache, held open: its files are reached by the handle that was checked, and never by a path again.
+//! The cache directory, held open. Its files are reached through the handle that was checked, never
+//! by a path again.
 
 #[cfg(all(test, unix))]
 mod tests;
@@ -11,32 +12,33 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How the names of files begin that are being written.
+/// The name prefix of a file that is being written.
 const BEGUN: &str = ".tmp";
-/// The age from which no process is at work on them any more: the longest compilation takes minutes.
+/// The age at which a temporary file counts as abandoned, well above the time that any write takes.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
-/// The file of the key.
+/// The name of the key file.
 const KEY: &str = "key";
 
-/// How the names of entries end.
+/// The extensions of entries.
 const KINDS: [&str; 4] = ["code", "about", "verdict", "file"];
 
-/// What becomes of a file that has the name already.
+/// The treatment of a file that already has the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Present {
     Replaced,
     Kept,
 }
 
-/// Why a directory cannot be the cache.
+/// The reason why a directory cannot be the cache.
 #[derive(Debug)]
 pub(super) enum Obstacle {
     /// The system refused an operation.
     System(io::Error),
-    /// Another user could reach it or replace it; the reason names the remedy.
+    /// Another user could reach or replace the directory, or it holds files of another kind. The
+    /// text names the remedy.
     #[cfg_attr(not(unix), allow(dead_code, reason = "owners and modes are looked at on Unix"))]
     Unsafe(String),
-    /// It lies in the workspace.
+    /// The directory is inside the workspace.
     Inside,
 }
 
@@ -50,17 +52,18 @@ impl From<io::Error> for Obstacle {
 #[derive(Debug)]
 pub(super) struct Private {
     dir: Dir,
-    /// Where it lay when it was opened, without links.
+    /// The resolved path at the time of opening.
     real: PathBuf,
 }
 
-/// Says what is wrong with a directory that others could reach.
+/// Checks that only this user can reach a directory. The error names the fault and the remedy.
 #[cfg(unix)]
 pub(super) fn check(owner: u32, mode: rustix::fs::RawMode, me: u32) -> Result<(), String> {
     if owner != me {
         Err("it belongs to another user; name a directory of your own".to_owned())
     } else if mode & 0o077 != 0 {
-        // Where anybody may put something, others rely on that.
+        // A world-writable or sticky directory is shared on purpose, and other users depend on its
+        // mode.
         let advice = if mode & 0o1002 == 0 { "`chmod 700` makes it private" } else { "name a directory of its own" };
         Err(format!("others can reach it (mode {:03o}); {advice}", mode & 0o7777))
     } else {
@@ -68,8 +71,8 @@ pub(super) fn check(owner: u32, mode: rustix::fs::RawMode, me: u32) -> Result<()
     }
 }
 
-/// Refuses a file that another user owns, or that others can read or change. This program makes its
-/// files with mode 0600, so that such a file was put there by another program.
+/// Refuses a file that another user owns, or that others can read or change. This program creates
+/// its files with mode 0600, so another program put such a file there.
 #[cfg(unix)]
 fn check_file(file: &File) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
@@ -82,14 +85,15 @@ fn check_file(file: &File) -> io::Result<()> {
 }
 
 impl Private {
-    /// Opens the directory, and makes it where it is missing. Nothing is made in the workspace.
+    /// Opens the directory, and creates it if it is missing. Creates nothing inside the workspace.
     #[cfg(unix)]
     pub(super) fn open(path: &Path, workspace: Option<&Workspace>) -> Result<Self, Obstacle> {
         let (handle, real) = super::walk::open_private(path, workspace.map(Workspace::identity))?;
         Ok(Self { dir: Dir::from_std_file(File::from(handle)), real })
     }
 
-    /// On Windows the user's own profile directory, where the cache lies, is private by default.
+    /// Opens the directory. On Windows the cache is in the user's profile directory, which is
+    /// private by default.
     #[cfg(not(unix))]
     pub(super) fn open(path: &Path, workspace: Option<&Workspace>) -> Result<Self, Obstacle> {
         let inside = |real: &Path| workspace.is_some_and(|workspace| real.starts_with(workspace.root()));
@@ -105,12 +109,14 @@ impl Private {
         Ok(Self { dir: Dir::open_ambient_dir(&path, cap_std::ambient_authority())?, real })
     }
 
-    /// Where it lay when it was opened, without links.
+    /// Returns the resolved path at the time of opening.
     pub(super) fn real(&self) -> &Path {
         &self.real
     }
 
-    /// Refuses a directory that was made for something else: all that lies in a cache is hidden from tools for good.
+    /// Refuses a directory that was made for another purpose, because all files in a cache
+    /// directory are hidden from tools permanently. A directory with a readable key is a cache
+    /// already.
     pub(super) fn check_content(&self) -> Result<(), Obstacle> {
         if self.read_key().is_ok() {
             return Ok(());
@@ -127,12 +133,12 @@ impl Private {
         Ok(())
     }
 
-    /// Whether there is a file of this name.
+    /// Returns true if a regular file of this name exists.
     pub(super) fn has_file(&self, name: &str) -> bool {
         self.dir.symlink_metadata(name).is_ok_and(|meta| meta.is_file())
     }
 
-    /// Opens a file for reading. Follows no link, and never waits on a pipe.
+    /// Opens a file for reading. Does not follow symlinks, and does not block on a FIFO.
     #[cfg(unix)]
     pub(super) fn file(&self, name: &str) -> io::Result<File> {
         use crate::workspace::QUIETLY;
@@ -149,12 +155,12 @@ impl Private {
         Ok(self.dir.open(name)?.into_std())
     }
 
-    /// Writes a file whole or not at all, in place of what was there.
+    /// Writes a file atomically, in place of an older one.
     pub(super) fn put(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
         self.write(name, parts, Present::Replaced)
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if it exists.
     pub(super) fn remove(&self, name: &str) {
         let _ = self.dir.remove_file(name);
     }
@@ -163,7 +169,8 @@ impl Private {
         let (draft, mut file) = self.draft()?;
         let written = parts.iter().try_for_each(|part| file.write_all(part)).and_then(|()| match present {
             Present::Replaced => self.dir.rename(&draft, &self.dir, name),
-            // A link fails where the name is taken. Some file systems have no links.
+            // A hard link fails if the name is taken. On a file system without hard links, the
+            // check and the rename can race.
             Present::Kept => self.dir.hard_link(&draft, &self.dir, name).or_else(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => Err(error),
                 _ if self.has_file(name) => Err(io::ErrorKind::AlreadyExists.into()),
@@ -176,7 +183,7 @@ impl Private {
         written
     }
 
-    /// A file that gets its name when it is whole.
+    /// Creates a temporary file, which is renamed when it is complete.
     fn draft(&self) -> io::Result<(String, cap_std::fs::File)> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
@@ -189,7 +196,8 @@ impl Private {
         Ok((name, file))
     }
 
-    /// Removes what programs that were killed have begun to write and never finished. What is young may belong to one that is at work.
+    /// Removes temporary files that killed processes left behind. A recent one may belong to a
+    /// process that is writing it.
     pub(super) fn clear_abandoned(&self) {
         let age = |name: &str| self.file(name)?.metadata()?.modified()?.elapsed().map_err(io::Error::other);
         for entry in self.dir.entries().into_iter().flatten().flatten() {
@@ -200,14 +208,15 @@ impl Private {
         }
     }
 
-    /// The key that entries are authenticated with, made at first use. A key that is too short, or
-    /// that another program could have put there, is replaced: the entries below it are lost, and
-    /// with them time alone.
+    /// Returns the authentication key, and creates it at first use. Replaces a key that is too
+    /// short, or that another program may have written or read. The entries made with the old key
+    /// are lost, which costs only time.
     pub(super) fn key(&self) -> io::Result<Key> {
         match self.read_key() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let fresh = fresh_key()?;
-                // Whoever was first wins: two processes that start at once must end with the same key.
+                // The first process wins: two processes that start at once must end with the same
+                // key.
                 match self.write(KEY, &[&fresh], Present::Kept) {
                     Ok(()) => Ok(fresh),
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.read_key(),
@@ -231,13 +240,13 @@ impl Private {
     }
 }
 
-/// Whether a cache has files of such a name.
+/// Returns true if a cache has files with such a name.
 fn is_of_cache(name: &str) -> bool {
     let kind = Path::new(name).extension().and_then(|kind| kind.to_str());
     name == KEY || name.starts_with(BEGUN) || kind.is_some_and(|kind| KINDS.contains(&kind))
 }
 
-/// Whether a directory looks like a cache that was used: it holds a key of the right length.
+/// Returns true if the directory has a key file of the right length, as a used cache has.
 pub(super) fn is_cache(path: &Path) -> bool {
     let key = path.join(KEY).symlink_metadata();
     key.is_ok_and(|meta| meta.is_file() && meta.len() == size_of::<Key>() as u64)

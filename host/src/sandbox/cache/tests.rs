@@ -1,4 +1,5 @@
-//! The cache gives back what it was given, under the name that it was given for, and from the directory that was opened.
+//! The cache returns what was stored in it, only under the name that it was stored under, and from
+//! the directory that was opened.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
 
@@ -130,7 +131,8 @@ fn how_a_compilation_ended_is_remembered_for_the_content_and_within_the_limits()
     assert!(cache.was_tried(engine, digest) && !cache.was_tried(engine, other));
     cache.end_compilation(engine, digest, Ok(()));
     assert_eq!((was_tried(), refusal(digest)), (false, None));
-    // Of an attempt that says nothing of the plugin no note stays, and of one that was not done it does.
+    // An error that says nothing about the plugin leaves no record. An unfinished attempt leaves
+    // one.
     for (error, tried) in [
         (CompileError::Cancelled, false),
         (CompileError::Busy, false),

@@ -1,13 +1,15 @@
-//! How an earlier attempt to compile a component ended, where it ended without code: so that no start takes the time once more that an earlier one has spent.
+//! The record of an earlier compilation that ended without code, so that no later start spends the
+//! same time again.
 
 use super::super::compile::{CompileError, CompileLimits};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Raised whenever a compiler accepts more than before: verdicts of other rules count as absent.
+/// The version of the rules. Raised whenever a compiler accepts more than before, so that older
+/// records count as absent.
 const RULES: u32 = 2;
 
-/// What is kept of an attempt.
+/// The record of one compilation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) struct Verdict {
     rules: u32,
@@ -15,29 +17,31 @@ pub(in super::super) struct Verdict {
     end: End,
 }
 
-/// How it ended.
+/// The end of a compilation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum End {
-    /// It still goes on, its process was ended, or the compiler did not get it done.
+    /// Unfinished: the compilation is in progress, its process ended, or the compiler did not
+    /// complete.
     Undone,
-    /// The engine does not accept the component.
+    /// The engine rejects the component.
     Invalid(String),
-    /// It took more processor time than it had, in milliseconds.
+    /// The compilation exceeded its CPU time limit, in milliseconds.
     Time(u64),
-    /// It took more memory than it had, in bytes.
+    /// The compilation exceeded its memory limit, in bytes.
     Memory(u64),
-    /// It made more code than is accepted, in bytes.
+    /// The compiled code exceeded its size limit, in bytes.
     Code(u64),
 }
 
 impl Verdict {
-    /// Of an attempt that has no end yet.
+    /// Creates the record of an unfinished compilation.
     pub(super) fn undone() -> Self {
         Self::new(End::Undone)
     }
 
-    /// Of an attempt that failed; nothing where the compiler was not tried, or was not waited for.
+    /// Creates the record of a failed compilation. Returns `None` if the compiler did not run, or
+    /// if its run was cancelled.
     pub(super) fn of(error: &CompileError) -> Option<Self> {
         match error {
             CompileError::Invalid(reason) => Some(End::Invalid(reason.clone())),
@@ -50,7 +54,8 @@ impl Verdict {
         .map(Self::new)
     }
 
-    /// What another attempt within these limits would end with, as far as that is known.
+    /// Returns the error that another compilation within these limits would end with, if that is
+    /// known.
     pub(super) fn holds_within(&self, limits: CompileLimits) -> Option<CompileError> {
         match &self.end {
             End::Undone => None,
@@ -67,14 +72,14 @@ impl Verdict {
         Self { rules: RULES, host: env!("CARGO_PKG_VERSION").to_owned(), end }
     }
 
-    /// What was written by this very version of the host.
+    /// Parses a record. Returns `None` unless this version of the host wrote it.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let verdict: Self = serde_json::from_slice(bytes).ok()?;
         (verdict.rules == RULES && verdict.host == env!("CARGO_PKG_VERSION")).then_some(verdict)
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        // Only maps with keys that are no strings fail to serialise, and there are none.
+        // Serialisation fails only for maps with keys that are not strings. There are none.
         serde_json::to_vec(self).unwrap_or_default()
     }
 }

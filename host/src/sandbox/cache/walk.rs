@@ -1,5 +1,6 @@
-//! The directory of the cache, reached from handle to handle. Each directory on the way is checked while it is held open: the owner of a parent, and each
-//! user who may write there, could put another directory in the place of the next one.
+//! The cache directory, resolved from handle to handle. Each directory on the path is checked while
+//! it is held open, because its owner, and every user who may write to it, could replace the next
+//! directory.
 
 use super::private::{self, Obstacle};
 use crate::workspace::{Identity as Node, READ_DIRECTORY};
@@ -13,10 +14,10 @@ use std::path::{Component, Path, PathBuf};
 #[cfg(test)]
 mod tests;
 
-/// How many links a path may lead through: the limit of Linux.
+/// The maximum number of symlinks on a path, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// How a directory on the way is opened. `PATH` needs no permission to read it.
+/// The flags for opening a directory on the path. `PATH` needs no read permission on it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const PASS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -28,8 +29,8 @@ impl From<Errno> for Obstacle {
     }
 }
 
-/// Opens the directory at a path, and makes it and its parents where they are missing. Nothing is made inside the workspace. Says
-/// also where the directory lies, without links.
+/// Opens the directory at `path`, and creates it and its parents if they are missing. Creates
+/// nothing inside the workspace. Also returns the resolved path.
 pub(super) fn open_private(path: &Path, workspace: Option<Node>) -> Result<(OwnedFd, PathBuf), Obstacle> {
     let mut walk = Walk { passed: Vec::new(), pending: Vec::new(), links: 0, workspace, me: me() };
     walk.push(&std::path::absolute(path)?);
@@ -44,7 +45,7 @@ fn me() -> u32 {
 }
 
 struct Walk {
-    /// From the root directory to the one that has been reached, without links.
+    /// The directories from the root to the current one, without symlinks.
     passed: Vec<Passed>,
     pending: Vec<Part>,
     links: usize,
@@ -125,7 +126,8 @@ impl Walk {
         Ok(())
     }
 
-    /// In a sticky directory another user may make a link that leads to any directory of this user.
+    /// Follows a symlink, if root or this user owns it: in a sticky directory another user may
+    /// create a symlink to any directory of this user.
     fn follow(&mut self, name: &OsStr, stat: &Stat) -> Result<(), Obstacle> {
         let here = self.here()?;
         if stat.st_uid != 0 && stat.st_uid != self.me {
@@ -157,17 +159,18 @@ impl Walk {
     }
 }
 
-/// How another user could replace what lies in a directory.
+/// The way in which another user could replace an entry of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Risk {
-    /// The directory belongs to that user.
+    /// The other user owns the directory.
     Owner,
-    /// That user may write to it.
+    /// The other user may write to the directory.
     Writable,
 }
 
 impl Risk {
-    /// Root can replace anything anyway. In a sticky directory a name is replaced by its owner, the directory's owner and root alone.
+    /// Returns the risk of a parent directory. Root is trusted, since it can replace anything. In a
+    /// sticky directory an entry can be replaced only by its owner, the directory's owner and root.
     fn of_parent(owner: u32, mode: RawMode, me: u32) -> Option<Self> {
         let (is_written_by_others, is_sticky) = (mode & 0o022 != 0, mode & 0o1000 != 0);
         if owner != 0 && owner != me {

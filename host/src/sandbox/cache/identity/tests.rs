@@ -1,11 +1,12 @@
-//! A file is taken for what it was only while nothing about it has changed.
+//! A file is recognised only while its identity is unchanged.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
 use super::*;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// A file that is dated, where one can be had: beside the test itself, since what is temporary often lies in memory.
+/// Returns a file on a file system with reliable times, if there is one. The file is next to the
+/// test binary, because the temporary directory is often in memory.
 fn dated() -> Option<(tempfile::TempDir, PathBuf)> {
     let beside = std::env::current_exe().unwrap();
     let folder = tempfile::tempdir_in(beside.parent().unwrap()).unwrap();
@@ -26,7 +27,8 @@ fn identity(path: &Path) -> Identity {
     Identity::of(path, &File::open(path).unwrap()).unwrap()
 }
 
-/// The same file, looked at just after it was written and long after, and another one; nothing where files are not dated well enough.
+/// Returns the identity of one file just after it was written, the same long after, and the
+/// identity of another file; `None` where times are not reliable.
 pub(crate) fn identities() -> Option<(Identity, Identity, Identity)> {
     let (folder, path) = dated()?;
     let fresh = identity(&path);
@@ -49,7 +51,8 @@ fn a_file_is_recognised_until_anything_about_it_changes() {
     std::fs::write(&path, "longer plugin").unwrap();
     assert_eq!(identity(&path).recognise(&entry), None);
     assert!(!before.is_still(&identity(&path)), "what was written while it was read shows");
-    // The same length again, and the time of the last writing set back: only what nobody can set tells.
+    // The same length, and the modification time set back: only the change time differs, which no
+    // program can set.
     let mut forged = identity(&path);
     forged.marks = Marks { changed: (0, 1), ..serde_json::from_slice::<Known>(&entry).unwrap().marks };
     assert_eq!(forged.recognise(&entry), None);
@@ -60,12 +63,12 @@ fn a_file_that_was_written_just_now_is_not_remembered() {
     let Some((_folder, path)) = dated() else { return };
     let fresh = identity(&path);
     assert!(!fresh.is_settled());
-    // Looked at while it was fresh: however long reading it takes, it is not remembered.
+    // The identity was taken while the file was fresh, so the duration of the read does not matter.
     let aged = |age| Identity { changed: fresh.seen - age, ..fresh.clone() };
     assert!(aged(2 * SETTLED).is_settled() && !aged(SETTLED).is_settled());
 }
 
-/// What is written through a mapping does not show in its times.
+/// A write through a memory mapping does not show in the times of the file.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_lies_in_memory_is_not_remembered() {

@@ -1,4 +1,4 @@
-//! A directory becomes a cache only where it holds nothing else.
+//! A directory becomes a cache only if it holds nothing else.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
 
@@ -9,7 +9,7 @@ use super::*;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 
-/// A private directory with these files.
+/// Returns a private directory with these files.
 fn holding(files: &[&str]) -> tempfile::TempDir {
     let outer = tempfile::tempdir().unwrap();
     fs::DirBuilder::new().mode(0o700).create(outer.path().join("dir")).unwrap();
@@ -32,7 +32,7 @@ fn a_directory_that_holds_something_else_is_no_cache_and_stays_as_it_was() {
     }
     let outer = holding(&["key", ".tmp0", "a.code", "a.about", "a.verdict", "a.file"]);
     Cache::open(&outer.path().join("dir")).unwrap();
-    // What another program puts into a cache later costs nobody the cache.
+    // A file that another program adds later does not make the cache unusable.
     fs::write(outer.path().join("dir/CACHEDIR.TAG"), "").unwrap();
     Cache::open(&outer.path().join("dir")).unwrap();
 }

@@ -1,4 +1,4 @@
-//! The way to the cache is checked directory by directory.
+//! Each directory on the path to the cache is checked.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
 
@@ -82,7 +82,7 @@ fn what_lies_in_the_workspace_is_known_by_identity_and_nothing_is_made_there() {
     open_private(&outer.path().join("ws/../beside"), Some(workspace)).unwrap();
 }
 
-/// Only root can give files away.
+/// Needs root, because only root can change the owner of a file.
 #[test]
 fn a_parent_or_a_link_of_another_user_is_refused_with_the_remedy() {
     let outer = tempfile::tempdir().unwrap();

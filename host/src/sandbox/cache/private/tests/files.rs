@@ -1,4 +1,5 @@
-//! Files of the cache appear whole or not at all, belong to this user alone, and are cleared when nobody can be at work on them.
+//! Files of the cache are written atomically, belong to this user alone, and are removed when they
+//! are abandoned.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
 
@@ -8,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::sync::Barrier;
 use std::time::SystemTime;
 
-/// A directory, and the same by its handle.
+/// Returns a temporary directory, and the handle of the cache directory inside it.
 fn private() -> (tempfile::TempDir, Private) {
     let outer = tempfile::tempdir().unwrap();
     let private = Private::open(&outer.path().join("cache"), None).unwrap();
