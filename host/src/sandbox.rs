@@ -1,6 +1,6 @@
-//! The sandbox: plugins compiled, described and called, each call in a store of its own.
+//! The sandbox: it compiles, describes and calls plugins, with a fresh store for each call.
 //!
-//! Only this module and what is below it name wasmtime.
+//! Only this module and its submodules use wasmtime.
 
 mod ask;
 mod bindings;
@@ -51,7 +51,7 @@ pub(crate) use recall::Origin;
 use engine::Runtime;
 use std::sync::Arc;
 
-/// The process-wide engine, with the limits and the cache of one host.
+/// The process-wide engine, with the cache and the compiler of one host.
 #[derive(Clone)]
 pub struct Sandbox {
     runtime: Arc<Runtime>,
@@ -60,28 +60,28 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// A sandbox on the process's one engine.
+    /// Creates a sandbox on the process-wide engine.
     ///
     /// # Errors
     ///
-    /// [`EngineError`] where this machine cannot run one at all.
+    /// Returns [`EngineError`] if this machine cannot run the engine.
     pub fn new(cache: Cache) -> Result<Self, EngineError> {
         Ok(Self { runtime: Runtime::shared()?, cache, compiler: Compiler::default() })
     }
 
-    /// With plugins compiled like this, where they come from files and the cache does not have them.
+    /// Sets the compiler of plugins that come from files and are not in the cache.
     #[must_use]
     pub fn with_compiler(self, compiler: Compiler) -> Self {
         Self { compiler, ..self }
     }
 
-    /// How memory for guests is allocated on this machine.
+    /// Returns how guest memory is allocated on this machine.
     #[must_use]
     pub fn allocation(&self) -> Allocation {
         self.runtime.allocation
     }
 
-    /// Where compiled code is kept.
+    /// Returns the cache of compiled code.
     #[must_use]
     pub fn cache(&self) -> &Cache {
         &self.cache

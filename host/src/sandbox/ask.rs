@@ -1,4 +1,5 @@
-//! The `palisade:tool/client` interface: what a running guest asks whoever made its call. What ends the call leaves here as an error, which no guest can swallow.
+//! The `palisade:tool/client` interface: requests of a running guest to the client of its call. An
+//! error that ends the call is a trap, so the guest cannot catch it.
 
 use super::bindings::asking::palisade::tool::client::{AskError, Host, Kind, Request};
 use super::limits;
@@ -14,12 +15,12 @@ use std::time::Duration;
 
 /// The bounds of one request's parameters.
 const PARAMS: JsonBounds = JsonBounds { bytes: limits::ASKED, depth: 32, members: 10_000 };
-/// The longest key.
+/// The maximum length of a key, in bytes.
 const KEY: usize = 64;
-/// Keys that begin like this are the host's.
+/// The prefix of keys that are reserved for the host.
 const RESERVED: &str = "palisade.";
 
-/// Whom a guest may ask, and how often still.
+/// The client of a call, and how often and how much the guest may still ask.
 pub(super) struct Asking {
     client: Arc<dyn Client>,
     clock: Arc<CallClock>,
@@ -27,7 +28,7 @@ pub(super) struct Asking {
     bytes_left: usize,
 }
 
-/// Why a call ended in the middle of a question.
+/// The reason why a request to the client ends the call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Parted {
     #[error("the answer comes with another call")]
@@ -52,12 +53,12 @@ impl From<Parted> for ErrorKind {
 }
 
 impl Asking {
-    /// Those of a call.
+    /// Creates the state of a call, with the client and the clock of its context.
     pub(super) fn of(context: &ToolContext) -> Self {
         Self::with(context.client().clone(), context.clock().clone())
     }
 
-    /// Where no call is: while a plugin is described.
+    /// Creates the state for the description of a plugin, where there is no client.
     pub(super) fn nobody() -> Self {
         Self::with(Arc::new(NoClient), CallClock::new(Duration::ZERO))
     }
@@ -66,7 +67,7 @@ impl Asking {
         Self { client, clock, asks_left: limits::ASKS, bytes_left: limits::ASKED }
     }
 
-    /// Waits for the answers, while the call's clock stands still.
+    /// Sends the requests and waits for the answers. The call's clock is paused meanwhile.
     async fn put(&mut self, requests: Vec<AskRequest>) -> Result<Vec<String>, AskFailure> {
         let (count, held) = (requests.len(), self.clock.hold());
         let answers = tokio::time::timeout(limits::ASK_TIMEOUT, self.client.ask(requests)).await;
@@ -97,6 +98,7 @@ impl Host for State {
             Err(refused) => return Ok(Err(refused)),
         };
         let answered = self.asking.put(requests).await;
+        // The pause of the clock has moved the deadline.
         self.deadline = self.asking.clock.deadline().into_std();
         match answered {
             Ok(answers) => Ok(Ok(answers)),
@@ -111,13 +113,14 @@ impl Host for State {
 }
 
 impl State {
-    /// Requests that may be put: within the bounds, to a client that can be asked, and before anything is changed.
+    /// Checks the requests: against the bounds, the kinds that the client supports, and the number
+    /// of requests left. Rejects all requests after the guest's first change to a file.
     fn checked(&mut self, requests: Vec<Request>) -> Result<Vec<AskRequest>, AskError> {
         let kinds = self.asking.client.kinds();
         if kinds.is_empty() {
             return Err(AskError::Unavailable);
         }
-        // On some clients the call is run again from its beginning, and what it has changed would be changed twice.
+        // Some clients restart the call from its beginning, which would repeat its changes.
         if self.guard.has_changed_anything() {
             return Err(AskError::TooLate);
         }

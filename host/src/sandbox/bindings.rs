@@ -1,4 +1,4 @@
-//! What wasmtime generates from `wit/`, and nothing else.
+//! The bindings that wasmtime generates from `wit/`, and nothing else.
 
 #![allow(missing_docs, unreachable_pub, unused_qualifications, reason = "generated")]
 #![allow(
@@ -17,7 +17,7 @@ wasmtime::component::bindgen!({
     exports: { default: async },
 });
 
-/// What a plugin may import beside its world.
+/// The interfaces that a plugin may import in addition to its world.
 pub(super) mod asking {
     wasmtime::component::bindgen!({
         path: "wit",
@@ -30,7 +30,8 @@ pub(super) mod asking {
     });
 }
 
-/// What a plugin may export beside its tools, a world for each, since a plugin may have one and not the other.
+/// The interfaces that a plugin may export in addition to its tools. Each has its own world,
+/// because a plugin may export one without the other.
 pub(super) mod offering {
     pub(in super::super) mod resourceful {
         wasmtime::component::bindgen!({

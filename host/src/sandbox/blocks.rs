@@ -1,4 +1,5 @@
-//! The blocks of a guest's output: measured as a whole, taken one by one, and none of them a way to a file of this machine.
+//! Conversion of the content blocks of a guest's output. A block that refers to a local file is
+//! replaced by a note.
 
 use super::bindings::palisade::tool::types as wit;
 use super::convert::contract;
@@ -9,37 +10,39 @@ use crate::tool::text::elided;
 use crate::tool::uri::leads_to_a_file;
 use crate::tool::{Body, Content, ErrorKind};
 
-/// The bounds of a json block.
+/// The bounds of a JSON block.
 const JSON: JsonBounds = JsonBounds { bytes: limits::RESULT as usize, depth: 64, members: 1_000_000 };
-/// What a block with a name counts for besides what is in it, in bytes: it may be left out, and words stand for it with the
-/// beginning and the end of its name.
+/// The size that a block with a URI is charged for in addition to its content, in bytes. The note
+/// that may replace the block quotes the beginning and the end of the URI, and must not be longer
+/// than the charge.
 const LEFT_OUT: usize = 256;
-/// Why a block is left out.
+/// The reason why a block is left out.
 const NO_FILE: &str = "for a plugin points at no file of this machine";
 
-/// What the blocks of an output count for, in bytes.
+/// Returns the size that the blocks of an output are charged for, in bytes.
 pub(super) fn size(blocks: &[wit::Content]) -> usize {
     blocks.iter().map(size_of).sum()
 }
 
-/// Takes over the blocks of one output, whose size was checked.
+/// The converter of one output's blocks, whose total size has been checked.
 #[derive(Default)]
 pub(super) struct Blocks {
     left_out: Option<LeftOut>,
 }
 
-/// The blocks that point at files.
+/// The blocks that were left out because they refer to local files.
 struct LeftOut {
     first: String,
     more: usize,
 }
 
 impl Blocks {
-    /// Takes the next one.
+    /// Converts one block.
     ///
     /// # Errors
     ///
-    /// A breach of the contract where the block says that it is JSON, and is not; the end of the budget.
+    /// Returns a breach of the contract if a JSON block is not valid JSON, or the exhaustion of the
+    /// budget.
     pub(super) fn take(&mut self, block: wit::Content, budget: &dyn Budget) -> Result<Content, Unfit> {
         match file(&block).map(|uri| elided(uri, 128)) {
             Some(uri) => Ok(self.leave_out(uri)),
@@ -56,7 +59,7 @@ impl Blocks {
         Content::Text(words)
     }
 
-    /// What the host says of the blocks that it leaves out: once for all of them.
+    /// Returns the host's warning about the blocks that were left out: one for all of them.
     pub(super) fn left_out(&self) -> Option<String> {
         let LeftOut { first, more } = self.left_out.as_ref()?;
         let more = if *more == 0 { String::new() } else { format!(" and {more} more") };
@@ -64,10 +67,10 @@ impl Blocks {
     }
 }
 
-/// Why an output is not taken over.
+/// The reason why an output is rejected.
 #[derive(Debug)]
 pub(super) enum Unfit {
-    /// It breaks the contract.
+    /// The output breaks the contract.
     Contract(ErrorKind),
     /// The budget is exhausted.
     Exhausted(Exhausted),
@@ -79,7 +82,8 @@ impl From<Exhausted> for Unfit {
     }
 }
 
-/// The text of the block was reserved, and is given back for the text that stands in its place.
+/// Parses a JSON block. The reservation of its raw text is released, because the parsed value has
+/// its own.
 fn json(text: String, budget: &dyn Budget) -> Result<Content, Unfit> {
     let (json, _kept) = Json::parse_within(&text, JSON, budget).map_err(|error| match error {
         JsonError::Exhausted(exhausted) => Unfit::Exhausted(exhausted),
@@ -125,7 +129,7 @@ fn size_of(block: &wit::Content) -> usize {
     }
 }
 
-/// The file that a block points at.
+/// Returns the URI of a block that refers to a local file.
 fn file(block: &wit::Content) -> Option<&str> {
     match block {
         wit::Content::Resource(wit::EmbeddedResource { uri, .. })

@@ -1,4 +1,4 @@
-//! The output of a tool against the schema that the tool declares.
+//! Validation of a tool's output against the schema that the tool declares.
 
 use super::convert::contract;
 use crate::execution::account::CallBudget;
@@ -12,8 +12,9 @@ use crate::tool::{Content, Definition, ErrorKind, Schema};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Passes on an output that conforms to the schema of its tool. The validator reads a value, which is dropped after it. What
-/// takes long is judged away from the runtime's threads, until the deadline of the call or its cancellation.
+/// Returns the output if it conforms to the schema of its tool. The parsed value is dropped after
+/// its validation. A long validation runs off the runtime's threads, until the deadline of the call
+/// or its cancellation.
 pub(super) async fn conforming(
     output: ToolOutput,
     definition: &Definition,
@@ -34,7 +35,7 @@ pub(super) async fn conforming(
     judged.map_err(|wrong| breach(&wrong))
 }
 
-/// The verdict on a short output, if it takes no longer than a moment.
+/// Returns the verdict on a short output, or `None` if its validation would take too long here.
 fn judged_here(json: &Json, schema: &Schema, budget: &CallBudget) -> Result<Option<Result<(), Violations>>, Exhausted> {
     if json.as_str().len() > IN_PLACE {
         return Ok(None);

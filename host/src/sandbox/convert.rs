@@ -1,4 +1,5 @@
-//! Between the records of the WIT and the host's own types. Everything that comes from a guest is bounded and checked here.
+//! Conversion between the records of the WIT and the host's types. All data from a guest is bounded
+//! and checked here.
 
 use super::bindings::exports::palisade::tool::tool as exported;
 use super::bindings::palisade::tool::types as wit;
@@ -24,12 +25,12 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The longest error message of a guest that is passed on, in bytes.
+/// The maximum length of a guest's error message, in bytes.
 const MESSAGE: usize = 16 << 10;
-/// The bounds of a definition's or an output's metadata.
+/// The bounds of the metadata of a definition or an output.
 const METADATA: JsonBounds = JsonBounds { bytes: 64 << 10, depth: 64, members: 10_000 };
 
-/// Checks one definition of a plugin.
+/// Checks and converts one definition of a plugin.
 pub(super) fn definition(raw: &exported::Definition, building: Building) -> Result<Definition, PluginRefused> {
     let tool = elided(&raw.name, 64);
     let refused = |source: DefinitionError| PluginRefused::Tool { tool: tool.clone(), source };
@@ -66,7 +67,7 @@ fn side_effects(class: wit::SideEffects) -> SideEffects {
     }
 }
 
-/// What a guest returned, unless it failed or was cancelled.
+/// Returns the output of a guest, unless the guest failed or was cancelled.
 pub(super) fn returned(
     returned: Result<exported::Output, exported::ToolError>,
     state: &State,
@@ -77,8 +78,8 @@ pub(super) fn returned(
     returned.map_err(|error| tool_error(error, state))
 }
 
-/// An output in the host's terms, and what the host says of the blocks that it leaves out. What is large is looked at
-/// away from the runtime's threads.
+/// Converts an output, and returns the host's warning about the blocks that were left out. A large
+/// output is converted off the runtime's threads.
 pub(super) async fn output(
     raw: exported::Output,
     class: SideEffects,
@@ -108,9 +109,11 @@ pub(super) async fn output(
     })
 }
 
-/// A guest can never mint a class of the host's. The exceptions rest on what the host saw itself.
+/// Converts the error of a guest. A guest alone cannot produce an error class of the host: those
+/// depend on what the host observed.
 fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
-    // A guest may have made do without memory that it was refused. What it says in particular is its own.
+    // A guest may recover from a refused memory growth. Only an unspecific failure is attributed to
+    // it; a more specific error is the guest's own.
     let memory = if let exported::ToolError::Failed(_) = &error { state.limiter.denied() } else { None };
     if let Some((limit, value)) = memory.or_else(|| state.guard.exhausted().map(Into::into)) {
         return ErrorKind::ResourceExhausted { limit, value };
@@ -134,7 +137,7 @@ fn tool_error(error: exported::ToolError, state: &State) -> ErrorKind {
     }
 }
 
-/// What the host knows, and behind it the tool's own words.
+/// Returns the host's refusal, followed by the tool's own message.
 fn denied(text: &str, refusal: &Refusal) -> ErrorKind {
     let tree = refusal.tree().cloned();
     ErrorKind::PermissionDenied {
@@ -158,7 +161,7 @@ fn taken(raw: exported::Output, budget: &dyn Budget) -> Result<(ToolOutput, Opti
         content,
         outcome: if raw.success { Outcome::Success } else { Outcome::Failure },
         metadata,
-        // What changed is what the host saw change.
+        // The host reports the files that it saw change, whatever the guest claims.
         files_modified: Vec::new(),
         command_executed: raw.command_executed.map(|command| message(&command)),
     };
@@ -171,7 +174,7 @@ fn size(raw: &exported::Output) -> u64 {
     (blocks::size(&raw.content) + rest) as u64
 }
 
-/// What the blocks and names take besides what is in them, in bytes.
+/// Returns the size of the block and file name records without their content, in bytes.
 fn records(raw: &exported::Output) -> u64 {
     (size_of_val(raw.content.as_slice()) + size_of_val(raw.files_modified.as_slice())) as u64
 }
@@ -198,7 +201,7 @@ fn object(text: &str) -> Result<Map<String, Value>, String> {
     parse_object(text, METADATA).map_err(|error| error.to_string())
 }
 
-/// JSON text without a copy for the common case of nothing in it.
+/// Serialises a value to JSON text, without an allocation for an empty object.
 pub(super) fn compact(value: &Value) -> Cow<'static, str> {
     match value {
         Value::Object(map) => compact_object(map),
@@ -206,7 +209,7 @@ pub(super) fn compact(value: &Value) -> Cow<'static, str> {
     }
 }
 
-/// As [`compact`], for an object.
+/// Serialises an object, as [`compact`] does.
 pub(super) fn compact_object(map: &Map<String, Value>) -> Cow<'static, str> {
     if map.is_empty() { Cow::Borrowed("{}") } else { Cow::Owned(serde_json::to_string(map).unwrap_or_default()) }
 }

@@ -1,4 +1,5 @@
-//! Asking a plugin for its tools: twice, in a sandbox that holds nothing and where time stands still.
+//! The description of a plugin: the host asks for it twice, in a store without files and with
+//! frozen clocks.
 
 use super::ask::Asking;
 use super::bindings::PluginIndices;
@@ -28,14 +29,15 @@ use tokio_util::sync::CancellationToken;
 use wasmtime_wasi::random::Deterministic;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx};
 
-/// A plugin's own words: its tools, and what it offers besides.
+/// A plugin's own description: its tools, and its resources and prompts.
 pub(super) type Described = (Vec<wit::Definition>, Offer);
 
-/// The most tools of one plugin.
+/// The maximum number of tools of one plugin.
 const MAX_TOOLS: usize = 256;
 
 impl Sandbox {
-    /// What a plugin says of its tools, in its own words and checked. Blocks; must not be called on a thread of a running tokio runtime.
+    /// Asks a plugin for its description, and returns it as given and as checked definitions.
+    /// Blocks; must not be called on a thread of a running tokio runtime.
     pub(super) fn describe(&self, pre: &Linked, plugin: Digest) -> Result<(Described, Vec<Definition>), PluginRefused> {
         let owner = Owner::of(plugin);
         let loading = self.runtime.loading.share(plugin);
@@ -43,6 +45,7 @@ impl Sandbox {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(fault)?;
         let first = runtime.block_on(self.ask(pre, (&owner, &loading)))?;
         let second = runtime.block_on(self.ask(pre, (&owner, &loading)))?;
+        // The generated types do not implement `PartialEq`.
         if format!("{first:?}") != format!("{second:?}") {
             return Err(PluginRefused::Unstable);
         }
@@ -60,7 +63,7 @@ impl Sandbox {
         let deadline = clock.deadline().into_std();
         let talk = Talk::silent();
         let signs = talk.signs().clone();
-        // Counted among the memory of all calls, and not refused for what those hold.
+        // Charged to the memory of all calls, but not refused for the memory that other calls hold.
         let account = Account::new(MemoryLimits { call: limits::MEMORY, total: u64::MAX });
         let state = State::new(
             Guard::closed(&PluginFiles::of(owner.descriptors.clone())),
@@ -89,7 +92,8 @@ impl Sandbox {
     }
 }
 
-/// The plugin exports functions of the right names and other types, which shows only in an instance.
+/// The error of a plugin whose functions have the right names but other types. Only an instance
+/// reveals it.
 #[derive(Debug, thiserror::Error)]
 #[error("the types of its functions are not those of the contract: {0}")]
 pub(super) struct OtherTypes(String);
@@ -111,7 +115,7 @@ fn reason(ended: Ended) -> String {
     }
 }
 
-/// The tools of a plugin, from its own words, where all that it offers keeps the rules.
+/// Checks a plugin's description and returns its tools.
 pub(super) fn checked((described, offer): &Described, building: Building) -> Result<Vec<Definition>, PluginRefused> {
     offer.check()?;
     if described.is_empty() || described.len() > MAX_TOOLS {
@@ -132,7 +136,8 @@ pub(super) fn checked((described, offer): &Described, building: Building) -> Res
     }
 }
 
-/// The schemas of a plugin together: each has bounds of its own, and a plugin may have hundreds of them.
+/// The budget of all schemas of a plugin together. Each schema has bounds of its own, but a plugin
+/// may have hundreds of schemas.
 #[derive(Default)]
 struct SchemaBudget {
     text: usize,
@@ -141,11 +146,12 @@ struct SchemaBudget {
 }
 
 impl SchemaBudget {
-    /// Four of the largest schemas, in bytes of JSON. Compiled they take some hundred times as much memory.
+    /// The size of four of the largest schemas, in bytes of JSON. Compiled, they take about a
+    /// hundred times as much memory.
     const TEXT: usize = 1 << 20;
-    /// Two patterns for each of the most tools that a plugin may have.
+    /// Two patterns for each tool of a plugin with the maximum number of tools.
     const COUNT: usize = 512;
-    /// What two of the largest schemas may have.
+    /// The size of the compiled patterns of two of the largest schemas, in bytes.
     const BYTES: usize = 8 << 20;
 
     fn charge_text(&mut self, raw: &wit::Definition) -> Result<(), PluginRefused> {
@@ -163,7 +169,8 @@ impl SchemaBudget {
     }
 }
 
-/// A world without time or chance, so that a description cannot depend on either.
+/// Returns a WASI context without real time or randomness, so that a description cannot depend on
+/// either.
 fn frozen() -> wasmtime_wasi::WasiCtxBuilder {
     let mut wasi = WasiCtx::builder();
     wasi.wall_clock(Frozen)

@@ -1,4 +1,5 @@
-//! How a guest ended when it did not return: judged by what the host knows, not by what the trap says.
+//! Classification of the end of a guest that did not return: by what the host observed, rather than
+//! by the text of the trap.
 
 use super::ask::Parted;
 use super::engine::Runtime;
@@ -12,42 +13,44 @@ use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
 use wasmtime::Trap;
 
-/// What wasmtime says when the bound on lifted data is reached; its error type is private. A test breaks when this text changes.
+/// The message of wasmtime when the bound on lifted data is reached. The error type is private. A
+/// test fails if this text changes.
 const FUEL_TEXT: &str = "fuel allocated for hostcalls has been exhausted";
-/// What wasmtime says when a store's resource table is full.
+/// The message of wasmtime when a store's resource table is full.
 const TABLE_TEXT: &str = "resource table has no free keys";
-/// What it says when a store holds too many handles of the component model.
+/// The message of wasmtime when a store holds too many component-model handles.
 const HANDLES_TEXT: &str = "store handle limit exceeded";
-/// How much of a guest's last words on standard error is kept, in bytes.
+/// The part of the end of a guest's standard error that is kept, in bytes.
 const LAST_WORDS: usize = 2 << 10;
-/// How much of a backtrace is kept, in bytes: the engine names twenty frames at most, but the guest chose
-/// the names.
+/// The part of a backtrace that is kept, in bytes. The number of frames is limited, but the guest
+/// chose their names.
 const FRAMES: usize = 8 << 10;
-/// How much is read of one error of the engine, in bytes.
+/// The part of an engine error that is read, in bytes.
 const SENTENCE: usize = 512;
 
 /// The end of a guest that did not return.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// The time was up.
+    /// The deadline passed.
     Deadline,
-    /// The caller gave up.
+    /// The caller cancelled the call.
     Cancelled,
     /// A limit was reached.
     Limit(Limit, u64),
-    /// It asked its client for something that ends the call.
+    /// The guest made a request to its client that ends the call.
     Parted(Parted),
-    /// A trap of the guest's own making.
+    /// The guest caused a trap.
     Trap(Crash),
 }
 
-/// A crash of a guest, as the log and a person's terminal show it. It quotes the guest, so no result carries it.
+/// A crash of a guest, for the log and the user's terminal. It quotes the guest, so no result
+/// contains it.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct Crash {
-    /// The kind of crash, and the guest's last words.
+    /// The kind of crash, and the end of the guest's standard error.
     pub(super) message: String,
-    /// The engine's own account, on one line.
+    /// The engine's own report, on one line.
     #[source]
     frames: Frames,
 }
@@ -57,12 +60,12 @@ pub(super) struct Crash {
 struct Frames(String);
 
 impl Ended {
-    /// No sandbox became free.
+    /// Returns the end of a call for which no sandbox became free.
     pub(super) fn queue() -> Self {
         Self::Limit(Limit::Queue, limits::QUEUE_MILLIS)
     }
 
-    /// The error of a call that ended like this.
+    /// Converts the end of a call to the error of the call.
     pub(super) fn into_kind(self, timeout: Duration, class: SideEffects) -> ErrorKind {
         match self {
             Self::Deadline => ErrorKind::Timeout { limit: timeout, class, input: None },
@@ -74,7 +77,7 @@ impl Ended {
     }
 }
 
-/// Judges an error that came out of a guest.
+/// Classifies an error that came out of a guest.
 pub(super) fn classify(error: &wasmtime::Error, state: &State) -> Ended {
     if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
         return match interrupted {
@@ -85,7 +88,8 @@ pub(super) fn classify(error: &wasmtime::Error, state: &State) -> Ended {
     if let Some(parted) = error.downcast_ref::<Parted>() {
         return Ended::Parted(parted.clone());
     }
-    // Its time was up before it trapped: what went wrong after that is no news. A bulk operation or a host call can last beyond the deadline.
+    // The deadline takes precedence over the trap. A bulk operation or a host call can last beyond
+    // the deadline.
     if Instant::now() >= state.deadline {
         return Ended::Deadline;
     }
@@ -109,7 +113,7 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
     if is_out_of_memory(error) {
         return Some((Limit::Sandboxes, Runtime::shared().map_or(0, |runtime| runtime.live())));
     }
-    // What the engine says itself, and not the frames around it, whose names the guest chose.
+    // Only the engine's own message, without the frames around it, whose names the guest chose.
     let text = beginning(error.root_cause(), SENTENCE);
     if text.contains(FUEL_TEXT) {
         Some((Limit::HostcallData, limits::HOSTCALL_DATA))
@@ -122,7 +126,8 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
     }
 }
 
-/// Whether the system has no memory, or no room in the address space, for one more sandbox. What a guest does later is told to the guest.
+/// Returns true if the system has no memory or address space for one more sandbox. A later shortage
+/// is reported to the guest.
 fn is_out_of_memory(error: &wasmtime::Error) -> bool {
     let cause = error.root_cause();
     #[cfg(unix)]
@@ -132,7 +137,8 @@ fn is_out_of_memory(error: &wasmtime::Error) -> bool {
     cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::OutOfMemory)
 }
 
-/// The beginning of an error's text, with all of its causes: more, whose length is the guest's choice, is never made.
+/// Returns the beginning of an error's text, including its causes. The guest chooses the length of
+/// the text, so the rest is never formatted.
 fn beginning(error: impl fmt::Display, bytes: usize) -> String {
     struct Beginning(String, usize);
     impl fmt::Write for Beginning {
@@ -143,12 +149,13 @@ fn beginning(error: impl fmt::Display, bytes: usize) -> String {
         }
     }
     let mut beginning = Beginning(String::new(), bytes);
-    // It fails only where it is full.
+    // A write fails only when the buffer is full.
     let _ = write!(beginning, "{error:#}");
     beginning.0
 }
 
-/// What a person can use of a trap: what happened, and the guest's last words.
+/// Returns the description of a trap for a user: its kind, and the end of the guest's standard
+/// error.
 fn trap_text(error: &wasmtime::Error, state: &State) -> String {
     let what = match error.downcast_ref::<Trap>() {
         Some(Trap::StackOverflow) => "the plugin ran out of stack: it recurses too deeply".to_owned(),
@@ -187,7 +194,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Writes this name a thousand times, and counts how often.
+    /// An error that writes a name a thousand times and counts the writes.
     struct Frames<'a>(&'a str, Cell<usize>);
 
     impl fmt::Display for Frames<'_> {

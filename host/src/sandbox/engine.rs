@@ -1,4 +1,4 @@
-//! The one engine of the process, its allocator, and the clock that interrupts guests.
+//! The one engine of the process, its allocator, and the epoch clock that interrupts guests.
 
 use super::limits;
 use super::state::State;
@@ -12,31 +12,34 @@ use std::time::Duration;
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-/// The time without a running guest after which the clock sleeps until the next call.
+/// The time without a running guest after which the clock parks until the next call.
 const IDLE: Duration = Duration::from_secs(1);
-/// The ticks without a computing guest after which the clock ticks slowly: guests that wait need no tick.
+/// The number of ticks without a computing guest after which the clock slows down: guests that wait
+/// need no ticks.
 const QUIET_TICKS: u32 = 25;
-/// The period of the clock while no guest computes: how late the first tick of the next one may end.
+/// The period of the clock while no guest computes. It bounds the delay of the first tick of the
+/// next guest.
 const SLOW_TICK: Duration = Duration::from_millis(10);
-/// Memories in the pool for each unit of the sandboxes. Compilers make one, and two where a component is composed.
+/// Memories in the pool for each sandbox unit. Compilers emit one, and two in a composed component.
 const MEMORIES_PER_UNIT: u32 = 2;
-/// Tables in the pool for each unit of the sandboxes. A Python component has some 28.
+/// Tables in the pool for each sandbox unit. A Python component has about 28.
 const TABLES_PER_UNIT: u32 = 32;
 
-/// How memory for guests is allocated.
+/// The allocation of guest memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allocation {
-    /// From a pool that was reserved at the start: some 10 µs a call.
+    /// From a pool that is reserved at the start: about 10 µs a call.
     Pooled,
-    /// Mapped for each call, because the address space is too short for a pool: some 50 µs a call.
+    /// Mapped for each call, because the address space is too small for a pool: about 50 µs a call.
     OnDemand,
-    /// The same without room to grow, because the address space is too short for that as well: a memory that grows is
-    /// copied.
+    /// As `OnDemand`, without room to grow, because the address space is too small for that as
+    /// well. A memory that grows is copied.
     Scarce,
 }
 
 impl Allocation {
-    /// The address space that each memory has from its beginning, in bytes: up to there it grows in place.
+    /// Returns the address space that each memory reserves at its creation, in bytes. Up to this
+    /// size a memory grows in place.
     pub(super) fn reservation(self) -> u64 {
         match self {
             Self::Pooled => limits::MAX_MEMORY,
@@ -45,39 +48,41 @@ impl Allocation {
         }
     }
 
-    /// What this process has room for without a pool.
+    /// Returns the allocation that the process has address space for, if there is no pool.
     fn without_pool() -> Self {
-        /// Calls at once that have to find room.
+        /// The number of concurrent calls that must fit.
         const CALLS: usize = 16;
         let wanted = (Self::OnDemand.reservation() as usize).saturating_mul(CALLS);
         if has_room(wanted) { Self::OnDemand } else { Self::Scarce }
     }
 }
 
-/// This machine cannot run WebAssembly.
+/// The error of a machine that cannot run WebAssembly.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("cannot start the WebAssembly engine: {0}")]
 pub struct EngineError(pub(super) String);
 
-/// The engine and everything that exists once per process.
+/// The engine, and everything else that exists once per process.
 pub(super) struct Runtime {
     pub(super) engine: Engine,
     pub(super) linker: Linker<State>,
     pub(super) allocation: Allocation,
-    /// The sandboxes for loading.
+    /// The pool of sandboxes for loading plugins.
     pub(super) loading: Pool,
     clock: Clock,
 }
 
 impl Runtime {
-    /// The process's one runtime, made at first use. One engine only: types and code of two engines must never meet.
+    /// Returns the runtime of the process, which is created at first use. There is only one,
+    /// because types and code of two engines must never be mixed.
     pub(super) fn shared() -> Result<Arc<Self>, EngineError> {
         static SHARED: OnceLock<Result<Arc<Runtime>, EngineError>> = OnceLock::new();
         super::check_machine()?;
         SHARED.get_or_init(|| Self::caught_start().map(Arc::new)).clone()
     }
 
-    /// What an engine meets on a machine that is short of something is not always an error of its own.
+    /// Starts the runtime, and converts a panic to an error: on a machine that is short of a
+    /// resource the engine may panic.
     fn caught_start() -> Result<Self, EngineError> {
         match std::panic::catch_unwind(Self::start) {
             Ok(started) => started.map_err(|error| EngineError(format!("{error:#}"))),
@@ -101,13 +106,13 @@ impl Runtime {
         Ok(Self { engine, linker, allocation, loading: Pool::new(u64::from(limits::LOADING_SANDBOXES)), clock })
     }
 
-    /// How many sandboxes of calls there are now.
+    /// Returns the number of sandbox units that calls hold now.
     pub(super) fn live(&self) -> u64 {
         owner::sandboxes().held()
     }
 
-    /// How many units of the sandboxes a call of this component takes: as many as hold what it needs of the pool, so
-    /// that calls which have their sandboxes never find the pool empty.
+    /// Returns the number of sandbox units that a call of this component takes. They cover all that
+    /// the component needs from the pool, so that an admitted call never finds the pool empty.
     pub(super) fn units(component: &Component) -> u64 {
         const MOST: u32 = (limits::MEMORIES as u32).div_ceil(MEMORIES_PER_UNIT);
         const { assert!(limits::TABLES as u32 <= MOST * TABLES_PER_UNIT) };
@@ -117,8 +122,9 @@ impl Runtime {
         u64::from(units.clamp(1, MOST))
     }
 
-    /// Keeps the clock ticking while the guard lives.
+    /// Keeps the clock ticking while the guard is alive.
     pub(super) fn running(&self) -> Running<'_> {
+        // SeqCst here and in `tick`: either this thread sees `asleep`, or the clock sees `running`.
         self.clock.running.fetch_add(1, Ordering::SeqCst);
         if self.clock.asleep.load(Ordering::SeqCst) {
             self.clock.thread.unpark();
@@ -127,12 +133,14 @@ impl Runtime {
     }
 }
 
-/// What both allocators share: the features of the language, and the switches behind the price of a call.
+/// Returns the configuration common to both allocators: the language features, and the settings
+/// that determine the cost of a call.
 fn base() -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
-        // The component model's own tasks cost 3 to 4 µs a call, and a dozen advisories; synchronous guests need none of it.
+        // The tasks of the component model cost 3 to 4 µs a call, and a dozen advisories concern
+        // them. Synchronous guests do not need them.
         .concurrency_support(false)
         .wasm_gc(false)
         .wasm_function_references(false)
@@ -150,7 +158,7 @@ fn pooled() -> Config {
     let live = limits::LIVE_SANDBOXES + limits::LOADING_SANDBOXES;
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(live)
-        // Only a count: an instance has no place of its own in the pool.
+        // Only a counter: an instance has no slot of its own in the pool.
         .total_core_instances(live * limits::INSTANCES as u32)
         .total_memories(live * MEMORIES_PER_UNIT)
         .total_tables(live * TABLES_PER_UNIT)
@@ -164,7 +172,8 @@ fn pooled() -> Config {
         .table_elements(limits::ELEMENTS_PER_TABLE)
         .max_memory_size(limits::MAX_MEMORY as usize)
         .max_unused_warm_slots(live)
-        // Memory up to these sizes is cleared in place when a call ends; more is given back to the kernel, at the price of page faults.
+        // Memory up to these sizes is cleared in place when a call ends. The rest is returned to
+        // the kernel, at the cost of page faults.
         .linear_memory_keep_resident(512 << 10)
         .table_keep_resident(64 << 10)
         .async_stack_keep_resident(64 << 10)
@@ -174,14 +183,16 @@ fn pooled() -> Config {
     config
 }
 
-/// What compiled code has to know of the pool: how much of the address space belongs to one memory.
+/// Returns the part of the pool's configuration that compiled code depends on: the address space of
+/// one memory.
 fn pooled_code() -> Config {
     let mut config = base();
     config.memory_reservation(limits::MAX_MEMORY);
     config
 }
 
-/// An engine that makes the code of one with this allocation, on one thread and without reserving any memory for guests.
+/// Returns the configuration of an engine that compiles code for this allocation, on one thread and
+/// without a reservation of guest memory.
 pub(super) fn for_compilation(allocation: Allocation) -> Config {
     let mut config = match allocation {
         Allocation::Pooled => pooled_code(),
@@ -202,7 +213,7 @@ fn on_demand(allocation: Allocation) -> Config {
     config
 }
 
-/// Counts one running guest for the clock.
+/// A guard that counts one running guest for the clock.
 pub(super) struct Running<'a>(&'a Clock);
 
 impl Drop for Running<'_> {
@@ -218,7 +229,8 @@ struct Clock {
 }
 
 impl Clock {
-    /// An operating-system thread: a task of the runtime would never run while guests keep every worker busy.
+    /// Starts the clock on an OS thread: a task of the async runtime would not run while guests
+    /// keep every worker thread busy.
     fn start(engine: EngineWeak) -> std::io::Result<Self> {
         let (running, asleep) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let (run, sleep) = (running.clone(), asleep.clone());
@@ -262,7 +274,8 @@ mod tests {
     use crate::tool::Digest;
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-    /// Engines of one number load each other's code.
+    /// Returns the compatibility number of an engine. Engines with the same number load each
+    /// other's code.
     fn number(config: &Config) -> u64 {
         let mut hasher = DefaultHasher::new();
         Engine::new(config).unwrap().precompile_compatibility_hash().hash(&mut hasher);
@@ -280,7 +293,7 @@ mod tests {
         assert_eq!(number(&for_compilation(runtime.allocation)), hasher.finish());
     }
 
-    /// A component that has so many memories.
+    /// Returns a component with `count` memories.
     fn with_memories(count: usize) -> Component {
         let instances = "(core instance (instantiate $m))".repeat(count);
         let text = format!("(component (core module $m (memory 1)) {instances})");
@@ -319,7 +332,7 @@ mod tests {
         assert_eq!(units, [1, 1, 1, 2, 8]);
     }
 
-    /// What a guest that does nothing may touch.
+    /// Returns the state of a guest that does nothing.
     fn idle() -> State {
         let owner = Owner::of(Digest::of(b"idle"));
         let account = limits::Limits::default().account();

@@ -1,4 +1,4 @@
-//! What a plugin may import, and the linker that answers it.
+//! The imports that a plugin may have, and the linker that provides them.
 
 use super::bindings::asking::palisade::tool::client;
 use super::bindings::palisade::tool::host;
@@ -9,21 +9,24 @@ use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, HasSelf, Linker};
 
-/// One import of a plugin, with what stands behind it.
+/// An import of a plugin, with its meaning in the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Import {
-    /// The interface's full name.
+    /// The full name of the interface.
     pub name: String,
-    /// What the sandbox gives for it.
+    /// A description of what the sandbox provides for the import.
     pub meaning: &'static str,
 }
 
-/// Links everything that a plugin may import. Denials are part of the implementations, so a plugin that imports what it never uses loads.
+/// Links all imports that a plugin may have. Denials are part of the implementations, so a plugin
+/// loads even if it imports interfaces that it never uses.
 pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    // The guard's file system shadows that of wasmtime-wasi.
     linker.allow_shadowing(true);
-    // Streams need the table of handles and nothing else: whoever reads a file has not looked around.
+    // Streams need only the resource table. Through `IoView`, a stream operation does not create
+    // the lazy WASI context.
     wasmtime_wasi_io::add_to_linker_async(&mut linker)?;
     guard::add_to_linker(&mut linker)?;
     linker.allow_shadowing(false);
@@ -32,15 +35,17 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     Ok(linker)
 }
 
-/// The names of a component's imports. A type that a world uses is an import as well, and nothing has to answer it: it is that of an interface. One that is not
-/// finds no match when the component is linked.
+/// Returns the names of a component's imports. A type that a world uses is an import as well, but
+/// needs no implementation of its own, because it belongs to an interface. A type without an
+/// interface fails when the component is linked.
 pub(super) fn of(engine: &Engine, component: &Component) -> Vec<String> {
     let is_type = |item: &ComponentItem| matches!(item, ComponentItem::Type(_) | ComponentItem::Resource(_));
     let ty = component.component_type();
     ty.imports(engine).filter(|(_, import)| !is_type(&import.ty)).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// What stands behind imports; the first that nothing answers rules the plugin out.
+/// Returns the imports with their meaning. The first one that the host does not provide rejects the
+/// plugin.
 pub(super) fn check(names: Vec<String>) -> Result<Vec<Import>, PluginRefused> {
     names.into_iter().map(classify).collect()
 }
@@ -52,7 +57,8 @@ fn classify(name: String) -> Result<Import, PluginRefused> {
     }
 }
 
-/// Each interface on its own: every language imports all of them, and most give nothing.
+/// Returns the meaning of one `wasi:cli` interface. Each is described on its own, because every
+/// language imports all of them and most provide nothing.
 fn cli(interface: &str) -> &'static str {
     match interface {
         "wasi:cli/stdout" | "wasi:cli/stderr" => "captured, and cut at 256 KiB",

@@ -1,9 +1,10 @@
-//! Who wants the code of a plugin: once nobody does any more, loading it is given up.
+//! A count of the calls that wait for the code of a plugin. Loading is cancelled when no call waits
+//! any more.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// How many calls want something that is being made.
+/// The number of calls that wait for a result in progress.
 #[derive(Debug, Default)]
 pub(super) struct Interest(Mutex<Count>);
 
@@ -13,7 +14,7 @@ struct Count {
     given_up: CancellationToken,
 }
 
-/// One of the calls. What it wanted is given up when the last of them is dropped.
+/// One waiting call. The work is cancelled when the last one is dropped.
 #[derive(Debug)]
 pub(super) struct Wanted {
     interest: Arc<Interest>,
@@ -21,7 +22,7 @@ pub(super) struct Wanted {
     afterwards: Afterwards,
 }
 
-/// What becomes of it when the last has gone.
+/// The effect on the work when the last waiting call leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Afterwards {
     GivenUp,
@@ -29,11 +30,12 @@ enum Afterwards {
 }
 
 impl Interest {
-    /// One more wants it.
+    /// Adds a waiting call.
     pub(super) fn want(self: &Arc<Self>) -> Wanted {
         let mut count = self.count();
         if count.wanting == 0 {
-            // What was given up before, or goes on although nobody waits for it, is not this.
+            // A new token: the old one was cancelled, or belongs to work that goes on without a
+            // waiting call.
             count.given_up = CancellationToken::new();
         }
         count.wanting += 1;
@@ -54,12 +56,12 @@ impl Interest {
 }
 
 impl Wanted {
-    /// Cancelled once nobody wants it any more.
+    /// Returns the token that is cancelled when no call waits any more.
     pub(super) fn given_up(&self) -> &CancellationToken {
         &self.given_up
     }
 
-    /// Waits no longer, and leaves it to whoever calls later.
+    /// Stops waiting, without cancelling the work, so that a later call can use its result.
     pub(super) fn leave_to_later(mut self) {
         self.afterwards = Afterwards::GoesOn;
     }

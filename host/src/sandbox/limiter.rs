@@ -1,5 +1,6 @@
-//! Memory and tables of one call, counted over all of them: wasmtime's own limits are per memory, and a guest may have many. And the memory of all calls of
-//! the process, which many calls within their own limits would use up.
+//! The limits on memory and tables of one call, summed over all of them: wasmtime's own limits
+//! apply to each memory, and a guest may have many. The limiter also charges the memory of all
+//! calls of the process, which many calls within their own limits could exhaust.
 
 use super::engine::{Allocation, Runtime};
 use super::limits;
@@ -9,20 +10,20 @@ use crate::tool::Limit;
 use crate::tool::budget::Exhausted;
 use wasmtime::ResourceLimiter;
 
-/// Whether the memories of a guest are still being made.
+/// The stage of a guest: its memories are created at instantiation, and only grow afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Instantiation,
     Run,
 }
 
-/// The budget of one store.
+/// The resource limiter of one store.
 pub(super) struct Limiter {
     memory_limit: usize,
     allocation: Allocation,
     stage: Stage,
     charge: Charge,
-    /// Of the plugin's share of the memory of all calls.
+    /// The part of the plugin's share of the memory of all calls.
     part: Part,
     memory: usize,
     peak: usize,
@@ -33,7 +34,8 @@ pub(super) struct Limiter {
 }
 
 impl Limiter {
-    /// For a guest of at most so many bytes, whose memory counts in this account, and in this plugin's share of the memory of all calls.
+    /// Creates the limiter of a guest with at most `memory_limit` bytes. The memory is charged to
+    /// `account` and to the plugin's share of the memory of all calls.
     pub(super) fn new(memory_limit: u64, allocation: Allocation, account: &Account, owner: &Owner) -> Self {
         Self {
             memory_limit: bytes(memory_limit),
@@ -50,12 +52,12 @@ impl Limiter {
         }
     }
 
-    /// The guest is instantiated: from now on a memory is only grown.
+    /// Marks the guest as instantiated. From now on its memories only grow.
     pub(super) fn begin(&mut self) {
         self.stage = Stage::Run;
     }
 
-    /// The first limit that was refused, if one was.
+    /// Returns the first limit that refused a request, with its value.
     pub(super) fn denied(&self) -> Option<(Limit, u64)> {
         let value = |limit| match limit {
             Limit::Memory => self.memory_limit as u64,
@@ -67,7 +69,7 @@ impl Limiter {
         self.denied.map(|limit| (limit, value(limit)))
     }
 
-    /// The most memory held at once, in bytes.
+    /// Returns the peak memory, in bytes.
     pub(super) fn peak(&self) -> u64 {
         self.peak as u64
     }
@@ -83,7 +85,8 @@ impl Limiter {
         counted.map_err(refused).inspect_err(|_| self.charge.shrink(bytes))
     }
 
-    /// A memory that grows out of its place is copied: for that moment there are two of it.
+    /// Charges the growth of a memory. A memory that outgrows its reservation is copied, so that
+    /// both copies exist for a moment.
     fn charge_growth(&mut self, current: usize, desired: usize) -> Result<(), Limit> {
         self.charge((desired - current) as u64)?;
         if desired as u64 <= self.allocation.reservation() {
@@ -95,7 +98,8 @@ impl Limiter {
         has_room
     }
 
-    /// How much of the address space a memory takes anew, in bytes, where it is made or grows beyond its reservation.
+    /// Returns the address space that a new or growing memory maps, in bytes, or `None` if the
+    /// memory stays within its reservation.
     fn mapped(&self, current: usize, desired: usize) -> Option<usize> {
         let reservation = bytes(self.allocation.reservation());
         let is_new = current == 0 && self.stage == Stage::Instantiation;
@@ -140,7 +144,7 @@ impl ResourceLimiter for Limiter {
 
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let more = desired.saturating_sub(current);
-        // One table has no more than in the pool, wherever it lies.
+        // A table has the size limit of the pool even where it is not in the pool.
         let fits = |sum: &usize| *sum <= limits::TABLE_ELEMENTS && desired <= limits::ELEMENTS_PER_TABLE;
         let Some(sum) = self.elements.checked_add(more).filter(fits) else {
             return Ok(self.refuse(Limit::Tables));
@@ -181,7 +185,8 @@ mod tests {
     use super::*;
     use crate::tool::Digest;
 
-    /// A call whose guest may have 100 bytes, of an account that has `total` for all calls.
+    /// Returns an account with `total` bytes for all calls, and the limiter of a call with 100
+    /// bytes.
     fn of_call(total: u64) -> (Account, Limiter) {
         let limits = limits::Limits { memory: 100, total_memory: total, ..limits::Limits::default() };
         let account = limits.account();
@@ -210,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_memory_of_all_calls_bounds_each() -> wasmtime::Result<()> {
-        // Whatever other tests of this process hold, it is more than nothing.
+        // Memory held by other tests of this process does not matter: the limit is zero.
         let (_, mut limiter) = of_call(0);
         assert!(!limiter.memory_growing(0, 1, None)?);
         assert_eq!(limiter.denied(), Some((Limit::TotalMemory, 0)));
@@ -294,7 +299,7 @@ mod tests {
 
     #[test]
     fn outside_of_the_pool_no_memory_is_begun_for_which_the_process_has_no_room() -> wasmtime::Result<()> {
-        // No process has as much address space.
+        // No process has this much address space.
         let (nowhere, limits) = (isize::MAX as usize, limits::Limits { memory: u64::MAX, ..limits::Limits::default() });
         for (allocation, denied) in [(Allocation::OnDemand, Limit::Sandboxes), (Allocation::Pooled, Limit::TotalMemory)]
         {

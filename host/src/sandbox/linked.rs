@@ -1,4 +1,4 @@
-//! The code of a plugin, ready to be instantiated, and where in it the function lies that each call goes to.
+//! The linked code of a plugin, ready for instantiation, with the index of its function for calls.
 
 use super::bindings::PluginPre;
 use super::bindings::exports::palisade::tool::tool as wit;
@@ -7,19 +7,19 @@ use super::state::State;
 use wasmtime::component::{ComponentExportIndex, Instance, InstancePre};
 use wasmtime::{Error, Result, Store};
 
-/// The interface that every plugin exports, and its function that is a call.
+/// The interface that every plugin exports, and its function for calls.
 const EXECUTE: [&str; 2] = ["palisade:tool/tool@0.1.0", "execute"];
 
-/// A plugin that exports what the contract asks for, its imports linked.
+/// A plugin that exports the interface of the contract, with its imports linked.
 pub(super) struct Linked {
     plugin: PluginPre<State>,
     execute: ComponentExportIndex,
-    /// How many units of the sandboxes a call of it takes.
+    /// The number of sandbox units that a call takes.
     pub(super) units: u64,
 }
 
 impl Linked {
-    /// Checks what the plugin exports, by its names.
+    /// Checks the exports of the plugin by name.
     pub(super) fn new(pre: InstancePre<State>) -> Result<Self> {
         let plugin = PluginPre::new(pre)?;
         let component = plugin.instance_pre().component();
@@ -31,13 +31,14 @@ impl Linked {
         Ok(Self { plugin, execute, units })
     }
 
-    /// What instances are made of.
+    /// Returns the component with linked imports, from which instances are created.
     pub(super) fn instance_pre(&self) -> &InstancePre<State> {
         self.plugin.instance_pre()
     }
 
-    /// Makes an instance and calls the one function in it: looking up the others with their types
-    /// costs 2 % of a call. `call` is made when the instance is there.
+    /// Instantiates the plugin and calls `execute`. A lookup of the other functions with their
+    /// types would cost 2 % of a call. `call` runs once the instance exists, so that the remaining
+    /// time in it is current.
     pub(super) async fn execute<'c>(
         &self,
         store: &mut Store<State>,

@@ -1,16 +1,20 @@
-//! Whether this process may use what sandboxes need, looked at before anything is started: below these bounds, libraries panic or abort in places where nobody
-//! can say why.
+//! A check of the process limits before anything is started. Below these bounds libraries panic or
+//! abort without a useful message.
 
 use super::EngineError;
 
-/// Files that the process has to be able to open: those of its runtimes, the plugins, the cache and the events, and some for tools.
+/// The number of open files that the process needs: for its runtimes, the plugins, the cache, the
+/// events, and some for tools.
 const DESCRIPTORS: u64 = 64;
-/// Address space that the process has to be able to use, in bytes: the program, its threads, and plugins as they are loaded.
+/// The address space that the process needs, in bytes: for the program, its threads, and plugins
+/// while they are loaded.
 const ADDRESS_SPACE: u64 = 256 << 20;
 
+/// Checks the limits on open files and address space.
+///
 /// # Errors
 ///
-/// [`EngineError`], with the limit and how to raise it.
+/// Returns [`EngineError`], with the limit and how to raise it.
 #[cfg(unix)]
 pub(crate) fn check() -> Result<(), EngineError> {
     use rustix::process::{Resource, getrlimit};

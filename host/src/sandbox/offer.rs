@@ -1,4 +1,5 @@
-//! What a plugin offers besides tools: asked for when it is described, and read in calls that run as those of tools do.
+//! The resources and prompts of a plugin: listed when the plugin is described, and read in calls
+//! that run as those of tools do.
 
 use super::Sandbox;
 use super::bindings::exports::palisade::tool::tool as wit;
@@ -19,22 +20,24 @@ use std::sync::{Arc, OnceLock};
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
-/// Where the metadata of a prompt's messages say whose words they are.
+/// The key in the metadata of an output under which the roles of a prompt's messages are listed.
 pub(crate) const ROLES: &str = "roles";
 
-/// What is asked of a plugin that offers something.
+/// A kind of request to a plugin with resources or prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Offered {
-    /// A document: `{"uri"}`; its contents are the blocks of the output.
+    /// Reads a resource: `{"uri"}`. Its contents are the blocks of the output.
     Read,
-    /// A prompt: `{"name", "arguments"}`; its messages are the blocks, and whose words each is stands in the metadata.
+    /// Gets a prompt: `{"name", "arguments"}`. Its messages are the blocks of the output, and their
+    /// roles are in the metadata.
     Get,
-    /// How an argument goes on: `{"prompt", "argument", "so_far"}`; one JSON block with a list of texts.
+    /// Completes an argument: `{"prompt", "argument", "so_far"}`. The output is one JSON block with
+    /// a list of texts.
     Complete,
 }
 
 impl Offered {
-    /// The schema of its input, built once for all plugins.
+    /// Returns the schema of the input, which is built once for all plugins.
     fn schema(self) -> Option<Schema> {
         static SCHEMAS: [OnceLock<Option<Schema>>; 3] = [const { OnceLock::new() }; 3];
         SCHEMAS.get(self as usize)?.get_or_init(|| Schema::input(self.described()).ok()).clone()
@@ -65,7 +68,8 @@ impl Offered {
 }
 
 impl Sandbox {
-    /// A tool of class `read` that nobody can call by name, for one thing that a plugin of this name offers. `None` where no name can be made for it.
+    /// Returns a tool of class `read` for one kind of request to a plugin with this name. No client
+    /// can call the tool by name. Returns `None` if no tool name can be derived.
     pub(crate) fn offering(
         &self,
         name: &str,
@@ -87,7 +91,7 @@ impl Sandbox {
     }
 }
 
-/// What the plugin exports besides tools, in its own words.
+/// Asks the plugin for its resources and prompts.
 pub(super) async fn described(
     pre: &InstancePre<State>,
     instance: &Instance,
@@ -110,7 +114,7 @@ pub(super) async fn described(
     Ok(offer)
 }
 
-/// One call of what is offered, in the form of a tool's.
+/// Sends one request to the plugin, and returns its answer in the form of a tool's output.
 pub(super) async fn called(
     offered: Offered,
     pre: &InstancePre<State>,
@@ -139,8 +143,9 @@ pub(super) async fn called(
     Ok(got.map(messages))
 }
 
-/// What was read bears the name that was asked for, whatever the plugin calls it. Where the names alone are more than a result may have, no more of them is made
-/// than it takes to see that.
+/// Converts the parts of a resource. Each gets the requested URI, whatever the plugin calls it. If
+/// the URIs alone exceed the size of a result, only as many parts are converted as are needed to
+/// exceed it.
 fn document(uri: &str, parts: Vec<EmbeddedResource>) -> Vec<Content> {
     let most = limits::RESULT as usize / uri.len().max(1) + 1;
     let named = |part| Content::Resource(EmbeddedResource { uri: uri.to_owned(), ..part });

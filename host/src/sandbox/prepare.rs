@@ -1,4 +1,4 @@
-//! From bytes to a plugin that can be called: the border that every plugin has to pass.
+//! Preparation of a plugin: the pre-compilation check, compilation, linking and description.
 
 use super::Sandbox;
 use super::border::{self, BorderRefused};
@@ -16,7 +16,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
 
-/// A plugin that is compiled and described. Its code is linked, or still on disk until its first call.
+/// A plugin that is compiled and described. Its code is linked, or remains on disk until the first
+/// call.
 pub struct Prepared {
     pub(super) code: Code,
     pub(super) digest: Digest,
@@ -24,119 +25,121 @@ pub struct Prepared {
     pub(super) definitions: Vec<Definition>,
     pub(super) offer: Offer,
     pub(super) freshness: Freshness,
-    /// What all calls of it share.
+    /// The shares that all calls of the plugin use.
     pub(super) owner: Owner,
 }
 
-/// Where the compiled code of a plugin came from.
+/// The origin of a plugin's compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
-    /// It was compiled just now.
+    /// The plugin was compiled just now.
     Compiled,
-    /// It was in the cache.
+    /// The code was in the cache.
     Cached,
 }
 
-/// Whose word there is for the bytes of a plugin.
+/// The trust in the bytes of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// They are part of this program: whoever could change them could change it.
+    /// The bytes are part of this program, so changing them means changing the program.
     Embedded,
-    /// Nobody's.
+    /// The bytes are not trusted.
     Nobody,
 }
 
-/// Why a plugin is refused.
+/// The reason why a plugin is rejected.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum PluginRefused {
-    /// It does not pass the border: no component, or more than a compiler should be asked for.
+    /// The plugin fails the pre-compilation check: it is not a component, or it exceeds a cap.
     #[error(transparent)]
     Border(#[from] BorderRefused),
-    /// It does not compile, or not within the limits.
+    /// The plugin does not compile, or not within the limits.
     #[error(transparent)]
     Compile(#[from] CompileError),
-    /// It imports what nothing answers.
+    /// The plugin has an import that the host does not provide.
     #[error("it imports `{import}`: {reason}")]
     Import {
-        /// The import.
+        /// The name of the import.
         import: String,
-        /// Why it cannot be had.
+        /// The reason why the import is not provided.
         reason: &'static str,
     },
-    /// It does not have the shape of `palisade:tool/plugin`.
+    /// The plugin does not match the world `palisade:tool/plugin`.
     #[error("it is not a palisade:tool@0.1.0 plugin: {0}")]
     World(String),
     /// `definitions` failed.
     #[error("asking it for its tools failed: {0}")]
     Describe(String),
-    /// `definitions` answered differently when asked again.
+    /// `definitions` returned another answer when it was called again.
     #[error("it described its tools in two ways when asked twice; `definitions` must always give the same answer")]
     Unstable,
-    /// It has no tools, or too many.
+    /// The plugin has no tools, or too many.
     #[error("it has {0} tools; a plugin has 1 to 256")]
     Count(usize),
-    /// One of its tools is not acceptable.
+    /// The definition of a tool is invalid.
     #[error("its tool `{tool}` is refused: {source}")]
     Tool {
-        /// The name that the tool goes by, made fit to print.
+        /// The name of the tool, made printable.
         tool: String,
-        /// What is wrong.
+        /// The fault of the definition.
         source: DefinitionError,
     },
-    /// One of its tools has metadata that is not a JSON object.
+    /// The metadata of a tool is not a JSON object.
     #[error("its tool `{tool}` is refused: the metadata is not a JSON object: {reason}")]
     Metadata {
-        /// The tool.
+        /// The name of the tool, made printable.
         tool: String,
-        /// What is wrong.
+        /// The fault of the metadata.
         reason: String,
     },
-    /// The metadata of one of its tools hide something from a reader.
+    /// The metadata of a tool has a hidden character.
     #[error(
         "its tool `{tool}` is refused: its metadata hold the hidden character U+{character:04X} at `{at}`; only visible characters are accepted"
     )]
     HiddenMetadata {
-        /// The tool.
+        /// The name of the tool, made printable.
         tool: String,
-        /// Where it stands, as a JSON pointer.
+        /// The position of the character, as a JSON pointer.
         at: String,
-        /// The character's number.
+        /// The code point of the character.
         character: u32,
     },
-    /// The schemas of its tools are too large together.
+    /// The schemas of all tools together are too large.
     #[error("the schemas of its tools are too large; {bytes} bytes of JSON are accepted in all")]
     Schemas {
-        /// How large they may be, in bytes.
+        /// The accepted size, in bytes.
         bytes: usize,
     },
-    /// The schemas of its tools have too many patterns.
+    /// The schemas of all tools together have too many patterns.
     #[error("the schemas of its tools have too many patterns; {count} of {bytes} bytes compiled are accepted in all")]
     Patterns {
-        /// How many are accepted.
+        /// The accepted number of patterns.
         count: usize,
-        /// How large they may be, in bytes.
+        /// The accepted size of the compiled patterns, in bytes.
         bytes: usize,
     },
-    /// What it offers besides tools is not acceptable.
+    /// The resources or prompts of the plugin are invalid.
     #[error(transparent)]
     Offer(#[from] OfferError),
-    /// Two of its tools have one name.
+    /// Two tools have the same name.
     #[error("it has two tools named `{0}`")]
     TwiceNamed(String),
 }
 
 impl Sandbox {
-    /// Compiles, links and describes a plugin. Blocks for as long as that takes: up to seconds for a large plugin that is not in the cache.
+    /// Compiles, links and describes a plugin. Blocks meanwhile: for seconds where a large plugin
+    /// is not in the cache. Must not be called on a thread of a running tokio runtime.
     ///
     /// # Errors
     ///
-    /// [`PluginRefused`] with the reason; nothing of the plugin is kept then.
+    /// Returns [`PluginRefused`] with the reason. Compiled code may remain in the cache.
     pub fn prepare(&self, bytes: &[u8], trust: Trust) -> Result<Arc<Prepared>, PluginRefused> {
         self.prepare_hashed(bytes, Digest::of(bytes), trust, &CancellationToken::new())
     }
 
-    /// As [`prepare`](Self::prepare), with bytes that have just been hashed, until it is given up.
+    /// Prepares a plugin as [`prepare`](Self::prepare) does, from bytes that have just been hashed,
+    /// until `given_up` is cancelled.
     pub(crate) fn prepare_hashed(
         &self,
         bytes: &[u8],
@@ -162,7 +165,7 @@ impl Sandbox {
         }))
     }
 
-    /// Whether these bytes may be compiled at all.
+    /// Runs the pre-compilation check.
     pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), PluginRefused> {
         Ok(border::check(bytes)?)
     }
@@ -183,7 +186,8 @@ impl Sandbox {
         if let Some(component) = self.cache.code(engine, digest) {
             return Ok((component, Freshness::Cached));
         }
-        // What comes with the host is part of it: an attempt that fails says nothing of another.
+        // An embedded plugin is part of the host, so a failed attempt says nothing about the next
+        // one.
         let keeps_verdicts = trust == Trust::Nobody;
         if keeps_verdicts {
             if let Some(refusal) = self.cache.refusal(engine, digest, self.compiler.limits()) {
@@ -192,7 +196,8 @@ impl Sandbox {
             self.cache.begin_compilation(engine, digest);
         }
         let compiled = match (&self.compiler, trust, self.runtime.allocation) {
-            // Where the address space is short, a compiler that finds none ends its process: better that of a child.
+            // Where the address space is short, a compiler that runs out of it aborts its process,
+            // so a child compiles embedded plugins as well.
             (Compiler::Child(child), Trust::Nobody, _)
             | (Compiler::Child(child), _, Allocation::OnDemand | Allocation::Scarce) => {
                 compile::in_child(&self.runtime, child, bytes, given_up)
@@ -211,21 +216,22 @@ impl Sandbox {
     }
 }
 
-/// What earlier runs know of a plugin that has no code in the cache.
+/// The outcome of earlier compilations of a plugin that has no code in the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tried {
-    /// Nothing, as far as this cache knows.
+    /// No compilation, as far as this cache knows.
     Never,
-    /// Compiling it was begun, and did not come to an end.
+    /// A compilation that was begun and did not finish.
     Before,
 }
 
 impl Sandbox {
-    /// Whether compiling a plugin was tried before.
+    /// Returns whether an earlier run has begun to compile the plugin.
     ///
     /// # Errors
     ///
-    /// [`PluginRefused`] where an earlier run has found that it does not compile within the limits.
+    /// Returns [`PluginRefused`] if an earlier run found that the plugin does not compile within
+    /// the limits.
     pub(crate) fn tried(&self, digest: Digest, trust: Trust) -> Result<Tried, PluginRefused> {
         let engine = &self.runtime.engine;
         if trust == Trust::Embedded || self.cache.has_code(engine, digest) {
@@ -240,31 +246,31 @@ impl Sandbox {
 }
 
 impl Prepared {
-    /// Its tools, in its own order.
+    /// Returns the tools, in the plugin's order.
     #[must_use]
     pub fn definitions(&self) -> &[Definition] {
         &self.definitions
     }
 
-    /// What it offers besides tools.
+    /// Returns the resources and prompts.
     #[must_use]
     pub fn offer(&self) -> &Offer {
         &self.offer
     }
 
-    /// What it imports.
+    /// Returns the imports.
     #[must_use]
     pub fn imports(&self) -> &[Import] {
         &self.imports
     }
 
-    /// The SHA-256 of its bytes.
+    /// Returns the SHA-256 digest of the plugin's bytes.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// Whether it had to be compiled.
+    /// Returns whether the code was compiled or taken from the cache.
     #[must_use]
     pub fn freshness(&self) -> Freshness {
         self.freshness
@@ -275,7 +281,7 @@ pub(super) fn world(error: &wasmtime::Error) -> PluginRefused {
     PluginRefused::World(format!("{}; its world must match wit/world.wit", brief(error)))
 }
 
-/// An error of the engine on one line, without what only its developers can use.
+/// Returns an engine error on one line, without its backtrace, cut and made printable.
 pub(super) fn brief(error: &wasmtime::Error) -> String {
     shown(&format!("{error:#}"))
 }

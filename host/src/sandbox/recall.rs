@@ -1,4 +1,5 @@
-//! A plugin that an earlier run has compiled and described: known at once, its code loaded when it is first called.
+//! A plugin that an earlier run has compiled and described: it is known at once, and its code is
+//! loaded at the first call.
 
 use super::describe::checked;
 use super::interest::{Interest, Wanted};
@@ -12,14 +13,14 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 
-/// Gives the bytes of a plugin once more, or says why it cannot.
+/// A function that returns the bytes of a plugin again, or the reason why it cannot.
 type Bytes = dyn Fn() -> Result<Vec<u8>, String> + Send + Sync;
 
-/// Where the bytes of a plugin can be had again, should its compiled code be gone when it is called.
+/// The source of a plugin's bytes, for the case that its compiled code is gone at the first call.
 pub(crate) struct Origin {
-    /// The bytes.
+    /// The function that returns the bytes.
     pub(crate) bytes: Box<Bytes>,
-    /// Whose word there is for them.
+    /// The trust in the bytes.
     pub(crate) trust: Trust,
 }
 
@@ -27,52 +28,55 @@ pub(crate) struct Origin {
 pub(super) struct Code {
     linked: OnceLock<Linked>,
     stored: Option<Stored>,
-    /// One call loads it, and the others wait for that without holding a thread.
+    /// The loading lock. One call holds it and loads the code; the others wait without holding a
+    /// thread.
     turn: Arc<Mutex<()>>,
     interest: Arc<Interest>,
 }
 
-/// Code that lies in the cache.
+/// Code that is in the cache.
 struct Stored {
     sandbox: Sandbox,
     origin: Origin,
 }
 
-/// Leave to load the code of a plugin. It goes with the work: whoever began it may be gone before it is done.
+/// The loading lock, held. It moves with the work, because the call that began the work may end
+/// first.
 pub(super) struct Turn(#[allow(dead_code, reason = "held, and nothing else")] OwnedMutexGuard<()>);
 
-/// Why the code of a plugin that was known cannot be had.
+/// The reason why the code of a known plugin cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CodeLost {
-    /// The file is not there or cannot be read.
+    /// The file is missing or cannot be read.
     #[error("its compiled code is gone from the cache, and {0}")]
     Unreadable(String),
-    /// The file holds another plugin by now.
+    /// The file holds another plugin now.
     #[error(
         "its compiled code is gone from the cache, and its file holds another plugin by now; start again to load that"
     )]
     Replaced,
-    /// It cannot be compiled or linked any more.
+    /// The plugin no longer compiles or links.
     #[error(transparent)]
     Refused(#[from] PluginRefused),
-    /// It takes longer than a call waits; whoever calls later may find it loaded.
+    /// The compilation takes longer than a call waits. A later call may find the code loaded.
     #[error(
         "its compiled code is gone from the cache, and compiling it again takes longer than a call waits; try again later"
     )]
     Slow,
-    /// It was loaded, and is not there.
+    /// Internal error: the code is missing after it was loaded.
     #[error("the host has mislaid it")]
     Gone,
-    /// A dependency failed on it.
+    /// A dependency panicked.
     #[error("loading it failed inside the host; the log has the details")]
     Panicked(#[source] tokio::task::JoinError),
-    /// The system gives no thread to load it on.
+    /// The system has no thread to load the code on.
     #[error("the system gives no thread to load it on: {0}; try again later")]
     NoThread(std::io::Error),
 }
 
 impl Sandbox {
-    /// A plugin of this digest, if the cache knows what it says of itself and has its code. Whatever is not in order there counts as absent.
+    /// Returns the plugin with this digest, if the cache has its description and its code. A faulty
+    /// entry counts as absent.
     pub(crate) fn recall(&self, digest: Digest, origin: Origin) -> Option<Arc<Prepared>> {
         let engine = &self.runtime.engine;
         let about = self.cache.about(engine, digest)?;
@@ -92,7 +96,8 @@ impl Sandbox {
 }
 
 impl Prepared {
-    /// Loads its code, unless that has been done: from then on it needs neither its file nor the cache. Blocks, and must not be called where futures run.
+    /// Loads the code, unless it is loaded. From then on neither the file nor the cache is needed.
+    /// Blocks; must not be called in an async context.
     pub(crate) fn hold(&self) -> Result<(), String> {
         let wanted = self.code.want();
         let turn = Turn(self.code.turn.clone().blocking_lock_owned());
@@ -105,26 +110,27 @@ impl Code {
         Self { linked: OnceLock::from(pre), stored: None, turn: Arc::default(), interest: Arc::default() }
     }
 
-    /// The code, if it has been loaded.
+    /// Returns the code, if it is loaded.
     pub(super) fn get(&self) -> Option<&Linked> {
         self.linked.get()
     }
 
-    /// One more call wants it.
+    /// Adds a call that waits for the code.
     pub(super) fn want(&self) -> Wanted {
         self.interest.want()
     }
 
-    /// Waits until nobody else loads it.
+    /// Waits for the loading lock.
     pub(super) async fn turn(&self) -> Turn {
         Turn(self.turn.clone().lock_owned().await)
     }
 
-    /// Loads the code of the plugin of this digest, unless somebody has done so. Blocks: for milliseconds, or for as long as compiling takes where the cache has
-    /// lost it, and the call that began it is not the last that has given it up.
+    /// Loads the code of the plugin with this digest, unless it is loaded. Blocks for milliseconds,
+    /// or for a whole compilation if the code is gone from the cache. `given_up` cancels that
+    /// compilation.
     pub(super) fn load(&self, digest: Digest, _turn: Turn, given_up: &CancellationToken) -> Result<(), CodeLost> {
         if let (None, Some(stored)) = (self.linked.get(), &self.stored) {
-            // Whoever has the turn is alone here.
+            // Cannot fail: the caller holds the loading lock.
             let _ = self.linked.set(stored.load(digest, given_up)?);
         }
         Ok(())

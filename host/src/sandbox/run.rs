@@ -1,4 +1,5 @@
-//! One run of a guest: a fresh store, one deadline over everything, and every way in which it can end.
+//! One run of a guest: a fresh store, one deadline over everything, and every way in which the run
+//! can end.
 
 use super::ended::{Ended, classify};
 use super::engine::Runtime;
@@ -13,7 +14,8 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use wasmtime::{Store, StoreContextMut, UpdateDeadline};
 
-/// Waits for so many units of the process's sandboxes, for as long as the call has patience left. The call's own clock does not run yet.
+/// Waits for `units` of the process's sandboxes, for at most `patience`. The call's own clock is
+/// not running yet.
 pub(super) async fn slot(
     sandboxes: &Arc<Share>,
     units: u64,
@@ -27,7 +29,7 @@ pub(super) async fn slot(
     }
 }
 
-/// The store of one call. It has a deadline, a limiter and a bound on handles from its first instant.
+/// Creates the store of one call, with a deadline, a limiter and a bound on handles from the start.
 pub(super) fn store(runtime: &Runtime, state: State) -> Store<State> {
     let mut store = Store::new(&runtime.engine, state);
     store.limiter(|state| &mut state.limiter);
@@ -38,9 +40,10 @@ pub(super) fn store(runtime: &Runtime, state: State) -> Store<State> {
     store
 }
 
-/// Runs `work` on the caller's own thread until it ends, its time is up, or the caller gives up on it.
+/// Runs `work` on the caller's own thread until it ends, its time is up, or the caller cancels the
+/// call.
 ///
-/// `work` is polled first: a call that never waits arms no timer at all.
+/// `work` is polled first, so that a call that never waits arms no timer.
 pub(super) async fn bounded<T>(
     work: impl Future<Output = wasmtime::Result<T>>,
     bounds: &Bounds<'_>,
@@ -51,7 +54,7 @@ pub(super) async fn bounded<T>(
         done = &mut work => done.map_err(Stop::Error),
         () = bounds.cancel.cancelled() => {
             if bounds.signs.has_asked() {
-                // The outcome no longer matters: whatever the guest still returns, the caller has cancelled the call.
+                // The result is discarded: the caller has cancelled the call.
                 let _ = tokio::time::timeout(limits::CANCEL_GRACE, work).await;
             }
             Err(Stop::Cancelled)
@@ -60,18 +63,18 @@ pub(super) async fn bounded<T>(
     }
 }
 
-/// Why a run stopped before its end.
+/// The reason why a run stopped before its end.
 pub(super) enum Stop {
-    /// The guest trapped, or the host stopped it from inside.
+    /// The guest trapped, or the host interrupted it.
     Error(wasmtime::Error),
-    /// The caller gave up.
+    /// The caller cancelled the call.
     Cancelled,
-    /// The time is up.
+    /// The deadline passed.
     Deadline,
 }
 
 impl Stop {
-    /// What the stop means, judged by what the host itself knows.
+    /// Classifies the stop by what the host observed.
     pub(super) fn into_ended(self, store: &Store<State>) -> Ended {
         match self {
             Self::Cancelled => Ended::Cancelled,
@@ -81,7 +84,7 @@ impl Stop {
     }
 }
 
-/// Ends a guest that computes: called at every tick of the clock inside the guest's own code.
+/// The interruption of a computing guest, raised at a tick of the epoch clock or between two ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Interrupted {
     #[error("the deadline has passed")]
@@ -98,6 +101,7 @@ fn at_tick(store: StoreContextMut<'_, State>) -> wasmtime::Result<UpdateDeadline
         return Err(Interrupted::Deadline.into());
     }
     let signs = state.talk.signs();
+    // A guest that polls for cancellation gets a grace period, in which it may still compute.
     if state.talk.cancel().is_cancelled() && !signs.has_asked() {
         return Err(Interrupted::Cancelled.into());
     }

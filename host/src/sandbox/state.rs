@@ -1,4 +1,4 @@
-//! The data of one store: everything that one call may touch.
+//! The data of one store: everything that one call can reach.
 
 use super::ask::Asking;
 use super::guard::{Guard, GuardView, HasGuard};
@@ -11,7 +11,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtxView, WasiView};
 use wasmtime_wasi_io::IoView;
 
-/// What the store of one call holds.
+/// The data in the store of one call.
 pub(super) struct State {
     pub(super) surroundings: Surroundings,
     table: ResourceTable,
@@ -23,20 +23,21 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Deny is the default: of files only what `guard` holds, and of everything else what [`Surroundings`] say.
+    /// Creates the data of a call. The default is deny: file access comes only from `guard`, and
+    /// everything else from [`Surroundings`].
     pub(super) fn new(guard: Guard, limiter: Limiter, talk: Talk, asking: Asking, deadline: Instant) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits::HANDLES);
         Self { surroundings: Surroundings::default(), table, guard, limiter, talk, asking, deadline }
     }
 
-    /// Closes all files, which may take long, or not come to an end, where the file system hangs.
+    /// Closes all files. May block for long, or forever, where the file system hangs.
     pub(super) fn close_files(&mut self) {
         self.table = ResourceTable::new();
         self.guard.close();
     }
 
-    /// In other surroundings than those of a call.
+    /// Replaces the surroundings of a call by others.
     pub(super) fn within(self, surroundings: Surroundings) -> Self {
         Self { surroundings, ..self }
     }

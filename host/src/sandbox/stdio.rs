@@ -1,6 +1,8 @@
-//! Standard output and error of a guest: kept up to a bound, counted beyond it, never failing and never blocking.
+//! Captured standard output and error of a guest: kept up to a bound, counted beyond it, never
+//! failing and never blocking.
 //!
-//! The stock streams grow host memory on empty writes (GHSA-5m8g-xhq4-4h93), so these are our own from end to end.
+//! The streams of wasmtime-wasi grow host memory on empty writes (GHSA-5m8g-xhq4-4h93), so these
+//! are implemented from scratch.
 
 use super::limits;
 use crate::execution::account::Owed;
@@ -13,17 +15,17 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-/// What a guest may write before it has to ask again, in bytes.
+/// The number of bytes that a guest may write before its next `check-write`.
 const PERMIT: usize = 64 << 10;
 
-/// One bounded stream; clones share what was written.
+/// One bounded stream. Clones share the buffer.
 #[derive(Clone, Default)]
 pub(super) struct Captured(Arc<Mutex<Buffer>>);
 
 #[derive(Default)]
 struct Buffer {
     kept: Vec<u8>,
-    /// What is kept counts among the memory of all calls.
+    /// The charge of the buffer to the memory of all calls.
     owed: Owed,
     dropped: u64,
 }
@@ -38,7 +40,7 @@ impl Captured {
         buffer.dropped += (bytes.len() - room) as u64;
     }
 
-    /// What was kept, and how many bytes were dropped.
+    /// Takes the captured bytes, and returns them with the number of dropped bytes.
     pub(super) fn take(&self) -> (Vec<u8>, u64) {
         let mut buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         buffer.owed.set(0);

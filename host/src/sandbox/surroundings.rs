@@ -1,20 +1,23 @@
-//! What a guest finds around it besides files: input that is at its end, captured output, clocks and chance. No environment, no arguments, no network.
+//! The WASI context of a guest except for files: an empty standard input, captured output, clocks
+//! and randomness. No environment, no arguments, no network.
 
 use super::limits;
 use super::stdio::Captured;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
-/// Says what there is in place of what every guest finds.
+/// A function that returns a context to use in place of the default one.
 type Maker = Box<dyn FnOnce() -> WasiCtxBuilder + Send>;
 
-/// Made when the guest first looks around, which most never do: two generators of random numbers and what belongs to them, made twice by the builder, took 7,400 of 113,600 instructions of an echo.
+/// The WASI context of a guest, created at its first use, which most guests never make. The builder
+/// makes two random number generators and their state twice, which took 7,400 of 113,600
+/// instructions of an echo call.
 #[derive(Default)]
 pub(super) struct Surroundings {
     maker: Option<Maker>,
     made: Option<Box<Made>>,
 }
 
-/// What there is, and what was written.
+/// A context that exists, and its captured output.
 struct Made {
     wasi: WasiCtx,
     stdout: Captured,
@@ -22,27 +25,27 @@ struct Made {
 }
 
 impl Surroundings {
-    /// Other ones than a guest finds in a call.
+    /// Creates surroundings other than those of a call.
     pub(super) fn by(maker: impl FnOnce() -> WasiCtxBuilder + Send + 'static) -> Self {
         Self { maker: Some(Box::new(maker)), made: None }
     }
 
-    /// What WASI asks for.
+    /// Returns the WASI context.
     pub(super) fn wasi(&mut self) -> &mut WasiCtx {
         &mut self.made().wasi
     }
 
-    /// What was written to standard output so far, and how many bytes were dropped.
+    /// Takes the captured standard output, and returns it with the number of dropped bytes.
     pub(super) fn take_output(&self) -> (Vec<u8>, u64) {
         self.made.as_ref().map(|made| made.stdout.take()).unwrap_or_default()
     }
 
-    /// The same, of standard error.
+    /// Takes the captured standard error, and returns it with the number of dropped bytes.
     pub(super) fn take_errors(&self) -> (Vec<u8>, u64) {
         self.made.as_ref().map(|made| made.stderr.take()).unwrap_or_default()
     }
 
-    /// Where standard output goes.
+    /// Returns the stream of standard output.
     #[cfg(test)]
     pub(super) fn stdout(&mut self) -> Captured {
         self.made().stdout.clone()
@@ -61,7 +64,8 @@ impl Made {
         wasi.stdout(stdout.clone())
             .stderr(stderr.clone())
             .max_random_size(limits::RANDOM)
-            // For what the guard answers in place of this: file operations run where the guest runs, and nothing that it opens can block.
+            // File operations run on the guest's thread. The guard implements them, and no file
+            // that it opens can block.
             .allow_blocking_current_thread(true);
         Self { wasi: wasi.build(), stdout, stderr }
     }

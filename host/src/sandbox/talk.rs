@@ -1,4 +1,5 @@
-//! The `palisade:tool/host` interface: what a running guest says to its host.
+//! The `palisade:tool/host` interface: log messages, progress and text from a running guest, and
+//! its poll for cancellation.
 
 use super::bindings::palisade::tool::host::{Host, Level};
 use super::bindings::palisade::tool::types;
@@ -10,7 +11,7 @@ use crate::tool::text::cut;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What is left of the budgets of one call, and where messages go.
+/// The remaining message budgets of one call, and the sink for its messages.
 pub(super) struct Talk {
     sink: Arc<dyn Sink>,
     cancel: CancellationToken,
@@ -34,12 +35,12 @@ impl Talk {
         }
     }
 
-    /// For `definitions`, where nobody listens.
+    /// Creates an instance for `definitions`, which discards all messages.
     pub(super) fn silent() -> Self {
         Self::new(Arc::new(Silent), CancellationToken::new())
     }
 
-    /// What the guest tells the future that polls it.
+    /// Returns the signals from the guest to the future that polls it.
     pub(super) fn signs(&self) -> &Arc<Signs> {
         &self.signs
     }
@@ -48,12 +49,12 @@ impl Talk {
         &self.cancel
     }
 
-    /// Bytes of messages that were dropped.
+    /// Returns the number of dropped bytes of messages.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// What the host itself has to say of a call, in the tool's log.
+    /// Logs a warning of the host itself in the tool's log.
     pub(super) fn warn(&self, message: &str) {
         self.sink.log(Severity::Warn, message);
     }

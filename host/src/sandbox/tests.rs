@@ -1,4 +1,4 @@
-//! What holds of the sandbox as a whole, tried with programs that others have written.
+//! Tests of the whole sandbox, with programs of another project.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

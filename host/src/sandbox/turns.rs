@@ -1,9 +1,8 @@
-//! Turns: a guest that computes for longer than a tick, or beside guests of other plugins, does so
-//! only while it holds one of as many turns as there are cores.
+//! The CPU scheduler of guests. A guest computes for longer than a tick, or beside guests of other
+//! plugins, only while it holds a turn; there are as many turns as cores.
 //!
-//! Guests that wait for their turn are parked. So the queue of the runtime stays short, timers and
-//! cancellations are noticed at once, and a guest that is overdue or cancelled ends without another
-//! turn.
+//! Guests that wait for a turn are parked. So the runtime's queue stays short, timers and
+//! cancellations are noticed at once, and an overdue or cancelled guest ends without another turn.
 
 use super::run::Interrupted;
 use crate::execution::FirstTick;
@@ -18,7 +17,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
-/// What a guest's store tells the future that polls the guest.
+/// The signals from a guest's store to the future that polls the guest.
 #[derive(Debug, Default)]
 pub(super) struct Signs {
     asked: AtomicBool,
@@ -26,49 +25,48 @@ pub(super) struct Signs {
 }
 
 impl Signs {
-    /// Notes that the guest has asked whether it is cancelled.
+    /// Records that the guest has polled for cancellation.
     pub(super) fn note_asked(&self) {
         self.asked.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the guest has asked whether it is cancelled.
+    /// Returns true if the guest has polled for cancellation.
     pub(super) fn has_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Notes that the guest gives way because its tick is over. The future to give way by.
+    /// Counts a tick of the guest, and returns the future by which the guest yields.
     pub(super) fn note_tick(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         self.ticks.fetch_add(1, Ordering::Relaxed);
         let mut has_given_way = false;
-        // Wakes nothing: the future that polls the guest goes on with it in its turn.
+        // Needs no wake-up: `in_turns` polls the guest again in its next turn.
         Box::pin(poll_fn(
             move |_| if std::mem::replace(&mut has_given_way, true) { Poll::Ready(()) } else { Poll::Pending },
         ))
     }
 
-    /// For how many ticks the guest has computed.
+    /// Returns the number of ticks for which the guest has computed.
     pub(super) fn ticks(&self) -> u64 {
         self.ticks.load(Ordering::Relaxed)
     }
 }
 
-/// What ends the run of a guest, and what lets it go on.
+/// The conditions that end the run of a guest, or let it go on.
 pub(super) struct Bounds<'a> {
-    /// The time of the call.
+    /// The clock of the call.
     pub(super) clock: &'a CallClock,
     /// Cancelled when the caller gives up.
     pub(super) cancel: &'a CancellationToken,
-    /// What the guest's store tells.
+    /// The signals from the guest's store.
     pub(super) signs: Arc<Signs>,
     /// The plugin's share of the turns.
     pub(super) turns: &'a Arc<Share>,
-    /// How the guest gets its first tick.
+    /// The rule for the guest's first tick.
     pub(super) first_tick: FirstTick,
 }
 
 impl Bounds<'_> {
-    /// Why the guest computes no further, if it does not. A cancelled guest that asks for its
-    /// cancellation may react.
+    /// Fails if the guest must stop. A cancelled guest that polls for cancellation may react.
     fn check(&self) -> Result<(), Interrupted> {
         if self.cancel.is_cancelled() && !self.signs.has_asked() {
             Err(Interrupted::Cancelled)
@@ -84,8 +82,8 @@ impl Bounds<'_> {
     }
 }
 
-/// Polls the work of a guest, in turns from the guest's second tick on, or from its first. The turn
-/// is given back while the guest waits for something of the host.
+/// Polls the work of a guest: in turns from its second tick on, or from its first. The turn is
+/// released while the guest waits for the host.
 pub(super) async fn in_turns<T>(
     work: impl Future<Output = wasmtime::Result<T>>,
     bounds: &Bounds<'_>,
@@ -96,7 +94,7 @@ pub(super) async fn in_turns<T>(
         if bounds.needs_turn() {
             turn = Some(bounds.turns.take(1).await);
             if bounds.signs.ticks() > ticks {
-                // Timers, and guests that are overdue, come first.
+                // Lets timers and overdue guests run first.
                 yield_now().await;
             }
             bounds.check()?;
@@ -114,13 +112,13 @@ pub(super) async fn in_turns<T>(
     }
 }
 
-/// How far one poll brings a guest.
+/// The state of a guest after one poll.
 enum Step<T> {
-    /// To its end.
+    /// The guest has returned.
     Done(wasmtime::Result<T>),
-    /// To the end of its tick.
+    /// The guest's tick is over.
     Ticked,
-    /// To where it waits for something of the host.
+    /// The guest waits for the host.
     Waits(Arc<Wakeup>),
 }
 
@@ -132,8 +130,8 @@ fn step<T>(
 ) -> Step<T> {
     note_computing();
     let ticks = signs.ticks();
-    // A call that never waits needs no waker of its own: one that does is polled once more, with
-    // that.
+    // A call that never waits needs no waker of its own. A call that waits is polled once more,
+    // with its own waker.
     let polled = match &*wakeup {
         None => work.as_mut().poll(cx),
         Some(wakeup) => wakeup.poll(work.as_mut(), cx),
@@ -153,8 +151,8 @@ fn step<T>(
     }
 }
 
-/// Tells whether the guest itself was woken, and not only the future around it: a guest that waits
-/// needs no turn.
+/// A waker that tells whether the guest itself was woken, or only the future around it: a guest
+/// that waits needs no turn.
 #[derive(Debug, Default)]
 struct Wakeup {
     is_woken: AtomicBool,
@@ -163,6 +161,7 @@ struct Wakeup {
 
 impl Wakeup {
     fn poll<F: Future>(self: &Arc<Self>, work: Pin<&mut F>, cx: &Context<'_>) -> Poll<F::Output> {
+        // Before the poll, so that a wake-up during the poll is not lost.
         self.is_woken.store(false, Ordering::SeqCst);
         self.wakes(cx.waker());
         work.poll(&mut Context::from_waker(&Waker::from(self.clone())))
@@ -187,6 +186,7 @@ impl Wakeup {
 impl Wake for Wakeup {
     fn wake(self: Arc<Self>) {
         self.is_woken.store(true, Ordering::SeqCst);
+        // Cloned, so that the lock is not held during the wake-up.
         let around = self.around.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(around) = around {
             around.wake();
@@ -206,7 +206,7 @@ mod tests {
 
     const TIME: Duration = Duration::from_secs(1);
 
-    /// A guest that computes for ever, as its store would tell.
+    /// Computes forever, as seen from the guest's store.
     async fn computing(signs: &Signs) -> wasmtime::Result<()> {
         loop {
             signs.note_tick().await;
@@ -230,7 +230,7 @@ mod tests {
             Self { pool, clock, cancel, signs, turns, first_tick: FirstTick::Free }
         }
 
-        /// Another guest of the same plugin.
+        /// Returns another guest of the same plugin.
         fn another(&self) -> Self {
             Self { pool: self.pool.clone(), turns: self.turns.clone(), ..Self::new(1) }
         }
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Lets everything happen that can happen without time passing, which it does not by itself.
+    /// Runs all tasks that are ready. Time is paused and does not pass meanwhile.
     async fn settle() {
         for _ in 0..100 {
             yield_now().await;

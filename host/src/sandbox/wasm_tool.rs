@@ -1,4 +1,4 @@
-//! A tool of a plugin, as the rest of the host sees it.
+//! A tool of a plugin, as an implementation of the host's `Tool` trait.
 
 use super::ask::Asking;
 use super::bindings::exports::palisade::tool::tool as wit;
@@ -29,7 +29,7 @@ use wasmtime::Store;
 mod tests;
 
 impl Sandbox {
-    /// The factories of a plugin's tools.
+    /// Returns the definitions of a plugin's tools with their factories.
     #[must_use]
     pub fn factories(&self, plugin: &Arc<Prepared>, limits: Limits) -> Vec<(Definition, Factory)> {
         let factory = |definition: &Definition| -> (Definition, Factory) {
@@ -41,12 +41,12 @@ impl Sandbox {
     }
 }
 
-/// Which function of a plugin a call is of.
+/// The plugin function that a call invokes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
     /// `execute`.
     Tool,
-    /// One of those for what it offers besides tools.
+    /// A function for resources or prompts.
     Offered(Offered),
 }
 
@@ -107,7 +107,7 @@ impl WasmTool {
                 Err(flooded) => return Ok(Err(flooded)),
             },
         };
-        // From here on the clock runs: the workspace may keep the call waiting.
+        // Starts the call's clock, because the workspace may block.
         let deadline = context.deadline();
         let guard = match self.guard(context) {
             Ok(guard) => guard,
@@ -148,16 +148,18 @@ impl WasmTool {
             }
         };
         context.set_report(report(&mut store));
-        // Where the address space is short, the next call needs that of this one.
+        // A large memory takes long to clear, so it is cleared after the answer. Without the pool
+        // the address space is short, and the next call needs it at once.
         if store.data().limiter.peak() > limits::CLEARED_AT_ONCE && runtime.allocation == Allocation::Pooled {
             store.data_mut().close_files();
-            // In this order: the sandbox is free when its memory is.
+            // In this order: the sandbox must not be free before its memory is.
             drop_away(&owner.turns, (store, slot));
         }
         result
     }
 
-    /// The code of the plugin, at its first call. The call's own clock does not run yet.
+    /// Returns the code of the plugin, and loads it at the first call. The call's own clock is not
+    /// running yet.
     async fn loaded(&self, context: &ToolContext) -> Result<Result<&Linked, ErrorKind>, Ended> {
         let _waiting = match wait(&self.plugin.owner.queue) {
             Ok(waiting) => waiting,
@@ -214,7 +216,8 @@ impl WasmTool {
         plugin.execute(store, call).await
     }
 
-    /// The class decides what is mounted: a tool that claims to read cannot write, whatever its code does.
+    /// Returns the guard with the workspace mounted as the tool's class allows: a tool of class
+    /// `read` cannot write, whatever its code does.
     fn guard(&self, context: &ToolContext) -> Result<Guard, ErrorKind> {
         let files = PluginFiles::of(self.plugin.owner.descriptors.clone());
         let access = match self.definition.side_effects().files() {
@@ -232,14 +235,15 @@ impl WasmTool {
     }
 }
 
-/// Does this on a thread of the runtime's for work that blocks. Where the system gives none, that would panic: so one is asked for first.
+/// Runs `work` on a blocking thread of the runtime. `spawn_blocking` panics if the system has no
+/// thread, so a thread is spawned as a test first.
 async fn away(work: impl FnOnce() -> Result<(), CodeLost> + Send + 'static) -> Result<(), CodeLost> {
     let asked = std::thread::Builder::new().name("palisade-load".to_owned()).spawn(|| {});
     asked.map(std::thread::JoinHandle::join).map_err(CodeLost::NoThread)?.map_err(|_| CodeLost::Gone)?;
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|panicked| Err(CodeLost::Panicked(panicked)))
 }
 
-/// The message is for whoever can do something about it: it names no plugin's word.
+/// Returns the error of a plugin whose code cannot be loaded. The message is for the operator.
 fn not_loaded(lost: CodeLost) -> ErrorKind {
     ErrorKind::Execution {
         kind: ExecutionKind::Internal,
@@ -249,7 +253,7 @@ fn not_loaded(lost: CodeLost) -> ErrorKind {
     }
 }
 
-/// What the host saw of the call.
+/// Returns the host's report of the call.
 fn report(store: &mut Store<State>) -> Report {
     let state = store.data_mut();
     let (stdout, stdout_dropped) = state.surroundings.take_output();
@@ -266,7 +270,7 @@ fn report(store: &mut Store<State>) -> Report {
             bytes_written: state.guard.bytes_written(),
             truncated_bytes: state.talk.dropped() + stdout_dropped + stderr_dropped,
         },
-        // As they are: whoever shows one to a person or a model escapes it there.
+        // Unescaped: the code that shows a path to a user or a model escapes it.
         files_modified: state.guard.modified().into_iter().map(PathBuf::from).collect(),
         files_unlisted: state.guard.modified_unlisted(),
         stopped: None,

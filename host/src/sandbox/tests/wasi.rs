@@ -1,5 +1,6 @@
-//! wasmtime's own WASI test programs, each run as a call is run, and held against the lists in `tests/wasi/expected.toml`. `cargo xtask wasi` builds them and
-//! runs this; nothing of them is kept here.
+//! wasmtime's own WASI test programs, each run as a call is run, and compared with the lists in
+//! `tests/wasi/expected.toml`. `cargo xtask wasi` builds the programs and runs this test; none of
+//! them is kept here.
 
 mod lists;
 mod program;
@@ -12,7 +13,8 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Names the directory with the programs: `NAME.wasm`, or `NAME.unbuilt` with the reason why there is none.
+/// The variable with the directory of the programs: `NAME.wasm`, or `NAME.unbuilt` with the reason
+/// why the program was not built.
 const DIRECTORY: &str = "PALISADE_WASI";
 
 #[test]
@@ -38,28 +40,28 @@ fn wasmtimes_programs_behave_as_the_lists_say() {
     }
     let counts: Vec<String> = counts.iter().map(|(list, count)| format!("{count} {list}")).collect();
     table.push_str(&format!("{} programs; runs as listed: {}\n", programs.len(), counts.join(", ")));
-    // Whoever has started this sees by it that it ran.
+    // The table also shows the caller that the test ran.
     fs::write(directory.join("table"), table).unwrap();
     assert!(wrong.is_empty(), "\n{}\n{} behave otherwise than the lists say", wrong.join("\n"), wrong.len());
 }
 
-/// The programs of a directory, by name.
+/// Returns the programs of a directory, by name.
 fn programs(directory: &Path) -> BTreeMap<String, PathBuf> {
     let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let ours = paths.filter(|path| path.extension().is_some_and(|kind| kind == "wasm" || kind == "unbuilt"));
     ours.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), path)).collect()
 }
 
-/// A run, held against its list.
+/// A run, compared with its list.
 struct Judged {
     list: List,
-    /// What the table says of it.
+    /// The row of the table.
     row: String,
-    /// What is wrong with it, if something is.
+    /// The deviation from the list, if there is one.
     outcome: Result<(), String>,
 }
 
-/// Every run of a program, once for each way to resolve paths.
+/// Runs a program as listed, once for each way to resolve paths, and compares the outcomes.
 fn judged(name: &str, path: &Path, lists: &Lists) -> Vec<Judged> {
     let unlisted = |why: String| {
         vec![Judged { list: List::None, row: row(List::None, name, &why), outcome: Err(format!("{name}: {why}")) }]
@@ -88,7 +90,7 @@ fn row(list: List, title: &str, told: &str) -> String {
     format!("{list:<8} {title:<50} {told}").trim_end().to_owned()
 }
 
-/// What the table says of a run.
+/// Returns the text of a run for the table.
 fn told(list: List, run: &Run, outcome: &Outcome) -> String {
     match &run.reason {
         Some(reason) if list != List::Pass => reason.clone(),

@@ -1,4 +1,4 @@
-//! What a call promises whose guest has touched much memory.
+//! The memory of a guest that has touched much of it is cleared after the answer.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A plugin whose guest grows by 16 MiB and computes for ever, with shares that are nobody else's: two sandboxes and one
-/// turn.
+/// Returns a plugin whose guest grows by 16 MiB and computes forever, with shares of its own: two
+/// sandboxes and one turn.
 fn looping() -> (Sandbox, Arc<Prepared>) {
     let sandbox = Sandbox::new(Cache::off()).unwrap();
     let code = "(drop (memory.grow (i32.const 256))) (loop (br 0)) unreachable";
@@ -49,7 +49,7 @@ fn context(cancel: &CancellationToken, account: &Account) -> ToolContext {
 #[test]
 fn the_memory_of_a_guest_is_cleared_after_its_answer_and_counts_until_then() {
     let _alone = ALONE.lock();
-    // A plugin is asked for its tools under a runtime of the sandbox's own.
+    // `prepare` starts a runtime of its own, so it is called outside of a runtime.
     let (sandbox, plugin) = looping();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(cleared_in_a_turn(&sandbox, &plugin));
@@ -72,7 +72,7 @@ async fn cleared_in_a_turn(sandbox: &Sandbox, plugin: &Arc<Prepared>) {
     assert_eq!(context.take_report().usage.peak_memory_bytes >> 20, 16);
     assert_eq!((sandboxes.pool().held(), account.held() >> 20), (1, 16), "its turn to be cleared has not come");
     drop(turn);
-    // The turn passes on to the clearing, and is given back when that is done.
+    // The turn passes to the clearing, which releases it at its end.
     while turns.pool().held() > 0 {
         tokio::task::yield_now().await;
     }

@@ -1,4 +1,4 @@
-//! The lists: what each program gets, and what comes of it.
+//! The lists: the setup and the expected outcome of each program.
 
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,16 +6,16 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// Which list a run is in.
+/// The list that has a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum List {
-    /// It does what it does under wasmtime's own harness.
+    /// The program does the same as under wasmtime's own harness.
     Pass,
-    /// It wants what no plugin gets.
+    /// The program needs something that no plugin gets.
     Denied,
-    /// It wants more of something than a plugin gets.
+    /// The program needs more of something than a plugin gets.
     Limited,
-    /// It is in no list, which is wrong.
+    /// The program is in no list, which is an error.
     None,
 }
 
@@ -30,7 +30,8 @@ impl fmt::Display for List {
     }
 }
 
-/// The file. Each key is the name of a program, or that with `/` and a word where one program has several runs.
+/// The file of lists. Each key is the name of a program, followed by `/` and a word where one
+/// program has several runs.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Lists {
@@ -43,39 +44,40 @@ pub(super) struct Lists {
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Run {
-    /// Why it does not pass, in a sentence.
+    /// The reason why the run does not pass, in a sentence.
     pub(super) reason: Option<String>,
-    /// It fails, and these words occur in what is said of it.
+    /// Text of the expected error. The run must fail if this is set.
     pub(super) fails: Option<String>,
-    /// The arguments after its name: the workspace, unless told otherwise.
+    /// The arguments after the program's name. The default is the workspace.
     pub(super) args: Option<Vec<String>>,
-    /// The environment: what programs of wasmtime's are told on Unix, unless told otherwise.
+    /// The environment. The default is what wasmtime's harness sets on Unix.
     pub(super) env: Option<BTreeMap<String, String>>,
-    /// So many variables of a kibibyte each, in addition.
+    /// The number of additional variables, of a kibibyte each.
     pub(super) more_env: usize,
-    /// Files that are there before, with their text. A name that ends with `/` is a directory.
+    /// Files created before the run, with their text. A name that ends with `/` is a directory.
     pub(super) files: BTreeMap<String, String>,
-    /// Files of zeroes that are there before, with their size in bytes.
+    /// Files of zeros created before the run, with their size in bytes.
     pub(super) zeroes: BTreeMap<String, usize>,
-    /// Files that were changed so many seconds after 1970, or before.
+    /// Modification times of files, in seconds since 1970. They may be negative.
     pub(super) changed: BTreeMap<String, i64>,
-    /// It has no `main` of its own: the functions of `p2_api_reactor` are called.
+    /// The program has no `main`: the functions of `p2_api_reactor` are called.
     pub(super) reactor: bool,
-    /// The name of the workspace, where that is not `/`.
+    /// The name of the workspace, if it is not `/`.
     pub(super) preopen: Option<String>,
-    /// The tool may only read.
+    /// The tool has read access only.
     pub(super) read_only: bool,
-    /// Both clocks show what `p2_api_time` expects.
+    /// Both clocks show the times that `p2_api_time` expects.
     pub(super) set_clocks: bool,
-    /// The time of the call in seconds, less than what a tool gets.
+    /// The timeout of the call in seconds, below that of a tool.
     pub(super) seconds: Option<u64>,
-    /// What a host call may copy out of the program in bytes, less than what a plugin gets.
+    /// The size of the data that a host call may copy out of the program in bytes, below that of a
+    /// plugin.
     pub(super) fuel: Option<usize>,
-    /// What it prints, to the last byte.
+    /// The exact standard output.
     pub(super) prints: Option<String>,
-    /// How much it prints, in bytes.
+    /// The length of the standard output, in bytes.
     pub(super) prints_bytes: Option<usize>,
-    /// Files as they are afterwards.
+    /// Files expected after the run, with their text.
     pub(super) leaves: BTreeMap<String, String>,
 }
 
@@ -85,18 +87,18 @@ impl Lists {
         toml::from_str(&fs::read_to_string(&path).unwrap()).unwrap()
     }
 
-    /// Every run with its list and its key.
+    /// Returns every run, with its list and its key.
     pub(super) fn all(&self) -> impl Iterator<Item = (List, &str, &Run)> {
         let lists = [(List::Pass, &self.pass), (List::Denied, &self.denied), (List::Limited, &self.limited)];
         lists.into_iter().flat_map(|(list, runs)| runs.iter().map(move |(key, run)| (list, key.as_str(), run)))
     }
 
-    /// The programs that are in a list.
+    /// Returns the names of the programs that are in a list.
     pub(super) fn programs(&self) -> BTreeSet<&str> {
         self.all().map(|(_, key, _)| program(key)).collect()
     }
 
-    /// The runs of one program.
+    /// Returns the runs of one program.
     pub(super) fn runs_of(&self, name: &str) -> Vec<(List, &str, &Run)> {
         self.all().filter(|(_, key, _)| program(key) == name).collect()
     }

@@ -1,4 +1,5 @@
-//! One program, taken over the border as a plugin is, and run as a call is run: the same engine, linker, store, limits and file system.
+//! One program, checked as a plugin is and run as a call is: with the same engine, linker, store,
+//! limits and file system.
 
 mod reactor;
 
@@ -30,37 +31,37 @@ use wasmtime::Store;
 use wasmtime_wasi::p2::bindings::CommandPre;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, I32Exit, WasiCtx, WasiCtxBuilder};
 
-/// A program, or why there is no running it.
+/// A program, or the reason why it cannot run.
 pub(super) struct Program {
     name: String,
     linked: Result<CommandPre<State>, String>,
 }
 
-/// How paths are resolved: programs must not see a difference.
+/// The way in which paths are resolved. Programs must not see a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paths {
-    /// As well as this system can.
+    /// The best way that this system has.
     Best,
-    /// Step by step, as where there is no `openat2`.
+    /// Step by step, as on a system without `openat2`.
     Walked,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 pub(super) struct Outcome {
-    /// Why it failed, with whatever the host knows.
+    /// The error, with what the host knows about it.
     pub(super) result: Result<(), String>,
-    /// What it printed.
+    /// The standard output.
     pub(super) stdout: Vec<u8>,
     workspace: TempDir,
 }
 
 impl Outcome {
-    /// Of a run that did nothing else.
+    /// Creates the outcome of a run without output or files.
     pub(super) fn bare(result: Result<(), String>) -> Self {
         Self { result, stdout: Vec::new(), workspace: TempDir::new().unwrap() }
     }
 
-    /// A file of the workspace as it is now.
+    /// Returns a file of the workspace as it is now.
     pub(super) fn file(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.workspace.path().join(name)).ok()
     }
@@ -72,7 +73,7 @@ impl Program {
         Self { name: name.to_owned(), linked: linked(&runtime, bytes) }
     }
 
-    /// Runs it in a workspace of its own.
+    /// Runs the program in a fresh workspace.
     pub(super) fn run(&self, run: &Run, paths: Paths) -> Outcome {
         let workspace = TempDir::new().unwrap();
         furnish(workspace.path(), run);
@@ -113,7 +114,7 @@ impl Program {
         (judged(ended, &store), stdout)
     }
 
-    /// What a program of a command line expects to find, and a plugin does not have.
+    /// Returns the WASI context that a command-line program expects and a plugin does not get.
     fn surroundings(&self, run: &Run) -> WasiCtxBuilder {
         let mut wasi = WasiCtx::builder();
         wasi.arg(&self.name);
@@ -135,7 +136,7 @@ impl Program {
     }
 }
 
-/// As far as a plugin gets before it is asked for its tools.
+/// Checks, compiles and links a program, as a plugin before its description.
 fn linked(runtime: &Runtime, bytes: &[u8]) -> Result<CommandPre<State>, String> {
     let refused = |refused: PluginRefused| refused.to_string();
     border::check(bytes).map_err(|border| refused(border.into()))?;
@@ -157,7 +158,8 @@ fn furnish(workspace: &Path, run: &Run) {
         let file = fs::File::options().write(true).open(workspace.join(name)).unwrap();
         let away = Duration::from_secs(seconds.unsigned_abs());
         let time = if *seconds < 0 { SystemTime::UNIX_EPOCH - away } else { SystemTime::UNIX_EPOCH + away };
-        // Some file systems refuse such a time, and some keep the nearest that they know: there is a file to look at in any case.
+        // Some file systems refuse such a time, and some store the nearest one. The file exists in
+        // any case.
         let _ = file.set_modified(time);
     }
 }
@@ -170,12 +172,13 @@ fn guard(workspace: &Path, run: &Run, paths: Paths) -> Guard {
     run.preopen.clone().into_iter().fold(guard, Guard::named)
 }
 
-/// How it ended, as the host would say it, and what the file system has refused on the way.
+/// Describes the end of a run as the host does, with the first refusal of the file system, if there
+/// was one.
 fn judged(ended: Result<Result<(), ()>, Stop>, store: &Store<State>) -> Result<(), String> {
     let what = match ended {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(())) => format!("it reports failure; its last words: {}", last_words(store)),
-        // A program may leave in place of returning; a plugin may not.
+        // A program may exit with code 0 in place of returning; a plugin may not.
         Err(Stop::Error(error)) if error.downcast_ref::<I32Exit>().is_some_and(|exit| exit.0 == 0) => return Ok(()),
         Err(stop) => match stop.into_ended(store) {
             Ended::Deadline | Ended::Cancelled => "its time is up".to_owned(),
@@ -195,7 +198,7 @@ fn last_words(store: &Store<State>) -> String {
     String::from_utf8_lossy(&stderr).trim().replace('\n', " ")
 }
 
-/// The moment that `p2_api_time` expects.
+/// A wall clock that shows the time that `p2_api_time` expects.
 struct SetWall;
 
 impl HostWallClock for SetWall {
@@ -208,7 +211,7 @@ impl HostWallClock for SetWall {
     }
 }
 
-/// A clock that is 42 seconds on whenever it is read.
+/// A monotonic clock that advances by 42 seconds at each reading.
 #[derive(Default)]
 struct SetMonotonic(AtomicU64);
 

@@ -1,4 +1,5 @@
-//! The one program that is no command: its functions take and give lists, a stream of the host's, and a record of `wasi:filesystem`.
+//! The one program that is not a command. Its functions take and return lists, a stream of the
+//! host, and a record of `wasi:filesystem`.
 
 use crate::sandbox::state::State;
 use wasmtime::Store;
@@ -9,7 +10,8 @@ use wasmtime_wasi::p2::DynOutputStream;
 use wasmtime_wasi::p2::bindings::clocks::wall_clock::Datetime;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorStat, DescriptorType};
 
-/// Calls each of its functions once. What it writes to its stream is in its standard output afterwards.
+/// Calls each function of the program once. The text written to the stream is in the captured
+/// standard output afterwards.
 pub(super) async fn call(program: Instance, store: &mut Store<State>) -> wasmtime::Result<Result<(), ()>> {
     let said = ["hello".to_owned(), "$GOOD_DOG".to_owned()].to_vec();
     let count: u32 = one(program, store, "add-strings", said).await?;
