@@ -106,6 +106,7 @@ impl Walk {
             Err(Errno::NOENT) => {
                 self.check_outside()?;
                 match mkdirat(&self.here()?.handle, name, Mode::RWXU) {
+                    // `EXIST`: another process was first. `descend` does not follow a symlink.
                     Ok(()) | Err(Errno::EXIST) => self.descend(name),
                     Err(error) => Err(error.into()),
                 }
