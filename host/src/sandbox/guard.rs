@@ -1,8 +1,10 @@
-//! The guarded `wasi:filesystem`: the one place where a guest's file operation becomes a system call.
+//! The guarded `wasi:filesystem`: every file operation of a guest becomes a system call here.
 //!
-//! It replaces wasmtime-wasi's implementation whole on Unix, because file operations run inline, on the thread of the call: there, an open that
-//! blocks would hold the thread for good, and no deadline could end it. So every open is non-blocking and checked by type, every path is resolved
-//! beneath the mount before anything is done with it (`direct/locate.rs`), every host call is bounded, and every byte and entry is counted ([`ledger`]).
+//! On Unix it replaces the implementation of wasmtime-wasi entirely. File operations run inline, on
+//! the thread of the call, and epoch interruption cannot end a blocked system call. Therefore every
+//! open is non-blocking and checks the file type, every path is resolved beneath the mount point
+//! first (`direct/locate.rs`), every host call is bounded, and every byte and entry is counted
+//! ([`ledger`]).
 
 #[cfg(unix)]
 mod direct;
@@ -44,20 +46,22 @@ use ledger::Ledger;
 #[cfg(not(unix))]
 use stock::Root;
 
-/// The name under which a guest finds its one directory. Relative paths of a guest resolve against it, too: wasi-libc strips the slash of both.
+/// The name of the guest's only preopened directory. Relative paths resolve against it as well,
+/// because wasi-libc strips the leading slash of both.
 pub(crate) const PREOPEN_NAME: &str = "/";
 
-/// What a call may do to the mounted directory.
+/// The access rights of a call to the mounted directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Look and read. Whatever would change a file, a directory or their metadata is refused with not-permitted.
+    /// Reading only. Every operation that would change a file, a directory or metadata fails with
+    /// not-permitted.
     ReadOnly,
-    /// Everything but symbolic links, which no guest may create.
+    /// Everything except the creation of symbolic links, which no guest may do.
     ReadWrite,
 }
 
 impl Access {
-    /// Refuses whatever changes something, unless the mount may be written to.
+    /// Refuses a change, unless the mount is writable.
     fn check_writable(self) -> Result<(), Fault> {
         match self {
             Self::ReadWrite => Ok(()),
@@ -66,7 +70,7 @@ impl Access {
     }
 }
 
-/// The file system of one call: what is mounted, what has been used up, and what happened.
+/// The file system of one call: its mount, its usage and its change log.
 pub(crate) struct Guard {
     root: Option<Root>,
     #[cfg_attr(not(unix), allow(dead_code, reason = "the stock layer has one name for all"))]
@@ -76,71 +80,76 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// A guard for one call of the plugin whose open files are counted there.
+    /// Creates the guard of one call. `files` counts the open files of the plugin.
     pub(crate) fn new(mount: (&Mount, Access, Arc<Rules>), quotas: Quotas, files: &PluginFiles) -> Self {
         let (mount, access, rules) = mount;
         let ledger = Ledger::new(quotas, Some(rules), files.clone());
         Self { root: Some(mount.root()), name: PREOPEN_NAME.into(), access, ledger: Arc::new(ledger) }
     }
 
-    /// A guard for a call without a mount: the guest finds no directory, and so can name no file at all.
+    /// Creates the guard of a call without a mount: the guest has no preopened directory, and so
+    /// cannot name any file.
     pub(crate) fn closed(files: &PluginFiles) -> Self {
         let ledger = Ledger::new(Quotas::default(), None, files.clone());
         Self { root: None, name: PREOPEN_NAME.into(), access: Access::ReadOnly, ledger: Arc::new(ledger) }
     }
 
-    /// Lets go of the mounted directory.
+    /// Releases the mounted directory.
     pub(crate) fn close(&mut self) {
         self.root = None;
     }
 
-    /// With another name for the directory, for guests of others that look for that.
+    /// Sets another name for the preopened directory, for foreign guests that expect one.
     #[cfg(test)]
     pub(crate) fn named(self, name: String) -> Self {
         Self { name: name.into(), ..self }
     }
 
-    /// Whether this layer has refused something in this call.
+    /// Returns whether this layer has refused an operation in this call.
     #[cfg(test)]
     pub(crate) fn refused(&self) -> bool {
         self.refusal().is_some()
     }
 
-    /// The first thing that this layer has refused in this call, and why. What the operating system itself refused, such as a file without read
-    /// permission, does not count.
+    /// Returns the first refusal of this layer in this call. Errors of the operating system, such
+    /// as a file without read permission, do not count.
     pub(crate) fn refusal(&self) -> Option<&Refusal> {
         self.ledger.refusal()
     }
 
-    /// How many bytes of files the guest has read.
+    /// Returns the number of bytes that the guest has read from files.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.ledger.bytes_read()
     }
 
-    /// How many bytes the guest has written to files. Holes that it left count towards the quota, but not here.
+    /// Returns the number of bytes that the guest has written to files. Holes count towards the
+    /// quota, but not here.
     pub(crate) fn bytes_written(&self) -> u64 {
         self.ledger.bytes_written()
     }
 
-    /// The first quota that the guest ran into.
+    /// Returns the first quota that the guest exceeded.
     pub(crate) fn exhausted(&self) -> Option<Exhausted> {
         self.ledger.exhausted()
     }
 
-    /// The paths that were really changed, relative to the mount, in the order of their first change, each once. Symbolic links are resolved, and
-    /// what the call has made and removed again is left out. At most
-    /// [`journal::MAX_PATHS`] paths; [`Guard::modified_unlisted`] says how many changes found no place.
+    /// Returns the changed paths relative to the mount, without duplicates, in the order of their
+    /// first change. Symbolic links are resolved, and entries that the call created and removed
+    /// again are omitted. The list holds at most [`journal::MAX_PATHS`] paths;
+    /// [`Guard::modified_unlisted`] counts the changes beyond that.
     pub(crate) fn modified(&self) -> Vec<String> {
         self.ledger.modified()
     }
 
-    /// Whether the guest has changed anything so far, or written to what it has made and removed again.
+    /// Returns whether the guest has changed anything so far, including files that it created and
+    /// removed again.
     pub(crate) fn has_changed_anything(&self) -> bool {
         self.bytes_written() > 0 || self.modified_unlisted() > 0 || !self.modified().is_empty()
     }
 
-    /// Removes the temporary files of a call that was stopped half-way: those that it has made under the name `.palisade-`, sixteen hexadecimal digits,
-    /// `.tmp`, and has not renamed. What cannot be removed stays in [`Guard::modified`].
+    /// Removes the temporary files of an interrupted call: files that the call created under the
+    /// name `.palisade-`, sixteen hexadecimal digits, `.tmp`, and has not renamed. Files that
+    /// cannot be removed stay in [`Guard::modified`].
     #[cfg(unix)]
     pub(crate) fn tidy(&self) {
         let Some(root) = &self.root else { return };
@@ -151,41 +160,42 @@ impl Guard {
         }
     }
 
-    /// The stock layer removes nothing without the guest.
+    /// Does nothing: the stock layer removes no files on its own.
     #[cfg(not(unix))]
     pub(crate) fn tidy(&self) {}
 
-    /// How many changes are missing from [`Guard::modified`] because it was full.
+    /// Returns the number of changes that did not fit into [`Guard::modified`].
     pub(crate) fn modified_unlisted(&self) -> u64 {
         self.ledger.modified_unlisted()
     }
 }
 
-/// What the guarded file system needs of a store in order to answer one host call.
+/// The parts of a store that the guarded file system needs to serve one host call.
 pub(crate) struct GuardView<'a> {
     /// The guard of the call.
     pub(crate) guard: &'a mut Guard,
-    /// The table that holds the call's resources, the same that `WasiView::ctx` gives out.
+    /// The resource table of the call, the same one that `WasiView::ctx` returns.
     pub(crate) table: &'a mut ResourceTable,
 }
 
-/// A store's data that holds a [`Guard`].
+/// The data of a store that holds a [`Guard`].
 pub(crate) trait HasGuard: WasiView {
-    /// Gives access to the guard, together with the store's resource table.
+    /// Returns the guard together with the store's resource table.
     fn guard(&mut self) -> GuardView<'_>;
 }
 
-/// Links the guarded `wasi:filesystem/types` and `wasi:filesystem/preopens`, asynchronous trait set.
+/// Links the guarded `wasi:filesystem/types` and `wasi:filesystem/preopens` with their asynchronous
+/// traits.
 ///
 /// # Errors
 ///
-/// Fails where the two interfaces are linked already, unless the linker allows shadowing.
+/// Fails if the two interfaces are linked already, unless the linker allows shadowing.
 pub(crate) fn add_to_linker<T: HasGuard + 'static>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     types::add_to_linker::<T, Guarded>(linker, view)?;
     preopens::add_to_linker::<T, Guarded>(linker, view)
 }
 
-/// Marks the type that implements the linked traits.
+/// The marker type for the linked host traits.
 struct Guarded;
 
 #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! File operations as system calls of our own, on Unix.
+//! File operations by direct system calls, on Unix.
 
 mod attributes;
 mod descriptor;

@@ -1,4 +1,4 @@
-//! What can go wrong in a file operation, and how a guest sees it.
+//! The errors of file operations, and their representation for guests.
 
 use std::io;
 use std::sync::Arc;
@@ -13,64 +13,64 @@ use super::ledger::{Exhausted, Ledger};
 use crate::tool::{Advice, PermissionReason};
 use crate::workspace::{Forbidden, HardLinks, Reading};
 
-/// Why this layer refused an operation. The guest sees not-permitted for each of them.
+/// The reason why this layer refused an operation. The guest sees not-permitted for each of them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// The path is absolute, or climbs or leads out of the directory it started from.
+    /// The path is absolute, or leads out of its starting directory by `..` or by a link.
     #[error("the path leads out of the workspace; only paths inside it are accepted")]
     Escape,
     /// The workspace is mounted read-only.
     #[error("the workspace is read-only for this tool; only reading is accepted")]
     ReadOnly,
-    /// Neither a regular file nor a directory: opening it could block or have effects.
+    /// The file is neither regular nor a directory: opening it could block or have effects.
     #[error("the path names a pipe, socket or device; only regular files and directories are accepted")]
     SpecialFile,
-    /// It lies on a file system of the kernel, whose files are the machine's.
+    /// The file lies on a file system of the kernel, which belongs to the machine.
     #[error(
         "the path leads into a file system of the kernel, such as /proc; only files and directories of ordinary ones are accepted"
     )]
     Kernel,
-    /// The guest wanted to create a symbolic link, which programs outside the sandbox would follow.
+    /// The guest tried to create a symbolic link, which programs outside the sandbox would follow.
     #[error("symbolic links cannot be created from the sandbox; a copy of the file is accepted")]
     Symlink,
-    /// It lies in a tree where nothing is changed.
+    /// The path lies in a write-protected tree.
     #[error(
         "`{0}` is protected, and nothing is changed there; that is for you to do, or for the program that it belongs to"
     )]
     Protected(Arc<str>),
-    /// It lies in a tree of the host, which is not even read.
+    /// The path lies in a tree of the host that tools may not even read.
     #[error("`{0}` is the host's own and not for tools; leave it alone")]
     Hidden(Arc<str>),
-    /// It lies in a repository that has no working tree around it.
+    /// The path lies in a bare git repository.
     #[error(
         "the directory is a git repository (it holds `HEAD`), and nothing is changed there; that is for you to do, or for git"
     )]
     Bare,
-    /// The guest wanted to make a repository of a directory, whose settings git would run.
+    /// The new name would turn a directory into a git repository, whose settings git would execute.
     #[error(
         "`{name}` cannot be given to anything beside `{beside}`: git would take the directory for a repository and run what its settings say; another name is accepted"
     )]
     Repository {
-        /// The name that was to be given.
+        /// The name that the guest tried to create.
         name: Box<str>,
-        /// The name that is there.
+        /// The existing name beside it.
         beside: Box<str>,
     },
-    /// The file has several names, and the others may lie outside.
+    /// The file has several hard links, and the others may lie outside the workspace.
     #[error(
         "the file has more than one name (hard links), so that a change would show elsewhere; put a new file in its place"
     )]
     HardLinked,
-    /// The guest wanted to give a file a second name.
+    /// The guest tried to create a hard link.
     #[error("hard links cannot be created from the sandbox; a copy of the file is accepted")]
     HardLink,
-    /// The open file is found under another name than the one that was judged, and not at all under that.
+    /// The open file has moved away from its checked name, and its new name cannot be found.
     #[error("the open file was moved while it was looked at; open it again by its name")]
     Moved,
 }
 
 impl Refusal {
-    /// What an operator can do about it.
+    /// Returns the setting by which an operator can allow the operation.
     pub(crate) fn advice(&self) -> Option<Advice> {
         match self {
             Self::HardLinked => Some(HardLinks::advice()),
@@ -79,7 +79,7 @@ impl Refusal {
         }
     }
 
-    /// What stands in a result as the reason.
+    /// Returns the reason code for the result of the call.
     pub(crate) fn reason(&self) -> PermissionReason {
         match self {
             Self::Protected(_) | Self::Hidden(_) | Self::Bare | Self::Repository { .. } => PermissionReason::Protected,
@@ -94,7 +94,7 @@ impl Refusal {
         }
     }
 
-    /// The protected tree that was met, if that is why.
+    /// Returns the protected tree that caused the refusal, if any.
     pub(crate) fn tree(&self) -> Option<&Arc<str>> {
         match self {
             Self::Protected(tree) | Self::Hidden(tree) => Some(tree),
@@ -103,22 +103,22 @@ impl Refusal {
     }
 }
 
-/// Why a file operation failed.
+/// The reason why a file operation failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
-    /// This layer forbids it.
+    /// This layer forbids the operation.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A quota of the call is used up.
+    /// A quota of the call is exhausted.
     #[error("the call may not use more: {0}")]
     Exhausted(#[from] Exhausted),
-    /// The operation makes no sense as asked.
+    /// The operation is invalid in itself.
     #[error("{0}")]
     Code(ErrorCode),
-    /// The operating system said no.
+    /// The operating system returned an error.
     #[error(transparent)]
     Os(#[from] io::Error),
-    /// The guest used a handle that it does not hold, or holds too many. This ends the call.
+    /// The guest used a handle that it does not own, or owns too many. This ends the call.
     #[error("{0}")]
     Trap(wasmtime::Error),
 }
@@ -156,7 +156,8 @@ impl From<ErrorCode> for Fault {
 }
 
 impl Fault {
-    /// What the stock layer meant. It says not-permitted of paths that lead out, and of little else.
+    /// Converts an error of the stock layer, which uses not-permitted almost only for paths that
+    /// lead out.
     #[cfg(any(not(unix), test))]
     pub(super) fn from_stock(error: FsError) -> Self {
         match error.downcast() {
@@ -168,7 +169,7 @@ impl Fault {
 }
 
 impl Ledger {
-    /// Turns an outcome into what the binding wants, and remembers a refusal and a spent quota.
+    /// Converts an outcome for the bindings, and records a refusal or an exhausted quota.
     pub(super) fn answer<T>(&self, outcome: Result<T, Fault>) -> FsResult<T> {
         outcome.map_err(|fault| {
             self.remember(&fault);
@@ -179,7 +180,7 @@ impl Ledger {
         })
     }
 
-    /// The same for an operation on a stream.
+    /// Does the same for an operation on a stream.
     pub(super) fn answer_stream<T>(&self, outcome: Result<T, Fault>) -> Result<T, StreamError> {
         outcome.map_err(|fault| {
             self.remember(&fault);
@@ -199,7 +200,7 @@ impl Ledger {
     }
 }
 
-/// The code that the guest sees. The inner error is a trap.
+/// Returns the code that the guest sees. The inner error is a trap.
 fn code(fault: Fault) -> wasmtime::Result<ErrorCode> {
     match fault {
         Fault::Refused(_) => Ok(ErrorCode::NotPermitted),
@@ -210,7 +211,7 @@ fn code(fault: Fault) -> wasmtime::Result<ErrorCode> {
     }
 }
 
-/// wasmtime-wasi's own table, and what is missing from it.
+/// Maps an error by the table of wasmtime-wasi, extended by the codes that it lacks.
 fn os_code(error: &io::Error) -> ErrorCode {
     missing_code(error).unwrap_or_else(|| ErrorCode::from(error))
 }

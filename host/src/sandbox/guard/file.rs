@@ -1,4 +1,4 @@
-//! An open file, with what has to be known about it in order to count and bound what is done with it.
+//! An open file of a guest, with the state needed to count and bound its reads and writes.
 
 use std::fs::File;
 use std::io;
@@ -12,14 +12,16 @@ use super::keeper::Keeper;
 use super::ledger::Ledger;
 use super::positioned;
 
-/// How many bytes one host call reads or writes at most. A host call cannot be interrupted, so this bounds how far a call can overrun its deadline. It
-/// stays below the size from which the allocator maps fresh pages for each buffer (128 KiB in glibc), which cost more than the further host calls.
+/// The maximum number of bytes that one host call reads or writes. A host call cannot be
+/// interrupted, so this bounds the overrun of a call's deadline. It stays below the size from which
+/// the allocator maps fresh pages for each buffer (128 KiB in glibc), which costs more than
+/// additional host calls.
 pub(super) const MAX_CHUNK: usize = 64 << 10;
 
-/// How much is asked for where the file was known to end: enough to see that it has grown.
+/// The minimum read size, in bytes, used at the known end of a file: enough to detect growth.
 const PROBE: u64 = 64;
 
-/// For what a file was opened.
+/// The access mode with which a file was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Read,
@@ -41,9 +43,11 @@ impl Mode {
 pub(super) struct OpenFile {
     file: File,
     mode: Mode,
-    /// The size as last seen. Others may change the file, so this is good for sizing buffers and finding holes, and for nothing else.
+    /// The last known size. Other programs may change the file, so this value serves only to size
+    /// buffers and to find holes.
     size: AtomicU64,
-    /// The real name, kept where something about the file can be changed through this handle: its times, even if it was opened for reading only.
+    /// The real name. Present if the handle can change the file in any way, including its
+    /// timestamps, which a read-only handle can set.
     name: Option<String>,
     changed: AtomicBool,
     keeper: Keeper,
@@ -52,21 +56,22 @@ pub(super) struct OpenFile {
 
 impl OpenFile {
     pub(super) fn new(file: File, mode: Mode, size: u64, name: Option<String>) -> Self {
-        // What is opened to be changed has been judged; the rest is judged where it is changed nevertheless.
+        // The path of a file opened for writing was checked at open. The path of a read-only one is
+        // checked when its metadata is changed.
         let keeper = if mode.writes() { Keeper::judged(&file) } else { Keeper::default() };
         Self { file, mode, size: AtomicU64::new(size), name, changed: AtomicBool::new(false), keeper, _held: None }
     }
 
-    /// The same, as one of those that guests hold together.
+    /// Counts the file against the open files of its plugin.
     #[cfg(unix)]
     pub(super) fn counted(self, held: Held) -> Self {
         Self { _held: Some(held), ..self }
     }
 
-    /// A file that the guest has just made.
+    /// Wraps a file that the guest has just created.
     pub(super) fn created(file: File, mode: Mode, name: &str, ledger: &Ledger) -> Self {
         ledger.note_created(name);
-        // It is noted already, so that nothing needs its name any more.
+        // The creation is in the change log already, so later changes need no name.
         Self { changed: AtomicBool::new(true), ..Self::new(file, mode, 0, None) }
     }
 
@@ -78,12 +83,13 @@ impl OpenFile {
         self.mode
     }
 
-    /// Whether anything was changed through this handle.
+    /// Returns whether the file was changed through this handle.
     pub(super) fn is_changed(&self) -> bool {
         self.changed.load(Ordering::Relaxed)
     }
 
-    /// Reads up to `len` bytes at an offset, at most [`MAX_CHUNK`]. No bytes means the end of the file, or that none were asked for.
+    /// Reads up to `len` bytes at an offset, at most [`MAX_CHUNK`]. An empty result means the end
+    /// of the file or a `len` of zero.
     pub(super) fn read(&self, ledger: &Ledger, len: u64, offset: u64) -> Result<Vec<u8>, Fault> {
         if !self.mode.reads() {
             return Err(ErrorCode::BadDescriptor.into());
@@ -98,22 +104,24 @@ impl OpenFile {
         Ok(bytes)
     }
 
-    /// How large a buffer to read into: no larger than asked for, allowed, or of use. It holds a byte even where the quota is used up, which tells the
-    /// end of the file from a quota that is passed.
+    /// Returns the buffer size: bounded by the request, the quota and the known rest of the file.
+    /// It is at least one byte even if the quota is exhausted, to tell the end of the file from an
+    /// exceeded quota.
     fn read_size(&self, ledger: &Ledger, len: u64, offset: u64) -> usize {
         let known = self.size.load(Ordering::Relaxed).saturating_sub(offset).max(PROBE);
         let allowed = ledger.readable().max(1);
         usize::try_from(len.min(known).min(allowed)).unwrap_or(MAX_CHUNK).min(MAX_CHUNK)
     }
 
-    /// A file that goes on where it was known to end has grown; look how far, so that the next read is not a probe again.
+    /// Refreshes the size if the file continues beyond its known end, so that the next read is not
+    /// a probe again.
     fn notice_growth(&self, offset: u64, bytes: &[u8]) {
         if offset.saturating_add(wide(bytes.len())) > self.size.load(Ordering::Relaxed) {
             let _ = self.refresh_size();
         }
     }
 
-    /// Writes bytes at an offset, at most [`MAX_CHUNK`] of them, and says how many were written.
+    /// Writes at most [`MAX_CHUNK`] bytes at an offset, and returns the number of bytes written.
     pub(super) fn write(&self, ledger: &Ledger, bytes: &[u8], offset: u64) -> Result<usize, Fault> {
         let bytes = bytes.get(..MAX_CHUNK).unwrap_or(bytes);
         let hole = self.check_write(bytes, offset)?;
@@ -128,7 +136,8 @@ impl OpenFile {
         progress.outcome()
     }
 
-    /// Writes bytes at the end of the file, wherever that is by then, at most [`MAX_CHUNK`] of them, and says how many were written.
+    /// Appends at most [`MAX_CHUNK`] bytes at the current end of the file, and returns the number
+    /// of bytes written.
     pub(super) fn append(&self, ledger: &Ledger, bytes: &[u8]) -> Result<usize, Fault> {
         let bytes = bytes.get(..MAX_CHUNK).unwrap_or(bytes);
         self.check_write(bytes, 0)?;
@@ -143,7 +152,8 @@ impl OpenFile {
         progress.outcome()
     }
 
-    /// Makes the file longer or shorter. What it grows by counts as written. Of a file that is only read POSIX says another thing here than at a write.
+    /// Resizes the file. Growth counts as written bytes. POSIX demands another error code here than
+    /// for a write if the file is open for reading only.
     pub(super) fn set_size(&self, ledger: &Ledger, size: u64) -> Result<(), Fault> {
         if !self.mode.writes() {
             return Err(ErrorCode::Invalid.into());
@@ -157,12 +167,13 @@ impl OpenFile {
         Ok(())
     }
 
-    /// Refuses to change the file where it stands by now.
+    /// Checks the file's current path, and refuses the change if it has moved into a protected
+    /// tree.
     pub(super) fn check_place(&self, ledger: &Ledger) -> Result<(), Fault> {
         self.keeper.check(&self.file, ledger)
     }
 
-    /// Notes, the first time, that the file has been changed.
+    /// Records the first change of the file in the change log.
     pub(super) fn note_change(&self, ledger: &Ledger) {
         if !self.changed.swap(true, Ordering::Relaxed)
             && let Some(name) = &self.name
@@ -171,7 +182,7 @@ impl OpenFile {
         }
     }
 
-    /// The length of the hole that a write at this offset would leave.
+    /// Returns the length of the hole that a write at this offset would create.
     fn check_write(&self, bytes: &[u8], offset: u64) -> Result<u64, Fault> {
         if !self.mode.writes() {
             return Err(ErrorCode::BadDescriptor.into());
@@ -201,14 +212,14 @@ impl OpenFile {
     }
 }
 
-/// How far a write came, and what stopped it.
+/// The bytes written so far, and the error that stopped the write.
 struct Progress {
     written: usize,
     stopped: Option<io::Error>,
 }
 
 impl Progress {
-    /// An error only where nothing was written: the next write will meet it again.
+    /// Returns an error only if nothing was written; otherwise the next write meets it again.
     fn outcome(self) -> Result<usize, Fault> {
         match self.stopped {
             Some(error) if self.written == 0 => Err(error.into()),
@@ -217,7 +228,8 @@ impl Progress {
     }
 }
 
-/// Writes piece by piece. The closure is told how many bytes are written already.
+/// Writes all bytes in pieces. The closure receives the rest and the number of bytes written
+/// before.
 fn write_all(bytes: &[u8], mut some: impl FnMut(&[u8], usize) -> io::Result<usize>) -> Progress {
     let mut written = 0_usize;
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
@@ -231,7 +243,7 @@ fn write_all(bytes: &[u8], mut some: impl FnMut(&[u8], usize) -> io::Result<usiz
     Progress { written, stopped: None }
 }
 
-/// A length as a file size. Lengths of memory always fit.
+/// Converts a length to a file size. Lengths in memory always fit.
 pub(super) fn wide(len: usize) -> u64 {
     u64::try_from(len).unwrap_or(u64::MAX)
 }
@@ -244,7 +256,7 @@ mod tests {
     use super::*;
     use io::ErrorKind::{Interrupted, StorageFull, WriteZero};
 
-    /// Writes ten bytes to what answers in this way, the last answer for ever.
+    /// Writes ten bytes to a writer that returns these answers one after the other.
     fn written(answers: &[Result<usize, io::ErrorKind>]) -> (usize, Option<io::ErrorKind>) {
         let mut answers = answers.iter();
         let progress = write_all(&[0; 10], |_, _| answers.next().unwrap().map_err(io::Error::from));
@@ -269,7 +281,7 @@ mod tests {
     #[test]
     fn what_could_not_be_written_is_given_back_and_is_no_change() {
         let ledger = Ledger::new(Quotas { write_bytes: 10, ..Quotas::default() }, None, Default::default());
-        // Open for reading only, whatever is said of it: the system refuses the write.
+        // The file is opened for reading only, so the system refuses the write.
         let place = tempfile::NamedTempFile::new().unwrap();
         let file = OpenFile::new(File::open(place.path()).unwrap(), Mode::Write, 0, Some("file".to_owned()));
         for _ in 0..2 {

@@ -1,27 +1,28 @@
-//! The descriptors that guests hold: a plugin's share of those of the process, of which at least half stay with the host.
+//! The budget of file descriptors that guests hold: each plugin has a share, and at least half of
+//! the process's descriptors stay with the host.
 
 use crate::execution::share::{Full, Grant, Share};
 use std::sync::Arc;
 
 use super::ledger::Exhausted;
 
-/// The descriptors that all calls of one plugin may hold together.
+/// The file descriptors available to all calls of one plugin together.
 #[derive(Clone, Debug)]
 pub(crate) struct PluginFiles(Arc<Share>);
 
-/// One descriptor that a guest holds, given back when it is dropped.
+/// One file descriptor held by a guest, returned to the budget on drop.
 #[derive(Debug)]
 pub(super) struct Held(#[allow(dead_code, reason = "held, and nothing else")] Grant);
 
 impl PluginFiles {
-    /// A plugin's share.
+    /// Creates the budget from a plugin's share.
     pub(crate) fn of(share: Arc<Share>) -> Self {
         Self(share)
     }
 }
 
 impl Held {
-    /// Takes one, before it is opened.
+    /// Reserves one file descriptor. Must run before the open.
     pub(super) fn one(plugin: &PluginFiles) -> Result<Self, Exhausted> {
         plugin.0.try_take(1).map(Self).map_err(|Full { bound }| Exhausted::OpenFiles(bound))
     }

@@ -1,32 +1,33 @@
-//! Which paths a call has changed.
+//! The change log of a call: the paths that it has changed.
 
 use crate::execution::account::Owed;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// How many paths are listed at most: more than a person reads, and enough for a tool that renames across a project.
+/// The maximum number of listed paths: more than a person reads, and enough for a tool that renames
+/// across a project.
 pub(crate) const MAX_PATHS: usize = 4_096;
 
-/// How many bytes of memory the journal holds at most, for whatever it keeps: a path may be 32 KiB long (128 directories inside each
-/// other, with names of 255 bytes), and the list ends up in a result that is itself bounded.
+/// The maximum memory of the change log, in bytes. A path may be 32 KiB long (128 nested
+/// directories with names of 255 bytes), and the list ends up in a result that is itself bounded.
 const MAX_BYTES: usize = 1 << 20;
 
-/// What a name costs besides its letters, in bytes: its place in a table that is more than half empty at worst, and what stands in
-/// front of its letters.
+/// The memory overhead of a name, in bytes: its slot in a hash table that is more than half empty
+/// at worst, and the header of its allocation.
 const PER_NAME: usize = 112;
 
-/// The changed paths, told apart by what there was before the call: what the call has made and removed again is no change. Allocates nothing before
-/// the first change.
+/// The changed paths, with their existence before the call: creating and removing an entry again is
+/// no change. Allocates nothing before the first change.
 #[derive(Default)]
 pub(super) struct Journal {
     changes: HashMap<Arc<str>, Change>,
-    /// The names that something was moved away from.
+    /// The paths from which an entry was moved away.
     left: HashSet<Arc<str>>,
-    /// Whether there was no room for one of these names.
+    /// Whether `left` is incomplete because it was full.
     left_more: bool,
-    /// What both hold in memory.
+    /// The memory of both tables, in bytes.
     bytes: usize,
-    /// The same, among the memory of all calls.
+    /// The same amount, charged to the memory account of all calls.
     owed: Owed,
     count: u64,
     unlisted: u64,
@@ -39,17 +40,18 @@ struct Change {
     origin: Origin,
 }
 
-/// Whether a path stood for something when it was changed first.
+/// Whether a path existed before its first change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// It did, as far as is known.
+    /// It existed, as far as is known.
     Before,
-    /// The call has made it.
+    /// The call created it.
     Call,
 }
 
 impl Journal {
-    /// Notes that what this path stands for was made or changed. What was noted first about its origin stays.
+    /// Records that the entry at a path was created or changed. The first recorded origin of a path
+    /// stays.
     pub(super) fn note(&mut self, path: &str, origin: Origin) {
         if self.changes.contains_key(path) {
             return;
@@ -59,7 +61,7 @@ impl Journal {
             self.unlisted = self.unlisted.saturating_add(1);
             return;
         }
-        // A path that something was moved away from is kept already.
+        // A path in `left` shares its allocation, so only the overhead is charged.
         let known = self.left.get(path).cloned();
         let letters = if known.is_some() { 0 } else { path.len() };
         if !self.take(letters) {
@@ -70,7 +72,7 @@ impl Journal {
         self.changes.insert(known.unwrap_or_else(|| path.into()), Change { order: self.count, origin });
     }
 
-    /// Notes that what this path stood for is gone.
+    /// Records that the entry at a path was removed.
     pub(super) fn note_gone(&mut self, path: &str) {
         match self.changes.get(path) {
             Some(change) if change.origin == Origin::Call => self.forget(path),
@@ -78,7 +80,8 @@ impl Journal {
         }
     }
 
-    /// Notes that what one path stood for is found under another now, and so is everything below it. `origin` is that of the new path.
+    /// Records that an entry and everything below it moved to a new path. `origin` is the origin of
+    /// the new path.
     pub(super) fn note_moved(&mut self, old: &str, new: &str, origin: Origin) {
         self.note_left(old);
         let below = |path: &str| path.strip_prefix(old).is_some_and(|rest| rest.starts_with('/'));
@@ -106,7 +109,7 @@ impl Journal {
         }
     }
 
-    /// Books a name with so many letters of its own, if there is room for it.
+    /// Charges a name of `letters` bytes. Returns false if there is no room for it.
     fn take(&mut self, letters: usize) -> bool {
         let bytes = self.bytes.saturating_add(letters).saturating_add(PER_NAME);
         let fits = bytes <= MAX_BYTES;
@@ -116,26 +119,28 @@ impl Journal {
         fits
     }
 
-    /// The paths in the order in which they were changed first.
+    /// Returns the paths in the order of their first change.
     pub(super) fn paths(&self) -> Vec<String> {
         let mut paths: Vec<(&Arc<str>, &Change)> = self.changes.iter().collect();
         paths.sort_unstable_by_key(|(_, change)| change.order);
         paths.into_iter().map(|(path, _)| if path.is_empty() { ".".to_owned() } else { path.to_string() }).collect()
     }
 
-    /// The temporary files that the call has made and that are there still.
+    /// Returns the temporary files that the call created and that still exist.
     pub(super) fn temporaries(&self) -> Vec<String> {
         let made = self.changes.iter().filter(|(_, change)| change.origin == Origin::Call);
         made.filter(|(path, _)| is_temporary(path)).map(|(path, _)| path.to_string()).collect()
     }
 
-    /// How many changes found no place in the list. A path that is changed twice counts twice here, since it is not remembered.
+    /// Returns the number of changes that did not fit into the list. Repeated changes of one
+    /// unlisted path count each time, since the path is not remembered.
     pub(super) fn unlisted(&self) -> u64 {
         self.unlisted
     }
 
-    /// Whether a directory on the way to this was moved away. Whoever holds it open changes it by the names that it had, so that such a name may stand for two
-    /// things: that one of them is made and removed again does not take back what was done to the other.
+    /// Returns whether an ancestor of the path was moved away. A handle opened before the move
+    /// still reports its old names, so such a path may refer to two entries. Its origin counts as
+    /// `Before`, so that removing one entry does not drop the changes of the other.
     fn lies_in_left(&self, path: &str) -> bool {
         let mut above = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
         self.left_more || (!self.left.is_empty() && above.any(|above| self.left.contains(above)))
@@ -154,8 +159,9 @@ impl Journal {
     }
 }
 
-/// Whether a file is one of those that the shipped tools, and others that replace files in one step, write before they rename it: `.palisade-`, sixteen
-/// hexadecimal digits, `.tmp`.
+/// Returns whether a path has the form of a temporary file, which the shipped tools and other tools
+/// with atomic replacement create before a rename: `.palisade-`, sixteen hexadecimal digits,
+/// `.tmp`.
 fn is_temporary(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let digits = name.strip_prefix(".palisade-").and_then(|name| name.strip_suffix(".tmp"));
@@ -166,7 +172,7 @@ fn is_temporary(path: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What both tables hold by their own account, and at the least.
+    /// Computes the memory of both tables independently.
     fn held(journal: &Journal) -> usize {
         let mut names: HashMap<*const u8, usize> = HashMap::new();
         let kept = journal.changes.keys().chain(&journal.left);
@@ -176,7 +182,7 @@ mod tests {
         names.values().sum::<usize>() + PER_NAME * (journal.changes.len() + journal.left.len())
     }
 
-    /// A path of so many directories inside each other, with the longest names that there are.
+    /// Builds a path of `directories` nested directories with names of maximum length.
     fn deep(directories: usize, number: usize) -> String {
         format!("{}{number:05}", format!("{}/", "d".repeat(255)).repeat(directories))
     }

@@ -1,4 +1,5 @@
-//! Where an open file stands while it is changed: a handle outlives the name that was judged when it was opened.
+//! Re-checks the path of an open file before a change: the handle outlives the path checked at
+//! open.
 
 pub(super) use system::Keeper;
 
@@ -17,19 +18,20 @@ mod system {
     use super::super::ledger::Ledger;
     use crate::workspace::PIN;
 
-    /// The place of an open file that was judged last.
+    /// The last checked path of an open file.
     #[derive(Default)]
     pub(in super::super) struct Keeper {
         judged: Mutex<Option<PathBuf>>,
     }
 
     impl Keeper {
-        /// For a file whose place has just been judged.
+        /// Creates the state of a file whose path has just been checked.
         pub(in super::super) fn judged(file: &File) -> Self {
             Self { judged: Mutex::new(current(file)) }
         }
 
-        /// Judges the file's place again if it is another by now. Where the system does not tell, the judgement at open stands.
+        /// Checks the path again if the file has moved. If the system cannot report the path, the
+        /// check at open stands.
         pub(in super::super) fn check(&self, file: &File, ledger: &Ledger) -> Result<(), Fault> {
             let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(now) = current(file) else { return Ok(()) };
@@ -38,7 +40,7 @@ mod system {
             }
             let stat = fstat(file)?;
             if stat.st_nlink == 0 {
-                // It has been removed, and nobody but this call can ever see it.
+                // The file is unlinked, so only this call can reach it.
                 return Ok(());
             }
             let (Some(parent), Some(name)) = (now.parent(), now.file_name()) else { return Err(Refusal::Moved.into()) };
@@ -84,7 +86,7 @@ mod system {
     use super::super::errors::Fault;
     use super::super::ledger::Ledger;
 
-    /// The judgement at open stands: what is open cannot be moved on such a system.
+    /// Does nothing: an open file cannot be moved on these systems, so the check at open stands.
     #[derive(Default)]
     pub(in super::super) struct Keeper;
 

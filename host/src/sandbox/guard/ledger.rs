@@ -1,4 +1,4 @@
-//! What a call has used of the file system, within which bounds, and what it changed.
+//! The account of a call's use of the file system: counters, quotas and the change log.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,31 +9,36 @@ use super::held::PluginFiles;
 use super::journal::{Journal, Origin};
 use crate::workspace::{HardLinks, Rules};
 
-/// How much one call may do to and with the file system.
+/// The file system quotas of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quotas {
-    /// Bytes read from files, in sum.
+    /// Total bytes read from files.
     pub(crate) read_bytes: u64,
-    /// Bytes written to files, in sum. A hole that a write or a resize leaves counts with its length.
+    /// Total bytes written to files. Holes created by a write or a resize count with their length.
     pub(crate) write_bytes: u64,
-    /// Files, directories and hard links created, in sum.
+    /// Total files, directories and hard links created.
     pub(crate) new_entries: u64,
-    /// Directory entries listed, in sum.
+    /// Total directory entries listed.
     pub(crate) listed_entries: u64,
-    /// How many names the path of something new has at most, from the mount.
+    /// Maximum number of components in the path of a new entry, relative to the mount.
     pub(crate) depth: u64,
 }
 
 impl Quotas {
-    /// 256 MiB: a search through a large source tree reads some 100 MiB, and reading this much takes well under a second.
+    /// 256 MiB: a search through a large source tree reads some 100 MiB, and reading this much
+    /// takes well under a second.
     pub(crate) const READ_BYTES: u64 = 256 << 20;
-    /// 64 MiB: more than any tool writes that edits or generates text, and little enough to be cleaned up by hand.
+    /// 64 MiB: more than any tool writes that edits or generates text, and little enough to be
+    /// cleaned up by hand.
     pub(crate) const WRITE_BYTES: u64 = 64 << 20;
-    /// 10,000: a generated project stays below, and so few empty files exhaust no file system's inodes.
+    /// 10,000: a generated project stays below, and this number of empty files does not exhaust the
+    /// inodes of a file system.
     pub(crate) const NEW_ENTRIES: u64 = 10_000;
-    /// 100,000: the Linux kernel's tree has about 90,000 files; listing this many takes about a quarter of a second.
+    /// 100,000: the Linux kernel's tree has about 90,000 files; listing this many takes about a
+    /// quarter of a second.
     pub(crate) const LISTED_ENTRIES: u64 = 100_000;
-    /// 128: packages within packages reach some 50, and programs that walk a tree without a bound of their own survive this.
+    /// 128: nested packages reach some 50, and programs that walk a tree without a bound of their
+    /// own survive this depth.
     pub(crate) const DEPTH: u64 = 128;
 }
 
@@ -49,7 +54,7 @@ impl Default for Quotas {
     }
 }
 
-/// Which quota of a call is used up.
+/// The exhausted quota of a call, with its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Exhausted {
     /// [`Quotas::read_bytes`]
@@ -62,7 +67,7 @@ pub(crate) enum Exhausted {
     ListedEntries(u64),
     /// [`Quotas::depth`]
     Depth(u64),
-    /// Files and directories that all calls of one plugin hold open together.
+    /// Files and directories held open by all calls of one plugin together.
     OpenFiles(u64),
 }
 
@@ -79,7 +84,7 @@ impl fmt::Display for Exhausted {
     }
 }
 
-/// The books of one call, shared between its guard and its open streams.
+/// The account of one call, shared between its guard and its open streams.
 pub(super) struct Ledger {
     read: Meter,
     write: Meter,
@@ -111,22 +116,22 @@ impl Ledger {
         }
     }
 
-    /// Where the call's open files are booked.
+    /// Returns the budget of open files.
     pub(super) fn files(&self) -> &PluginFiles {
         &self.files
     }
 
-    /// How many bytes may still be read.
+    /// Returns the number of bytes that may still be read.
     pub(super) fn readable(&self) -> u64 {
         self.read.left()
     }
 
-    /// Books bytes that were read.
+    /// Charges bytes that were read.
     pub(super) fn charge_read(&self, bytes: u64) -> Result<(), Exhausted> {
         self.read.take(bytes).ok_or(Exhausted::ReadBytes(self.read.limit))
     }
 
-    /// Books bytes that are about to be written, with the length of the hole before them.
+    /// Charges bytes that are about to be written, and the length of the hole before them.
     pub(super) fn charge_write(&self, bytes: u64, hole: u64) -> Result<(), Exhausted> {
         let all = bytes.saturating_add(hole);
         self.write.take(all).ok_or(Exhausted::WriteBytes(self.write.limit))?;
@@ -134,43 +139,43 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes back what was booked and then not written.
+    /// Refunds charged bytes that were not written.
     pub(super) fn refund_write(&self, bytes: u64, hole: u64) {
         self.write.give_back(bytes.saturating_add(hole));
         self.holes.fetch_sub(hole, Ordering::Relaxed);
     }
 
-    /// Books an entry that is about to be made.
+    /// Charges an entry that is about to be created.
     pub(super) fn charge_entry(&self) -> Result<(), Exhausted> {
         self.entries.take(1).ok_or(Exhausted::NewEntries(self.entries.limit))
     }
 
-    /// Takes back an entry that was booked and then not made.
+    /// Refunds a charged entry that was not created.
     pub(super) fn refund_entry(&self) {
         self.entries.give_back(1);
     }
 
-    /// Books one directory entry that was looked at.
+    /// Charges one listed directory entry.
     pub(super) fn charge_listed(&self) -> Result<(), Exhausted> {
         self.listed.take(1).ok_or(Exhausted::ListedEntries(self.listed.limit))
     }
 
-    /// Notes a path whose contents or metadata have been changed.
+    /// Records a path whose contents or metadata were changed.
     pub(super) fn note_changed(&self, path: &str) {
         self.journal().note(path, Origin::Before);
     }
 
-    /// Notes a path that did not exist before.
+    /// Records a created path.
     pub(super) fn note_created(&self, path: &str) {
         self.journal().note(path, Origin::Call);
     }
 
-    /// Notes a path that does not exist any more.
+    /// Records a removed path.
     pub(super) fn note_gone(&self, path: &str) {
         self.journal().note_gone(path);
     }
 
-    /// Notes that what was under one path is under another now, where it may replace something.
+    /// Records the move of an entry. `replaces` tells whether an entry existed at the new path.
     pub(super) fn note_moved(&self, old: &str, new: &str, replaces: bool) {
         let origin = if replaces { Origin::Before } else { Origin::Call };
         self.journal().note_moved(old, new, origin);
@@ -180,7 +185,7 @@ impl Ledger {
         self.journal().paths()
     }
 
-    /// The temporary files that the call has made and that are there still.
+    /// Returns the temporary files that the call created and that still exist.
     pub(super) fn temporaries(&self) -> Vec<String> {
         self.journal().temporaries()
     }
@@ -201,27 +206,27 @@ impl Ledger {
         self.refusal.get()
     }
 
-    /// What holds in the workspace besides its border. Without a workspace nothing may be changed.
+    /// Returns the rules of the workspace. Without a workspace nothing may be changed.
     pub(super) fn rules(&self) -> Result<&Rules, Refusal> {
         self.rules.as_deref().ok_or(Refusal::ReadOnly)
     }
 
-    /// Whether something in the workspace must not even be read.
+    /// Returns whether the workspace contains trees that must not even be read.
     pub(super) fn hides(&self) -> bool {
         self.rules.as_ref().is_some_and(|rules| rules.hide_anything())
     }
 
-    /// Refuses to change a file in place that has so many names.
+    /// Refuses to change a file in place if it has several hard links.
     pub(super) fn check_links(&self, names: u64) -> Result<(), Refusal> {
         if names > 1 && self.rules()?.hard_links() == HardLinks::Refuse { Err(Refusal::HardLinked) } else { Ok(()) }
     }
 
-    /// Refuses to make second names.
+    /// Refuses to create hard links, unless the workspace allows them.
     pub(super) fn check_linking(&self) -> Result<(), Refusal> {
         if self.rules()?.hard_links() == HardLinks::Refuse { Err(Refusal::HardLink) } else { Ok(()) }
     }
 
-    /// Refuses a place that lies deeper than directories may be made.
+    /// Refuses a path that is deeper than the quota.
     pub(super) fn check_depth(&self, name: &str) -> Result<(), Exhausted> {
         let depth = name.split('/').filter(|part| !part.is_empty()).count();
         if u64::try_from(depth).is_ok_and(|depth| depth <= self.depth) {
@@ -235,7 +240,7 @@ impl Ledger {
         self.exhausted.get().copied()
     }
 
-    /// Remembers the first refusal; the others follow from the same guest, mostly for the same reason.
+    /// Records the first refusal. Later ones come from the same guest, mostly for the same reason.
     pub(super) fn note_refusal(&self, refusal: Refusal) {
         tracing::debug!(%refusal, "file operation refused");
         let _ = self.refusal.set(refusal);
@@ -246,12 +251,12 @@ impl Ledger {
     }
 
     fn journal(&self) -> MutexGuard<'_, Journal> {
-        // Noting a path cannot leave the journal half-changed, so a panic elsewhere under the lock does not spoil it.
+        // Ignore lock poisoning: recording a path cannot leave the log half-changed.
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A bounded counter. Relaxed ordering suffices: nothing else is published through it.
+/// A bounded counter. Relaxed ordering suffices, since it publishes no other data.
 struct Meter {
     used: AtomicU64,
     limit: u64,
@@ -270,7 +275,7 @@ impl Meter {
         self.limit.saturating_sub(self.used())
     }
 
-    /// Adds to the counter, or does nothing where that would pass the limit.
+    /// Adds to the counter. Returns none and adds nothing if that would exceed the limit.
     fn take(&self, amount: u64) -> Option<()> {
         let add = |used: u64| used.checked_add(amount).filter(|sum| *sum <= self.limit);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok().map(|_| ())

@@ -1,30 +1,30 @@
-//! Paths as a guest writes them, and names as they really are.
+//! Syntax of guest paths, and joining of real names.
 
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::errors::{Fault, Refusal};
 
-/// The longest path that is looked at, in bytes: Linux accepts no longer one in a single system call.
+/// The maximum length of a path in bytes: the limit of Linux for one system call.
 const MAX_PATH: usize = 4_095;
 
-/// The name of a directory in itself.
+/// The name of a directory within itself.
 pub(super) const HERE: &str = ".";
 
-/// A path that is relative, not empty and free of NUL bytes, split before its last component.
+/// A relative path without NUL bytes, not empty, split before its last component.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GuestPath<'p> {
-    /// The path as it was written.
+    /// The path as the guest wrote it.
     pub(super) whole: &'p str,
-    /// Everything before the last component; empty if there is only one.
+    /// All components before the last one; empty if there is only one.
     pub(super) parent: &'p str,
-    /// The last component, or `.` where the path ends in `.` or `..`: then `parent` is the whole path.
+    /// The last component, or `.` if the path ends in `.` or `..`: then `parent` is the whole path.
     pub(super) name: &'p str,
-    /// Whether the path ends in a slash, and so can only mean a directory.
+    /// Whether the path ends in a slash, and so must name a directory.
     pub(super) slash: bool,
 }
 
 impl<'p> GuestPath<'p> {
-    /// Checks what can be seen without the file system.
+    /// Parses a path, with every check that needs no file system.
     pub(super) fn parse(path: &'p str) -> Result<Self, Fault> {
         if path.is_empty() {
             return Err(ErrorCode::NoEntry.into());
@@ -52,7 +52,8 @@ impl<'p> GuestPath<'p> {
     }
 }
 
-/// Joins real names, both relative to the mount, resolving `.` and `..` in `rest` by the letter: right wherever no symbolic link was followed.
+/// Joins two real names relative to the mount. Resolves `.` and `..` in `rest` lexically, which is
+/// correct only without symbolic links.
 pub(super) fn join(base: &str, rest: &str) -> String {
     let mut joined = String::with_capacity(base.len().saturating_add(rest.len()).saturating_add(1));
     joined.push_str(base);
@@ -60,7 +61,7 @@ pub(super) fn join(base: &str, rest: &str) -> String {
     joined
 }
 
-/// The same, onto a name that there is already.
+/// Appends to a real name in place, with the same rules.
 pub(super) fn append(name: &mut String, rest: &str) {
     for part in rest.split('/') {
         match part {
@@ -76,7 +77,7 @@ pub(super) fn append(name: &mut String, rest: &str) {
     }
 }
 
-/// Removes the last component; does nothing to the mount itself.
+/// Removes the last component. Does nothing to the empty name of the mount.
 pub(super) fn pop(name: &mut String) {
     let end = name.rfind('/').unwrap_or(0);
     name.truncate(end);

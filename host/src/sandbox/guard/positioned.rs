@@ -1,4 +1,4 @@
-//! Reading and writing at an offset, which no two users of a file disturb each other by.
+//! Positioned reads and writes, which do not depend on a shared file cursor.
 
 #[cfg(not(unix))]
 pub(super) use other::{append, read, write};
@@ -15,7 +15,7 @@ mod unix {
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
     use rustix::io::{pread, retry_on_intr};
 
-    /// Reads up to `capacity` bytes, which is not zero, into memory that is not filled with zeros before.
+    /// Reads up to `capacity` bytes, which must not be zero, into uninitialised memory.
     pub(in super::super) fn read(file: &File, capacity: usize, offset: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(capacity);
         retry_on_intr(|| pread(file, spare_capacity(&mut bytes), offset))?;
@@ -26,7 +26,7 @@ mod unix {
         file.write_at(bytes, offset)
     }
 
-    /// Appends in one step where the system can.
+    /// Appends atomically if the system supports it.
     pub(in super::super) fn append(file: &File, bytes: &[u8]) -> io::Result<usize> {
         #[cfg(target_os = "linux")]
         {
@@ -39,7 +39,8 @@ mod unix {
         append_by_flag(file, bytes)
     }
 
-    /// Switches the open file to appending for one write. Nobody else uses this open file meanwhile: a guest has one thread.
+    /// Sets `O_APPEND` for one write. No other thread uses this open file meanwhile, since a guest
+    /// has one thread.
     fn append_by_flag(file: &File, bytes: &[u8]) -> io::Result<usize> {
         let flags = fcntl_getfl(file)?;
         fcntl_setfl(file, flags | OFlags::APPEND)?;
@@ -82,8 +83,9 @@ mod other {
         file.seek_write(bytes, offset)
     }
 
-    /// Writes where the file ends now. Another program that appends in the same moment could be overwritten: the access right that makes appending
-    /// one step has to be asked for at open, and takes ordinary writing away.
+    /// Writes at the current end of the file. Racy: a concurrent append of another program may be
+    /// overwritten. The access right for atomic appends must be requested at open, and excludes
+    /// ordinary writes.
     pub(in super::super) fn append(file: &File, bytes: &[u8]) -> io::Result<usize> {
         file.seek_write(bytes, file.metadata()?.len())
     }

@@ -1,10 +1,14 @@
-//! File operations through wasmtime-wasi's own implementation, with checks in front: for systems other than Unix.
+//! File operations through the implementation of wasmtime-wasi, with added checks, for systems
+//! other than Unix.
 //!
-//! On Windows the stock layer knows what our own calls would have to learn: reserved names, alternate streams, short names, reparse points. What it
-//! lacks is added here: a look at the type before anything is opened, own streams, quotas and the journal. A look before is enough there, because
-//! nothing that blocks when opened can stand in a directory: pipes and devices live in name spaces that the stock layer refuses. Two things are
-//! weaker than on Unix: changed paths are noted as the guest wrote them, links not resolved, and a directory is read whole before it is listed.
-//! It is compiled and tested on every system, so that it cannot rot unseen.
+//! On Windows the stock layer handles reserved names, alternate streams, short names and reparse
+//! points. This module adds a type check before each open, its own streams, quotas and the change
+//! log. A check before the open suffices there: pipes and devices, the only files that block at
+//! open, live in name spaces that the stock layer refuses.
+//!
+//! It is weaker than the Unix layer in two points: changed paths are recorded as the guest wrote
+//! them, without resolving links, and a directory is read whole before it is listed. The module is
+//! compiled and tested on every system, so that it cannot rot.
 
 mod descriptor;
 mod listing;

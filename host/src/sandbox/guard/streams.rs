@@ -1,4 +1,5 @@
-//! Input and output streams of files. They read and write where they are called: the file is regular, so there is nothing to wait for.
+//! Input and output streams of files. Both operate inline, because a regular file never makes its
+//! caller wait for readiness.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::errors::Fault;
 use super::file::{MAX_CHUNK, OpenFile, wide};
 use super::ledger::Ledger;
 
-/// Reads a file from an offset on.
+/// An input stream that reads a file from an offset on.
 pub(super) struct Reader {
     file: Arc<OpenFile>,
     ledger: Arc<Ledger>,
@@ -48,16 +49,16 @@ impl Pollable for Reader {
     async fn ready(&mut self) {}
 }
 
-/// Where a [`Writer`] writes.
+/// The write position of a [`Writer`].
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Position {
-    /// From an offset on.
+    /// An offset.
     At(u64),
-    /// At the end, wherever that is by then.
+    /// The current end of the file at each write.
     End,
 }
 
-/// Writes a file.
+/// An output stream that writes a file.
 pub(super) struct Writer {
     file: Arc<OpenFile>,
     ledger: Arc<Ledger>,
@@ -70,7 +71,7 @@ impl Writer {
         Self { file, ledger, position, failed: false }
     }
 
-    /// Writes all bytes, or says why not all of them could be written. Nothing is written as well, since that may be refused, too.
+    /// Writes all bytes. An empty write runs the checks as well, since it may be refused.
     fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
         loop {
             let written = self.write_some(bytes)?;

@@ -1,4 +1,4 @@
-//! What files are like: size, type, times, identity.
+//! Metadata of files: size, type, timestamps and identity.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -17,33 +17,33 @@ use crate::sandbox::guard::errors::Fault;
 use crate::sandbox::guard::ledger::Ledger;
 use crate::sandbox::guard::path::{GuestPath, HERE};
 
-/// What an open file or directory is like right now.
+/// Returns the current metadata of an open file or directory.
 pub(super) fn stat(node: &Node) -> Result<DescriptorStat, Fault> {
     Ok(descriptor_stat(&fstat(node.handle())?))
 }
 
-/// What a path names is like.
+/// Returns the metadata of the file at a path.
 pub(super) fn stat_at(dir: &OpenDir, path: &str, follow: Follow) -> Result<DescriptorStat, Fault> {
     Ok(descriptor_stat(&found(dir, path, follow)?))
 }
 
-/// Whether two handles mean the same file or directory.
+/// Returns whether two handles refer to the same file or directory.
 pub(super) fn is_same(a: &Node, b: &Node) -> Result<bool, Fault> {
     let (a, b) = (fstat(a.handle())?, fstat(b.handle())?);
     Ok(a.st_dev == b.st_dev && a.st_ino == b.st_ino)
 }
 
-/// A number that is the same for the same file, which wasi-libc takes as inode.
+/// Returns a hash that identifies a file; wasi-libc uses it as the inode number.
 pub(super) fn hash(node: &Node) -> Result<MetadataHashValue, Fault> {
     Ok(identity_hash(&fstat(node.handle())?))
 }
 
-/// The same for a path.
+/// Returns the same hash for the file at a path.
 pub(super) fn hash_at(dir: &OpenDir, path: &str, follow: Follow) -> Result<MetadataHashValue, Fault> {
     Ok(identity_hash(&found(dir, path, follow)?))
 }
 
-/// Sets the times of an open file or directory.
+/// Sets the timestamps of an open file or directory.
 pub(super) fn set_times(
     node: &Node,
     access: NewTimestamp,
@@ -58,7 +58,7 @@ pub(super) fn set_times(
             futimens(file.as_file(), &times)?;
             file.note_change(ledger);
         }
-        // By name, since the mount's own handle may be good for resolving names only.
+        // By path: the mount's own handle may be `O_PATH`, which `futimens` rejects.
         Node::Dir(dir) => {
             ledger.rules()?.check_names(dir.name())?;
             ledger.rules()?.check_dir(dir.handle())?;
@@ -69,7 +69,7 @@ pub(super) fn set_times(
     Ok(())
 }
 
-/// Sets the times of what a path names.
+/// Sets the timestamps of the file at a path.
 pub(super) fn set_times_at(
     dir: &OpenDir,
     path: &str,
@@ -87,7 +87,8 @@ pub(super) fn set_times_at(
     Ok(())
 }
 
-/// Times belong to a file and not to one of its names. A directory has more names than one by itself.
+/// Refuses changes to a file with several hard links, since timestamps belong to the inode and not
+/// to a name. A directory always has several links, so its count is ignored.
 fn check_links(stat: &Stat, ledger: &Ledger) -> Result<(), Fault> {
     let names = if is_directory(stat) { 1 } else { number(stat.st_nlink).unwrap_or(u64::MAX) };
     Ok(ledger.check_links(names)?)
@@ -109,12 +110,13 @@ fn descriptor_stat(stat: &Stat) -> DescriptorStat {
     }
 }
 
-/// Systems differ in how wide these fields are and whether they have a sign.
+/// Converts a field of `stat`, whose width and sign differ between systems.
 pub(super) fn number(value: impl TryInto<u64>) -> Option<u64> {
     value.try_into().ok()
 }
 
-/// WASI counts from 1970 on; an earlier time is left out rather than failing the whole operation.
+/// Converts a timestamp. WASI counts from 1970 on: an earlier time is omitted instead of failing
+/// the whole operation.
 fn datetime(seconds: impl TryInto<u64>, nanoseconds: impl TryInto<u32>) -> Option<Datetime> {
     Some(Datetime { seconds: seconds.try_into().ok()?, nanoseconds: nanoseconds.try_into().ok()? })
 }
@@ -135,7 +137,7 @@ fn timespec(time: NewTimestamp) -> Result<Timespec, Fault> {
     }
 }
 
-/// Hashed, because the device and inode numbers are the host's business.
+/// Hashes the device and inode numbers, so that the guest does not learn the host's own.
 fn identity_hash(stat: &Stat) -> MetadataHashValue {
     let half = |salt: u8| {
         let mut hasher = DefaultHasher::new();

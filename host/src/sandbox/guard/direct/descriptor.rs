@@ -1,4 +1,4 @@
-//! The bindings' traits. Nothing is decided here but which check comes before which operation.
+//! The host traits of the generated bindings. They only order the checks before each operation.
 
 use std::sync::Arc;
 
@@ -56,7 +56,8 @@ impl types::HostDescriptor for GuardView<'_> {
         self.writer(&fd, Position::End)
     }
 
-    /// Accepted and not passed on: it could not change what is read, only what the host keeps in memory.
+    /// Accepts the advice and ignores it: it cannot change the result of a read, only the page
+    /// cache of the host.
     async fn advise(&mut self, fd: Resource<Descriptor>, _: u64, _: u64, _: Advice) -> FsResult<()> {
         let outcome = self.file(&fd, ErrorCode::BadDescriptor).map(|_| ());
         self.ledger().answer(outcome)
@@ -223,7 +224,8 @@ impl types::HostDescriptor for GuardView<'_> {
     }
 
     async fn is_same_object(&mut self, a: Resource<Descriptor>, b: Resource<Descriptor>) -> wasmtime::Result<bool> {
-        // The interface has no error here, and an open file whose metadata cannot be read is a failure of the host.
+        // The interface has no error here. An open file without readable metadata is a host
+        // failure.
         let nodes = self.node(&a).and_then(|a| Ok((a, self.node(&b)?)));
         nodes.and_then(|(a, b)| attributes::is_same(a, b)).map_err(wasmtime::Error::new)
     }
@@ -266,7 +268,7 @@ impl types::HostDirectoryEntryStream for GuardView<'_> {
 }
 
 impl GuardView<'_> {
-    /// Puts a node into the table under the type that the bindings know; only the index crosses.
+    /// Inserts a node into the table under the type of the bindings; only the index is shared.
     fn push(&mut self, node: Node) -> Result<Resource<Descriptor>, wasmtime::component::ResourceTableError> {
         let node = self.table.push(node)?;
         Ok(Resource::new_own(node.rep()))
@@ -300,7 +302,7 @@ impl GuardView<'_> {
     }
 }
 
-/// What the guest may do with a handle.
+/// Returns the rights of the guest to a handle.
 fn flags(node: &Node, access: Access) -> DescriptorFlags {
     let (read, write) = match node {
         Node::Dir(_) if access == Access::ReadWrite => (true, DescriptorFlags::MUTATE_DIRECTORY),

@@ -1,4 +1,4 @@
-//! Operations on names in directories: make, remove, move, link.
+//! Operations on directory entries: create, remove, rename, link.
 
 use std::ffi::OsStr;
 
@@ -11,7 +11,7 @@ use crate::sandbox::guard::errors::{Fault, Refusal};
 use crate::sandbox::guard::ledger::Ledger;
 use crate::sandbox::guard::path::GuestPath;
 
-/// Makes a directory.
+/// Creates a directory.
 pub(super) fn create_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), Fault> {
     let place = locate(dir, &to_change(path, ledger)?)?;
     if place.is_here() {
@@ -20,7 +20,7 @@ pub(super) fn create_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Re
     place.check_change(ledger)?;
     ledger.check_depth(&place.real_name())?;
     let _admission = place.admit(ledger)?;
-    // What any program creates: the user's umask decides about the rest.
+    // The default of ordinary programs; the user's umask restricts it.
     let permissions = Mode::from_raw_mode(0o777);
     ledger.charge_entry()?;
     mkdirat(place.handle(), &*place.name, permissions).inspect_err(|_| ledger.refund_entry())?;
@@ -37,7 +37,7 @@ pub(super) fn remove_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Re
     Ok(())
 }
 
-/// Removes anything but a directory; a symbolic link, not what it points to.
+/// Removes an entry that is not a directory. A symbolic link itself is removed, not its target.
 pub(in crate::sandbox::guard) fn unlink(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), Fault> {
     let place = locate(dir, &to_change(path, ledger)?)?;
     if place.is_here() {
@@ -53,7 +53,7 @@ pub(in crate::sandbox::guard) fn unlink(dir: &OpenDir, path: &str, ledger: &Ledg
     Ok(())
 }
 
-/// Moves an entry, replacing what is there; a symbolic link, not what it points to.
+/// Renames an entry and replaces an existing target. A symbolic link itself is moved.
 pub(super) fn rename(from: (&OpenDir, &str), to: (&OpenDir, &str), ledger: &Ledger) -> Result<(), Fault> {
     let (old, new) = (named(from.0, from.1, ledger)?, named(to.0, to.1, ledger)?);
     check_moved(&old, ledger)?;
@@ -69,7 +69,8 @@ pub(super) fn rename(from: (&OpenDir, &str), to: (&OpenDir, &str), ledger: &Ledg
     Ok(())
 }
 
-/// Gives a regular file a second name. A link to a symbolic link would be a way to make one, in a place where it leads elsewhere.
+/// Creates a hard link to a regular file. A hard link to a symbolic link is refused: it would
+/// create a symbolic link in another directory, where its target resolves differently.
 pub(super) fn link(from: (&OpenDir, &str), follow: Follow, to: (&OpenDir, &str), ledger: &Ledger) -> Result<(), Fault> {
     ledger.check_linking()?;
     if follow == Follow::Yes {
@@ -79,7 +80,7 @@ pub(super) fn link(from: (&OpenDir, &str), follow: Follow, to: (&OpenDir, &str),
     let stat = old.stat()?.ok_or(ErrorCode::NoEntry)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if old.slash => return Err(ErrorCode::NotDirectory.into()),
-        // As Linux has it: the directory that the slash asks for is not there.
+        // As on Linux: the directory that the trailing slash requires does not exist.
         FileType::RegularFile if new.slash && new.stat()?.is_none() => return Err(ErrorCode::NoEntry.into()),
         FileType::RegularFile if new.slash => return Err(ErrorCode::NotDirectory.into()),
         FileType::RegularFile => {}
@@ -95,7 +96,7 @@ pub(super) fn link(from: (&OpenDir, &str), follow: Follow, to: (&OpenDir, &str),
     Ok(())
 }
 
-/// Where a symbolic link points to. An absolute target would tell the guest about the host.
+/// Returns the target of a symbolic link. An absolute target would disclose host paths.
 pub(super) fn read_link(dir: &OpenDir, path: &str) -> Result<String, Fault> {
     let place = locate(dir, &GuestPath::parse(path)?)?;
     let target = readlinkat(place.handle(), &*place.name, Vec::new())?;
@@ -106,7 +107,7 @@ pub(super) fn read_link(dir: &OpenDir, path: &str) -> Result<String, Fault> {
     Ok(target)
 }
 
-/// The place of a path that names an entry of a directory, which may be changed.
+/// Locates a path that names a directory entry, and checks that it may be changed.
 fn named<'a>(dir: &'a OpenDir, path: &'a str, ledger: &Ledger) -> Result<Located<'a>, Fault> {
     let place = locate(dir, &to_change(path, ledger)?)?;
     if place.is_here() {
@@ -116,7 +117,8 @@ fn named<'a>(dir: &'a OpenDir, path: &'a str, ledger: &Ledger) -> Result<Located
     Ok(place)
 }
 
-/// A path that is to be changed. What it says counts as well as where it leads: a link called `.git` is as good as the repository.
+/// Parses a path that is to be changed. The written path is checked in addition to the resolved
+/// one: a link called `.git` is as dangerous as the repository itself.
 pub(super) fn to_change<'p>(path: &'p str, ledger: &Ledger) -> Result<GuestPath<'p>, Fault> {
     let path = GuestPath::parse(path)?;
     ledger.rules()?.check_names(path.whole)?;

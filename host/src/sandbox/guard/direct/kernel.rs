@@ -1,22 +1,24 @@
-//! File systems whose files are the kernel's own: `/proc/self/mem` is the memory of the host, whatever directory it is mounted below.
+//! Detects file systems of the kernel: `/proc/self/mem` is the host's memory, wherever it is
+//! mounted.
 
 use rustix::fs::Stat;
 use std::os::fd::{AsFd, OwnedFd};
 
 use crate::sandbox::guard::errors::{Fault, Refusal};
 
-/// The device of a directory's file system, of which every file may be opened.
+/// The device number of the mount's file system, on which every file may be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Device(Option<u64>);
 
 impl Device {
-    /// That of a mount's root, unless that is the kernel's own.
+    /// Returns the device of a mount's root, or none if the kernel owns that file system.
     pub(super) fn of(root: impl AsFd) -> Self {
         let stat = rustix::fs::fstat(&root).ok();
         Self(stat.filter(|_| !is_the_kernels(&root)).and_then(|stat| device(&stat)))
     }
 
-    /// Refuses what has been opened on a file system of the kernel. What lies on the mount's own costs nothing to judge.
+    /// Refuses a file on a file system of the kernel. The check is free for files on the mount's
+    /// device.
     pub(super) fn check(self, opened: &OwnedFd, stat: &Stat) -> Result<(), Fault> {
         if self.0.is_some() && self.0 == device(stat) || !is_the_kernels(opened) {
             Ok(())
@@ -31,7 +33,8 @@ fn device(stat: &Stat) -> Option<u64> {
     u64::try_from(stat.st_dev).ok()
 }
 
-/// The numbers of such file systems, from `linux/magic.h` and from the sources of those that are not listed there.
+/// The magic numbers of these file systems, from `linux/magic.h` and from the kernel sources of the
+/// ones not listed there.
 #[cfg(target_os = "linux")]
 const KERNELS: [u32; 17] = [
     0x9fa0,      // proc
@@ -53,10 +56,11 @@ const KERNELS: [u32; 17] = [
     0x0765_5821, // resctrl
 ];
 
-/// Whether a file lies on one of them. Where the system does not say, it is taken for an ordinary one: its type has been looked at.
+/// Returns whether a file lies on one of these file systems. A failed `fstatfs` counts as an
+/// ordinary file system, since the file type has been checked before.
 #[cfg(target_os = "linux")]
 fn is_the_kernels(file: impl AsFd) -> bool {
-    // The kernel's numbers have 32 bits, in a field whose type differs between architectures.
+    // The magic numbers have 32 bits, but the type of the field differs between architectures.
     rustix::fs::fstatfs(file).is_ok_and(|system| KERNELS.contains(&(system.f_type as u32)))
 }
 

@@ -1,4 +1,4 @@
-//! Directory listings, read as the guest asks for them and never kept whole.
+//! Directory listings, read on demand and never buffered whole.
 
 use rustix::fs::{AtFlags, Dir, DirEntry, FileType, Mode, openat, statat};
 use rustix::io::Errno;
@@ -11,22 +11,24 @@ use crate::sandbox::guard::ledger::Ledger;
 use crate::sandbox::guard::path::HERE;
 use crate::workspace::READ_DIRECTORY;
 
-/// A listing under way: one open directory and a buffer of at most some ten kilobytes.
+/// A listing in progress: one file descriptor and a buffer of some ten kilobytes at most.
 pub(super) struct Listing {
     entries: Dir,
     _held: Held,
 }
 
 impl Listing {
-    /// Opens the directory once more, because a listing has a cursor of its own, and the mount's handle may be good for resolving names only.
+    /// Opens the directory again: a listing needs its own cursor, and the mount's handle may be
+    /// `O_PATH`.
     pub(super) fn open(dir: &OpenDir, ledger: &Ledger) -> Result<Self, Fault> {
         let held = Held::one(ledger.files())?;
         let handle = openat(dir.handle(), HERE, READ_DIRECTORY, Mode::empty())?;
         Ok(Self { entries: Dir::new(handle)?, _held: held })
     }
 
-    /// The next entry, or none at the end. `.` and `..` are left out, and so are names that are not UTF-8: a guest could not name them anyway, and
-    /// an error would end the listing in wasi-libc, which would hide all entries after it.
+    /// Returns the next entry, or none at the end. Skips `.`, `..` and names that are not UTF-8: a
+    /// guest cannot address those, and an error would make wasi-libc end the listing and hide all
+    /// later entries.
     pub(super) fn next(&mut self, ledger: &Ledger) -> Result<Option<DirectoryEntry>, Fault> {
         while let Some(entry) = self.entries.read() {
             let entry = entry?;
@@ -42,7 +44,8 @@ impl Listing {
         Ok(None)
     }
 
-    /// Most file systems tell the type along with the name; the others are asked for it.
+    /// Returns the type of an entry. Most file systems deliver it with the name; on others it takes
+    /// a `stat`.
     fn type_of(&self, entry: &DirEntry) -> Result<DescriptorType, Fault> {
         let known = entry.file_type();
         if known != FileType::Unknown {
@@ -56,7 +59,7 @@ impl Listing {
     }
 }
 
-/// A type as WASI names it.
+/// Converts a file type to its WASI counterpart.
 pub(super) fn descriptor_type(file_type: FileType) -> DescriptorType {
     match file_type {
         FileType::RegularFile => DescriptorType::RegularFile,

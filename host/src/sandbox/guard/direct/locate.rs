@@ -1,7 +1,8 @@
-//! From a guest's path to a pinned directory and a bare name in it.
+//! Resolves a guest's path to a pinned directory and a single name in it.
 //!
-//! Every operation on a path goes through [`locate`] or [`look`] and then acts on the bare name, without following it. So nothing that happens to
-//! the tree in between can lead an operation out of it: a race can only end in a refusal or in a place that is inside.
+//! Every operation on a path goes through [`locate`] or [`look`] and then acts on the single name
+//! without following it. Concurrent changes to the tree therefore cannot lead an operation out of
+//! it: a TOCTOU race ends either in a refusal or at a place inside the mount.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -24,12 +25,13 @@ use crate::workspace::Admission;
 #[cfg(target_os = "linux")]
 use crate::workspace::PIN;
 
-/// What to do where the last component is a symbolic link. Links before it are always followed, as long as they stay inside.
+/// The treatment of a symbolic link in the last component. Links in earlier components are always
+/// followed, as long as they stay inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Follow {
-    /// Take what it points to.
+    /// Operate on the target of the link.
     Yes,
-    /// Take the link itself.
+    /// Operate on the link itself.
     No,
 }
 
@@ -44,9 +46,10 @@ pub(super) struct Located<'a> {
     pub(super) parent: Pinned<'a>,
     /// One component without slashes, or `.` for the pinned directory itself.
     pub(super) name: Cow<'a, str>,
-    /// Whether the path that led here can only mean a directory.
+    /// Whether the path had a trailing slash, and so must name a directory.
     pub(super) slash: bool,
-    /// The real name of the directory that the way here started from, and the way from there, free of links.
+    /// The real name of the directory where resolution began. `way` leads from there to the parent
+    /// and holds no symbolic links.
     pub(super) base: Cow<'a, str>,
     pub(super) way: &'a str,
 }
@@ -59,19 +62,20 @@ impl Located<'_> {
         }
     }
 
-    /// Whether the path ended in `.` or `..`, and so names a directory that nothing can be made of, removed from or moved to.
+    /// Returns whether the path ended in `.` or `..`. Such a directory cannot be created, removed
+    /// or replaced.
     pub(super) fn is_here(&self) -> bool {
         self.name == HERE
     }
 
-    /// The real name, relative to the mount.
+    /// Returns the resolved path, relative to the mount.
     pub(super) fn real_name(&self) -> String {
         let mut name = path::join(&self.base, self.way);
         path::append(&mut name, &self.name);
         name
     }
 
-    /// Refuses to make, change or remove what the place names, where it lies in a protected tree or is one.
+    /// Refuses to create, change or remove the entry if it is a protected tree or lies in one.
     pub(super) fn check_change(&self, ledger: &Ledger) -> Result<(), Fault> {
         let rules = ledger.rules()?;
         rules.check_names(&self.real_name())?;
@@ -83,12 +87,13 @@ impl Located<'_> {
         Ok(())
     }
 
-    /// Leave to put this name there, to be kept until it has been put.
+    /// Reserves the name in the directory. The caller keeps the admission until the entry is
+    /// created.
     pub(super) fn admit(&self, ledger: &Ledger) -> Result<Admission, Fault> {
         Ok(ledger.rules()?.admit(self.handle(), OsStr::new(&*self.name))?)
     }
 
-    /// What is there, if anything. Never follows a link.
+    /// Returns the metadata of the entry, or none if it does not exist. Never follows a link.
     pub(super) fn stat(&self) -> Result<Option<Stat>, Fault> {
         match statat(self.handle(), &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
@@ -100,13 +105,13 @@ impl Located<'_> {
 
 /// The directory of a [`Located`].
 pub(super) enum Pinned<'a> {
-    /// The one that the guest named.
+    /// The directory that the guest named.
     Borrowed(&'a OpenDir),
-    /// One that was opened for this operation.
+    /// A directory that was opened for this operation.
     Opened(OwnedFd),
 }
 
-/// Finds the place that a path names, without following its last component.
+/// Locates a path without following its last component.
 pub(super) fn locate<'a>(dir: &'a OpenDir, path: &GuestPath<'a>) -> Result<Located<'a>, Fault> {
     match dir.resolver() {
         #[cfg(target_os = "linux")]
@@ -119,7 +124,8 @@ pub(super) fn locate<'a>(dir: &'a OpenDir, path: &GuestPath<'a>) -> Result<Locat
     }
 }
 
-/// Finds the place that a path names, and what is there. Afterwards, where `follow` asked for it, the last component is not a symbolic link.
+/// Locates a path and returns the metadata of its entry. If `follow` asks for it, the last
+/// component is not a symbolic link afterwards.
 pub(super) fn look<'a>(
     dir: &'a OpenDir,
     path: &GuestPath<'a>,
@@ -129,7 +135,7 @@ pub(super) fn look<'a>(
     if found.is_some_and(|stat| is_symlink(&stat)) && (follow == Follow::Yes || path.slash) {
         (place, found) = look_once(dir, path, Follow::Yes)?;
         if found.is_some_and(|stat| is_symlink(&stat)) {
-            // A link again, although links were followed: somebody is changing the tree right now.
+            // A link again, although links were followed: the tree is being changed concurrently.
             return Err(ErrorCode::Loop.into());
         }
     }
@@ -156,7 +162,7 @@ fn look_once<'a>(dir: &'a OpenDir, path: &GuestPath<'a>, follow: Follow) -> Resu
     Ok((place, found))
 }
 
-/// What this system can do, found out by doing it once.
+/// Returns the best resolver of this system, by trying `openat2` once.
 #[cfg(target_os = "linux")]
 pub(super) fn best_resolver(dir: BorrowedFd<'_>) -> Resolver {
     match openat2(dir, HERE, PIN, Mode::empty(), BENEATH) {
@@ -165,25 +171,26 @@ pub(super) fn best_resolver(dir: BorrowedFd<'_>) -> Resolver {
     }
 }
 
-/// Without `openat2` there is one way only.
+/// Returns the walk, since this system has no `openat2`.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn best_resolver(_dir: BorrowedFd<'_>) -> Resolver {
     Resolver::Walk
 }
 
-/// Resolution stays beneath the directory and meets no link of any kind, so the names walked are exactly the names written.
+/// Resolution stays beneath the directory and rejects every symbolic link, so the components
+/// traversed are exactly the components written.
 #[cfg(target_os = "linux")]
 pub(super) const BENEATH: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_SYMLINKS);
 
-/// Why a path was not opened in one step.
+/// The reason why `openat2` did not open a path.
 #[cfg(target_os = "linux")]
 pub(super) enum Stopped {
-    /// There is a link on the way, or the tree is being changed: walk.
+    /// A component is a symbolic link, or the tree keeps changing: resolve by walking instead.
     Symlink,
-    /// It leads out.
+    /// The path leads out of the directory.
     Refused(Refusal),
-    /// It does not work.
+    /// The system call failed.
     Errno(Errno),
 }
 
@@ -198,10 +205,11 @@ impl From<Stopped> for Fault {
     }
 }
 
-/// Opens a path whose components are all plain names.
+/// Opens a path without symbolic links.
 #[cfg(target_os = "linux")]
 pub(super) fn open_beneath(dir: &OpenDir, path: &str, flags: OFlags) -> Result<OwnedFd, Stopped> {
-    // The kernel gives up with EAGAIN where a rename elsewhere makes `..` unsafe; wasmtime-wasi tries as often.
+    // The kernel returns EAGAIN if a concurrent rename makes `..` unsafe. wasmtime-wasi retries as
+    // often.
     const ATTEMPTS: usize = 4;
     for _ in 0..ATTEMPTS {
         return match openat2(dir.handle(), path, flags, Mode::empty(), BENEATH) {

@@ -9,25 +9,27 @@ use super::locate;
 use crate::sandbox::guard::held::Held;
 use crate::workspace::Opener;
 
-/// A workspace directory, ready to be mounted into any number of calls at once.
+/// A workspace directory that any number of calls can mount at the same time.
 #[derive(Clone)]
 pub(crate) struct Mount {
     root: Arc<OpenDir>,
 }
 
 impl Mount {
-    /// Mounts the directory behind this very handle. Its path is never looked at, so whatever is put in its place later is not what guests see.
+    /// Mounts the directory behind a handle. Its path is never resolved again, so guests keep the
+    /// same directory even if another one takes its place later.
     ///
     /// # Errors
     ///
-    /// Fails if the handle cannot be duplicated, mostly because the process has too many files open.
+    /// Fails if the handle cannot be duplicated, mostly because the process has too many open
+    /// files.
     pub(crate) fn new(dir: &cap_std::fs::Dir) -> io::Result<Self> {
         let handle = OwnedFd::from(dir.try_clone()?.into_std_file());
         let resolver = locate::best_resolver(handle.as_fd());
         Ok(Self::with_resolver(handle, resolver))
     }
 
-    /// As on a system without `openat2`.
+    /// Mounts the directory as on a system without `openat2`.
     #[cfg(test)]
     pub(crate) fn walked(dir: &cap_std::fs::Dir) -> io::Result<Self> {
         let handle = OwnedFd::from(dir.try_clone()?.into_std_file());
@@ -38,7 +40,7 @@ impl Mount {
         Self::with_ways(handle, resolver, Opener::best())
     }
 
-    /// With a way of opening that need not be the best of this system.
+    /// Uses an explicit way of opening files instead of the best one of this system.
     pub(in crate::sandbox::guard) fn with_ways(handle: OwnedFd, resolver: Resolver, opener: Opener) -> Self {
         let device = Device::of(&handle);
         Self { root: Arc::new(OpenDir { handle, name: String::new(), resolver, opener, device, _held: None }) }
@@ -49,16 +51,18 @@ impl Mount {
     }
 }
 
-/// What a guard keeps of a mount.
+/// A guard's reference to a mount.
 pub(in crate::sandbox::guard) type Root = Arc<OpenDir>;
 
-/// How paths are resolved beneath a directory.
+/// The method of resolving paths beneath a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sandbox::guard) enum Resolver {
-    /// By the kernel, in one `openat2`; paths with symbolic links are walked nevertheless, so that their real names are known.
+    /// By one `openat2` call. Paths with symbolic links are walked all the same, to learn their
+    /// real names.
     #[cfg(target_os = "linux")]
     Kernel,
-    /// Component by component: where `openat2` does not exist (before Linux 5.6, other systems) or is forbidden (seccomp).
+    /// Component by component, where `openat2` does not exist (before Linux 5.6, other systems) or
+    /// is forbidden (seccomp).
     Walk,
 }
 
@@ -73,7 +77,7 @@ pub(in crate::sandbox::guard) struct OpenDir {
 }
 
 impl OpenDir {
-    /// One that a guest has opened from this.
+    /// Creates a directory that a guest has opened beneath this one.
     pub(super) fn below(&self, handle: OwnedFd, name: String, held: Held) -> Self {
         let (resolver, opener, device) = (self.resolver, self.opener, self.device);
         Self { handle, name, resolver, opener, device, _held: Some(held) }
@@ -83,12 +87,12 @@ impl OpenDir {
         self.handle.as_fd()
     }
 
-    /// The real name, relative to the mount; empty for the mount itself.
+    /// Returns the real name, relative to the mount; empty for the mount itself.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The device of the mount.
+    /// Returns the device of the mount.
     pub(super) fn device(&self) -> Device {
         self.device
     }
@@ -97,7 +101,7 @@ impl OpenDir {
         self.resolver
     }
 
-    /// How a file is opened that has been seen.
+    /// Returns the method of opening a file after its type check.
     pub(super) fn opener(&self) -> Opener {
         self.opener
     }

@@ -1,4 +1,4 @@
-//! What stands behind a guest's `descriptor`: an open file or directory.
+//! The open file or directory behind a guest's `descriptor`.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use super::mount::OpenDir;
 use crate::sandbox::guard::errors::Fault;
 use crate::sandbox::guard::file::OpenFile;
 
-/// What the resource table holds for a `descriptor`. It goes by that type's name only through its index: the table is asked for this type.
+/// The value in the resource table for a `descriptor`. Both types share only the index: every
+/// lookup in the table asks for this type.
 pub(super) enum Node {
     Dir(Arc<OpenDir>),
     File(Arc<OpenFile>),
@@ -30,7 +31,8 @@ impl Node {
         }
     }
 
-    /// The file, or `otherwise` if this is a directory: operations differ in what they say then.
+    /// Returns the file, or the error `otherwise` for a directory: the operations differ in their
+    /// error code.
     pub(super) fn file(&self, otherwise: ErrorCode) -> Result<&Arc<OpenFile>, Fault> {
         match self {
             Self::File(file) => Ok(file),

@@ -1,4 +1,4 @@
-//! Opening, which never waits and yields regular files and directories only.
+//! Opens regular files and directories, and nothing else, without blocking.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -28,10 +28,10 @@ use crate::sandbox::guard::path::{self, GuestPath};
 use crate::workspace::PIN_ANY;
 use crate::workspace::{Identity, LastLink, QUIETLY, Seen};
 
-/// How often an open starts over when the name appears or vanishes under it.
+/// The number of attempts of an open that races with the creation or removal of its file.
 const ATTEMPTS: usize = 4;
 
-/// What a guest wants to open, and how.
+/// The options of an open, as the guest asked for them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wish {
     mode: Mode,
@@ -41,7 +41,7 @@ pub(super) struct Wish {
     follow: Follow,
 }
 
-/// What to do where there is no file yet, and where there is one.
+/// The treatment of missing and of existing files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Create {
     Never,
@@ -50,7 +50,8 @@ enum Create {
 }
 
 impl Wish {
-    /// Reads the flags of `open-at`. `mutate-directory` is not looked at: every operation on a directory checks the mount's access itself.
+    /// Converts the flags of `open-at`. `mutate-directory` is ignored: every operation on a
+    /// directory checks the access of the mount itself.
     pub(super) fn new(path: PathFlags, open: OpenFlags, flags: DescriptorFlags) -> Result<Self, Fault> {
         let sync = DescriptorFlags::FILE_INTEGRITY_SYNC
             | DescriptorFlags::DATA_INTEGRITY_SYNC
@@ -71,13 +72,13 @@ impl Wish {
         })
     }
 
-    /// Whether this needs a mount that may be written to.
+    /// Returns whether this open needs a writable mount.
     pub(super) fn changes(&self) -> bool {
         self.mode.writes() || self.create != Create::Never
     }
 }
 
-/// Opens what a path names. Whether the access allows it has been checked.
+/// Opens the file or directory at a path. The caller has checked the access of the mount.
 pub(super) fn open(dir: &OpenDir, path: &str, wish: Wish, access: Access, ledger: &Ledger) -> Result<Node, Fault> {
     let held = Held::one(ledger.files())?;
     if wish.changes() {
@@ -89,12 +90,12 @@ pub(super) fn open(dir: &OpenDir, path: &str, wish: Wish, access: Access, ledger
     if opened.is_directory() {
         return Ok(Node::Dir(Arc::new(dir.below(opened.handle, name(), held))));
     }
-    // Nothing can change through the handle where the mount is read-only, so nobody will ask for the name.
+    // Only changes need the name, and a read-only mount has none.
     let name = (access == Access::ReadWrite).then(name);
     Ok(counted(file(opened, wish.mode, name), held))
 }
 
-/// What has been opened, and what it was seen to be before.
+/// An open handle and the metadata from the type check before the open.
 struct Opened {
     handle: OwnedFd,
     stat: Stat,
@@ -105,7 +106,7 @@ impl Opened {
         FileType::from_raw_mode(self.stat.st_mode) == FileType::Directory
     }
 
-    /// Opens what has been seen, unless that is neither a regular file nor a directory.
+    /// Opens a file after its type check. Refuses everything except regular files and directories.
     fn from_seen(
         seen: Seen,
         dir: &OpenDir,
@@ -118,7 +119,8 @@ impl Opened {
             FileType::Symlink => return Err(ErrorCode::Loop.into()),
             _ => return Err(Refusal::SpecialFile.into()),
         }
-        // Asked before it is opened, where a handle tells: some files of the kernel do something as they are opened.
+        // Checked before the open on Linux, where an `O_PATH` handle can tell: opening some kernel
+        // files has effects already.
         #[cfg(target_os = "linux")]
         {
             dir.device().check(seen.handle(), &stat)?;
@@ -168,7 +170,8 @@ fn access_flags(mode: Mode) -> OFlags {
     access | QUIETLY
 }
 
-/// Opens in two steps where the path holds no symbolic link. The name is known where it differs from the path's letters.
+/// Opens for reading, in two steps if the path holds no symbolic link. Returns the real name if it
+/// may differ from the written path.
 fn open_to_read(
     dir: &OpenDir,
     path: &GuestPath<'_>,
@@ -217,7 +220,8 @@ fn open_walked(
     Ok((opened, Some(place.real_name())))
 }
 
-/// Opens or makes a regular file that may be changed. Looks before it opens, since opening a device or a pipe for writing may have effects already.
+/// Opens or creates a regular file for writing. Checks the type before the open, since opening a
+/// device or a pipe for writing may have effects.
 fn open_to_change(dir: &OpenDir, path: &GuestPath<'_>, wish: Wish, ledger: &Ledger, held: Held) -> Result<Node, Fault> {
     let follow = if wish.create == Create::Always { Follow::No } else { wish.follow };
     for _ in 0..ATTEMPTS {
@@ -238,7 +242,7 @@ fn open_to_change(dir: &OpenDir, path: &GuestPath<'_>, wish: Wish, ledger: &Ledg
     Err(ErrorCode::Busy.into())
 }
 
-/// Whether the name appeared or vanished after it was looked at.
+/// Returns whether the entry appeared or vanished between the look-up and the open.
 fn lost_race(error: &io::Error, existed: bool) -> bool {
     error.kind() == if existed { io::ErrorKind::NotFound } else { io::ErrorKind::AlreadyExists }
 }
@@ -261,7 +265,7 @@ fn open_existing(place: &Located<'_>, wish: Wish, dir: &OpenDir, ledger: &Ledger
     if opened.is_directory() {
         return Err(ErrorCode::IsDirectory.into());
     }
-    // What counts is what was opened, not what was there before.
+    // Check the opened file, not the earlier look-up: the entry may have been replaced in between.
     let stat = opened.stat;
     ledger.rules()?.check_identity(Identity::from_stat(&stat))?;
     if wish.mode.writes() {
@@ -281,9 +285,9 @@ fn create_new(place: &Located<'_>, wish: Wish, ledger: &Ledger) -> Result<OpenFi
     if place.slash || place.is_here() {
         return Err(ErrorCode::IsDirectory.into());
     }
-    // `EXCL` does not follow a link either.
+    // `EXCL` does not follow a symbolic link either.
     let flags = access_flags(wish.mode) | OFlags::CREATE | OFlags::EXCL;
-    // What any program creates: the user's umask decides about the rest.
+    // The default of ordinary programs; the user's umask restricts it.
     let permissions = Permissions::from_raw_mode(0o666);
     ledger.check_depth(&place.real_name())?;
     let _admission = place.admit(ledger)?;
@@ -293,7 +297,7 @@ fn create_new(place: &Located<'_>, wish: Wish, ledger: &Ledger) -> Result<OpenFi
     Ok(OpenFile::created(File::from(handle), wish.mode, &place.real_name(), ledger))
 }
 
-/// Opens what stands in a place, and follows no link.
+/// Opens the entry of a place without following a link.
 fn open_at(place: &Located<'_>, wish: Wish, dir: &OpenDir) -> Result<Opened, Fault> {
     let own = if wish.directory || place.slash { OFlags::DIRECTORY } else { OFlags::empty() };
     let seen = Seen::at(place.handle(), &*place.name, LastLink::Keep)?;

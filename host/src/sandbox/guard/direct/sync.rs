@@ -1,4 +1,4 @@
-//! Writing through to the disk.
+//! Flushes files and directories to the disk.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -10,17 +10,17 @@ use crate::sandbox::guard::errors::Fault;
 use crate::sandbox::guard::path::HERE;
 use crate::workspace::READ_DIRECTORY;
 
-/// How much has to be on the disk.
+/// The extent of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// The contents, and what is needed to find them.
+    /// The contents, and the metadata needed to retrieve them.
     Data,
-    /// The metadata, too.
+    /// All metadata as well.
     All,
 }
 
-/// Waits until a guest's own changes are on the disk. Where it has made none there is nothing to wait for: a guest that only reads must not be able
-/// to make the host wait for what other programs write.
+/// Waits until the guest's own changes are on the disk. Skips files without any: a guest that only
+/// reads must not be able to make the host wait for writes of other programs.
 pub(super) fn sync(node: &Node, access: Access, what: What) -> Result<(), Fault> {
     match node {
         Node::File(file) if file.is_changed() => match what {
@@ -28,7 +28,7 @@ pub(super) fn sync(node: &Node, access: Access, what: What) -> Result<(), Fault>
             What::All => Ok(fsync(file.as_file())?),
         },
         Node::Dir(dir) if access == Access::ReadWrite => {
-            // The mount's own handle may be good for resolving names only.
+            // The mount's own handle may be `O_PATH`, which `fsync` rejects.
             Ok(fsync(openat(dir.handle(), HERE, READ_DIRECTORY, Mode::empty())?)?)
         }
         Node::File(_) | Node::Dir(_) => Ok(()),
@@ -40,7 +40,7 @@ fn sync_data(handle: BorrowedFd<'_>) -> Result<(), Fault> {
     Ok(rustix::fs::fdatasync(handle)?)
 }
 
-/// There is no `fdatasync` here.
+/// Falls back to `fsync`: Apple systems have no `fdatasync`.
 #[cfg(target_vendor = "apple")]
 fn sync_data(handle: BorrowedFd<'_>) -> Result<(), Fault> {
     Ok(fsync(handle)?)

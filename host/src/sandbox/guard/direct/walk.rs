@@ -1,8 +1,9 @@
-//! Resolution component by component, for paths with symbolic links and for systems without `openat2`.
+//! Path resolution component by component, for symbolic links and for systems without `openat2`.
 //!
-//! Each component is opened without following it, from the handle of the one before; links are read and their targets walked in turn; `..` goes back
-//! by reopening the names walked so far, never by asking the kernel for a parent. So the walk cannot leave the directory where it began, and it knows
-//! the real name of the place where it ends.
+//! Each component is opened relative to its predecessor's handle, without following links. Links
+//! are read and their targets walked in turn. `..` reopens the names walked so far and never asks
+//! the kernel for a parent. The walk therefore cannot leave its starting directory, and it knows
+//! the real name of its destination.
 
 use std::borrow::Cow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,13 +18,14 @@ use crate::sandbox::guard::errors::{Fault, Refusal};
 use crate::sandbox::guard::path::{self, GuestPath, HERE};
 use crate::workspace::PIN;
 
-/// How many links one path may lead through: what Linux accepts.
+/// The maximum number of symbolic links in one resolution, the same as on Linux.
 const MAX_LINKS: u32 = 40;
 
-/// How many directories one walk may open: twice what the longest path has components, so that only paths made to be slow are refused.
+/// The maximum number of directories that one walk opens: twice the number of components of the
+/// longest path, so that only paths made to be slow are refused.
 const MAX_STEPS: u32 = 4_096;
 
-/// Finds the place that a path names.
+/// Locates a path by walking it.
 pub(super) fn walk<'a>(dir: &'a OpenDir, path: &GuestPath<'a>, follow: Follow) -> Result<Located<'a>, Fault> {
     let mut walk = Walk::new(dir);
     let mut name = Cow::Borrowed(path.name);
@@ -39,11 +41,11 @@ pub(super) fn walk<'a>(dir: &'a OpenDir, path: &GuestPath<'a>, follow: Follow) -
     Ok(walk.end(name, slash))
 }
 
-/// A walk under way: the directory reached, and how it got there.
+/// A walk in progress: the current directory and the way to it.
 struct Walk<'a> {
     start: &'a OpenDir,
     here: Option<OwnedFd>,
-    /// The real names walked, from `start`.
+    /// The real names walked, relative to `start`.
     way: String,
     links: u32,
     steps: u32,
@@ -54,7 +56,7 @@ impl<'a> Walk<'a> {
         Self { start, here: None, way: String::new(), links: 0, steps: 0 }
     }
 
-    /// Goes through all components of a path, each of which has to be a directory or a link to one.
+    /// Walks all components of a path. Each must be a directory or a link to one.
     fn descend(&mut self, path: &str) -> Result<(), Fault> {
         let mut pending: Vec<Cow<'_, str>> = path.rsplit('/').map(Cow::Borrowed).collect();
         while let Some(part) = pending.pop() {
@@ -73,7 +75,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Enters a directory; false where the name is something else.
+    /// Enters a directory. Returns false if the name is not a directory.
     fn enter(&mut self, name: &str) -> Result<bool, Fault> {
         self.steps = self.steps.saturating_add(1);
         if self.steps > MAX_STEPS {
@@ -85,7 +87,7 @@ impl<'a> Walk<'a> {
                 path::append(&mut self.way, name);
                 Ok(true)
             }
-            // Which of these means a link differs between systems.
+            // Systems differ in the error for a symbolic link.
             Err(Errno::LOOP | Errno::NOTDIR | Errno::MLINK) => Ok(false),
             Err(errno) => Err(errno.into()),
         }
@@ -100,14 +102,14 @@ impl<'a> Walk<'a> {
         self.here = None;
         for name in way.split('/').filter(|name| !name.is_empty()) {
             if !self.enter(name)? {
-                // It was a directory a moment ago: somebody is changing the tree right now.
+                // It was a directory a moment ago: the tree is being changed concurrently.
                 return Err(ErrorCode::NoEntry.into());
             }
         }
         Ok(())
     }
 
-    /// Where a name points to, if it is a link.
+    /// Returns the target of a name, or none if it is not a symbolic link.
     fn read_link(&mut self, name: &str) -> Result<Option<String>, Fault> {
         let target = match readlinkat(self.handle(), name, Vec::new()) {
             Ok(target) => target,

@@ -1,4 +1,5 @@
-//! The bindings' traits, each answered by the stock layer after a check and before the books are kept.
+//! The host traits of the bindings: each method checks, delegates to the stock layer and records
+//! the change.
 
 use std::sync::Arc;
 

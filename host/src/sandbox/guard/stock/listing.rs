@@ -1,4 +1,4 @@
-//! Directory listings, counted as the guest asks for them.
+//! Directory listings, charged as the guest reads them.
 
 use wasmtime_wasi::p2::bindings::filesystem::types::{DirectoryEntry, ErrorCode};
 use wasmtime_wasi::p2::{FsResult, ReaddirIterator};
@@ -6,7 +6,7 @@ use wasmtime_wasi::p2::{FsResult, ReaddirIterator};
 use crate::sandbox::guard::errors::Fault;
 use crate::sandbox::guard::ledger::Ledger;
 
-/// What the stock layer has read of a directory.
+/// A directory listing that the stock layer has read.
 pub(super) struct Listing {
     entries: Box<dyn Iterator<Item = FsResult<DirectoryEntry>> + Send>,
 }
@@ -16,7 +16,8 @@ impl Listing {
         Self { entries: entries.into_iter() }
     }
 
-    /// The next entry, or none at the end. Names that are not Unicode are left out: an error would hide all entries after it from the guest.
+    /// Returns the next entry, or none at the end. Skips names that are not Unicode: an error would
+    /// hide all later entries from the guest.
     pub(super) fn next(&mut self, ledger: &Ledger) -> Result<Option<DirectoryEntry>, Fault> {
         for entry in &mut self.entries {
             ledger.charge_listed()?;

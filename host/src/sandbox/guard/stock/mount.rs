@@ -6,18 +6,20 @@ use wasmtime_wasi::filesystem::{Dir, FsPerms, OpenMode};
 
 use crate::sandbox::guard::Access;
 
-/// A workspace directory, ready to be mounted into any number of calls at once.
+/// A workspace directory that any number of calls can mount at the same time.
 #[derive(Clone)]
 pub(crate) struct Mount {
     root: Root,
 }
 
 impl Mount {
-    /// Mounts the directory behind this very handle. Its path is never looked at, so whatever is put in its place later is not what guests see.
+    /// Mounts the directory behind a handle. Its path is never resolved again, so guests keep the
+    /// same directory even if another one takes its place later.
     ///
     /// # Errors
     ///
-    /// Fails if the handle cannot be duplicated, mostly because the process has too many files open.
+    /// Fails if the handle cannot be duplicated, mostly because the process has too many open
+    /// files.
     pub(crate) fn new(dir: &cap_std::fs::Dir) -> io::Result<Self> {
         let handle = dir.try_clone()?.into_std_file();
         Ok(Self { root: Root(Dir::new(handle, FsPerms::ReadOnly, OpenMode::READ, true)) })
@@ -28,12 +30,12 @@ impl Mount {
     }
 }
 
-/// What a guard keeps of a mount.
+/// A guard's reference to a mount.
 #[derive(Clone)]
 pub(in crate::sandbox::guard) struct Root(Dir);
 
 impl Root {
-    /// The directory with the permissions of one call, as the stock layer knows them.
+    /// Returns the directory with the permissions of one call, in the types of the stock layer.
     pub(super) fn dir(&self, access: Access) -> Dir {
         let mut dir = self.0.clone();
         if access == Access::ReadWrite {

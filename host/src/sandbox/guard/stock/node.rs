@@ -1,4 +1,5 @@
-//! What stands behind a guest's `descriptor`: the stock layer's own, and what the checks need to know.
+//! The value behind a guest's `descriptor`: a descriptor of the stock layer and the state for the
+//! checks.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use crate::sandbox::guard::errors::Fault;
 use crate::sandbox::guard::file::{Mode, OpenFile};
 
-/// What the resource table holds for a `descriptor`. The stock layer's descriptor has an entry of its own, which no guest knows.
+/// The value in the resource table for a `descriptor`. The descriptor of the stock layer has a
+/// separate table entry, whose index no guest knows.
 pub(super) struct Node {
     inner: u32,
     /// The path from the mount, as the guest wrote it.
@@ -31,13 +33,15 @@ impl Node {
         Resource::new_own(self.inner)
     }
 
-    /// The file, or `otherwise` if this is a directory: operations differ in what they say then.
+    /// Returns the file, or the error `otherwise` for a directory: the operations differ in their
+    /// error code.
     pub(super) fn file(&self, otherwise: ErrorCode) -> Result<&Arc<OpenFile>, Fault> {
         self.file.as_ref().ok_or(Fault::Code(otherwise))
     }
 }
 
-/// The same descriptor, working where it is called. The stock layer's own open leaves that to a setting that only wasmtime-wasi can make.
+/// Clones a descriptor for inline operation. The open of the stock layer takes this option from a
+/// setting that is private to wasmtime-wasi.
 pub(super) fn inline(descriptor: &Descriptor) -> io::Result<Descriptor> {
     Ok(match descriptor {
         Descriptor::Dir(dir) => Descriptor::Dir(Dir::new(dir.dir.try_clone()?, dir.perms, dir.open_mode, true)),
@@ -45,7 +49,7 @@ pub(super) fn inline(descriptor: &Descriptor) -> io::Result<Descriptor> {
     })
 }
 
-/// A file for our own streams. `None` for a directory.
+/// Opens a file for this layer's own streams. Returns none for a directory.
 pub(super) fn open_file(descriptor: &Descriptor, name: &str) -> io::Result<Option<OpenFile>> {
     let Descriptor::File(file) = descriptor else { return Ok(None) };
     let mode = match (file.open_mode.contains(OpenMode::READ), file.open_mode.contains(OpenMode::WRITE)) {

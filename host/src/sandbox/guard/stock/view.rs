@@ -1,4 +1,4 @@
-//! A guard over the stock layer, and the operations that take more than one step.
+//! The view of a guard over the stock layer, with the operations of several steps.
 
 use std::sync::Arc;
 
@@ -27,7 +27,8 @@ pub(in crate::sandbox::guard) struct StockView<'a> {
     pub(in crate::sandbox::guard) table: &'a mut ResourceTable,
 }
 
-/// Asks the stock layer, and takes its not-permitted for a refusal: it says so of paths that lead out.
+/// Calls the stock layer and converts its not-permitted into a refusal: it uses that code for paths
+/// that lead out.
 macro_rules! stock {
     ($view:expr, $fd:expr, $operation:ident $(, $argument:expr)*) => {{
         let inner = $view.inner($fd)?;
@@ -56,19 +57,19 @@ impl StockView<'_> {
         self.node(fd)?.file(otherwise)
     }
 
-    /// Checks that something may be changed and that the path is one; says under which name it will be noted.
+    /// Checks the access and the path of a change, and returns the path for the change log.
     pub(super) fn change(&self, fd: &Resource<Descriptor>, path: &str) -> Result<String, Fault> {
         self.check_writable()?;
         let path = GuestPath::parse(path)?;
         let name = path::join(&self.node(fd)?.name, &path.whole.replace(std::path::MAIN_SEPARATOR, "/"));
-        // What was written counts, and what it comes to: `..` is worked out in the name.
+        // Check the path as written and after resolving `..`.
         self.ledger.rules()?.check_names(path.whole)?;
         self.ledger.rules()?.check_names(&name)?;
         Ok(name)
     }
 
-    /// Refuses a new name that would stand beside one with which it makes a repository. Nothing is locked here: another call that
-    /// puts the other name there in the same moment is not seen.
+    /// Refuses a new name that forms a git repository together with an existing one. Racy without a
+    /// lock: a concurrent call may create the second name at the same time.
     pub(super) async fn check_addition(&mut self, fd: &Resource<Descriptor>, path: &str) -> Result<(), Fault> {
         let path = path.replace(std::path::MAIN_SEPARATOR, "/");
         let path = GuestPath::parse(&path)?;
@@ -161,7 +162,7 @@ impl StockView<'_> {
         Ok(())
     }
 
-    /// Waits only for what the guest has changed itself.
+    /// Flushes only the guest's own changes.
     pub(super) async fn sync_changes(&mut self, fd: &Resource<Descriptor>) -> Result<(), Fault> {
         let changed = match &self.node(fd)?.file(ErrorCode::IsDirectory) {
             Ok(file) => file.is_changed(),
@@ -185,7 +186,8 @@ impl StockView<'_> {
     }
 }
 
-/// Only regular files and directories are opened; of a link that is not followed the stock layer says so itself.
+/// Refuses everything except regular files and directories. The stock layer refuses a link that is
+/// not followed.
 fn check_type(stat: DescriptorStat) -> Result<DescriptorStat, Fault> {
     match stat.type_ {
         DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => Ok(stat),
