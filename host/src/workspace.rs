@@ -1,4 +1,4 @@
-//! The one directory that a call may see: opened once, as a handle, and never by its path again.
+//! The one directory that a call may see, opened once as a handle and never resolved by path again.
 
 mod files;
 mod regular;
@@ -32,11 +32,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Does what may hang in the kernel on a thread of its own, which is left to itself where it does not come back in time.
+/// Runs blocking file system work on a thread of its own. The thread is abandoned if it does not
+/// finish in time.
 ///
 /// # Errors
 ///
-/// `TimedOut` where it does not; whatever keeps a thread from starting.
+/// `TimedOut` if the work does not finish in time; any error of starting a thread.
 pub(crate) fn within<T: Send + 'static>(time: Duration, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
     let (send, done) = std::sync::mpsc::sync_channel(1);
     std::thread::Builder::new().name("palisade-open".to_owned()).spawn(move || send.send(work()))?;
@@ -46,7 +47,8 @@ pub(crate) fn within<T: Send + 'static>(time: Duration, work: impl FnOnce() -> T
     })
 }
 
-/// An opened workspace. Everything below it is reached through the handle, so that a later swap of the path changes nothing.
+/// An opened workspace directory. All access goes through its handle, so replacing the path later
+/// has no effect.
 pub struct Workspace {
     root: PathBuf,
     dir: Dir,
@@ -59,7 +61,7 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError`] where it does not exist, is not a directory, or may not be read.
+    /// [`WorkspaceError`] if the path does not exist, is not a directory, or is not readable.
     pub fn open(path: &Path) -> Result<Self, WorkspaceError> {
         let fail = |source| WorkspaceError { path: path.to_owned(), source };
         let root = path.canonicalize().map_err(fail)?;
@@ -68,44 +70,45 @@ impl Workspace {
         Ok(Self { root, dir, mount: OnceLock::new(), rules: ArcSwap::from_pointee(rules) })
     }
 
-    /// As [`open`](Self::open), for a directory that may hang in the kernel: on a thread of its own, which is left to itself where it does not come back in time.
+    /// Opens a directory that may hang in the kernel, as [`open`](Self::open). The open runs on a
+    /// thread of its own, which is abandoned if it does not finish in time.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), and where nothing has come back within this time ([`is_unanswered`](WorkspaceError::is_unanswered)).
+    /// As [`open`](Self::open), and a timeout ([`is_unanswered`](WorkspaceError::is_unanswered)).
     pub fn open_within(path: PathBuf, time: Duration) -> Result<Self, WorkspaceError> {
         let own = path.clone();
         within(time, move || Self::open(&own)).unwrap_or_else(|source| Err(WorkspaceError { path, source }))
     }
 
-    /// Its absolute path, for people and for native tools. Guests never learn it.
+    /// Returns the absolute path, for messages and native tools. Guests never learn it.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Which directory it is, whatever leads to it.
+    /// Returns the device and inode of the directory, which do not depend on its path.
     #[cfg(unix)]
     pub(crate) fn identity(&self) -> Identity {
         self.rules.load().root()
     }
 
-    /// Its handle.
+    /// Returns the directory handle.
     #[must_use]
     pub fn dir(&self) -> &Dir {
         &self.dir
     }
 
-    /// Checks a path argument and gives it back relative to the workspace.
+    /// Checks a path argument and returns it relative to the workspace.
     ///
     /// # Errors
     ///
-    /// [`PathRefused`] where it leads out, or cannot be a path at all.
+    /// [`PathRefused`] if the path leads out or is not a valid path.
     pub fn resolve(&self, path: &str, last: LastLink) -> Result<String, PathRefused> {
         resolve::resolve(&self.dir, &self.root, path, last, &Unlimited).unwrap_or_else(|_| Err(resolve::escapes(path)))
     }
 
-    /// As [`resolve`](Self::resolve), for as long as the budget allows.
+    /// Checks a path as [`resolve`](Self::resolve), within a budget.
     pub(crate) fn resolve_within(
         &self,
         path: &str,
@@ -115,23 +118,25 @@ impl Workspace {
         resolve::resolve(&self.dir, &self.root, path, last, budget)
     }
 
-    /// Its files, to be read and changed. A tool takes those of its [`ToolContext`](crate::ToolContext::files), which obey its class.
+    /// Returns the file API of the workspace, for reading and writing. A tool uses
+    /// [`ToolContext::files`](crate::ToolContext::files) instead, which also obeys its class.
     #[must_use]
     pub fn files(&self) -> WorkspaceFiles<'_> {
         self.files_for(FileAccess::ReadWrite)
     }
 
-    /// Its files, as far as a class of side effects gives them to a tool.
+    /// Returns the file API with the access of a tool's class.
     pub(crate) fn files_for(&self, access: FileAccess) -> WorkspaceFiles<'_> {
         WorkspaceFiles::new(self, access)
     }
 
-    /// What holds in it besides its border.
+    /// Returns the rules of the workspace.
     pub(crate) fn rules(&self) -> Arc<Rules> {
         self.rules.load_full()
     }
 
-    /// Adds the rules of a host whose tools work here, before the first of them runs. They hold from then on, for the tools of every host.
+    /// Adds the rules of a host before its first tool runs here. From then on they apply to the
+    /// tools of every host.
     pub(crate) fn keep_rules_of(&self, host: &Arc<HostRules>) {
         if self.rules.load().include(host) {
             return;
@@ -140,12 +145,12 @@ impl Workspace {
             .rcu(|rules| if rules.include(host) { rules.clone() } else { Arc::new(rules.with(host, &self.root)) });
     }
 
-    /// Whether a tree lies in this workspace, or a link to it, or is the workspace.
+    /// Returns whether a tree, or a link to it, lies in this workspace or is the workspace.
     pub(crate) fn holds(&self, tree: &Tree) -> bool {
         self.rules.load().holds(tree)
     }
 
-    /// What the sandbox keeps for this workspace, made at first use: its own form of the handle.
+    /// Returns the sandbox's form of the directory handle, created on first use.
     pub(crate) fn mount<T: Any + Send + Sync>(&self, make: impl FnOnce(&Dir) -> io::Result<T>) -> io::Result<Arc<T>> {
         let mount = match self.mount.get() {
             Some(mount) => mount.clone(),
@@ -164,7 +169,7 @@ impl std::fmt::Debug for Workspace {
     }
 }
 
-/// A workspace that cannot be opened.
+/// The error of opening a workspace.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot open the workspace `{}`: {source}; give an existing directory with --workspace", path.display())]
 pub struct WorkspaceError {
@@ -173,7 +178,7 @@ pub struct WorkspaceError {
 }
 
 impl WorkspaceError {
-    /// Whether the file system did not answer in time.
+    /// Returns whether the file system did not answer in time.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         self.source.kind() == io::ErrorKind::TimedOut

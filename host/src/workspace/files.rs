@@ -1,4 +1,4 @@
-//! The file API of native tools: what may be done to files of the workspace, beneath its handle.
+//! The file API of native tools: operations beneath the handle of the workspace.
 
 mod atomic;
 mod error;
@@ -21,24 +21,30 @@ use place::{Missing, Place};
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
 
-/// The largest file that is read or written, in bytes. The whole of it is held in memory, twice while it is patched; what is larger is not one text, and has
-/// tools of its own.
+/// The maximum size of a file to read or write, in bytes. The contents are held in memory, twice
+/// during a patch; larger files are not single texts and need tools of their own.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
-/// The most entries of a directory that are listed. No directory that people arrange has as many, and all names stay below some 25 MiB.
+/// The maximum number of listed directory entries. Directories arranged by people have fewer, and
+/// all names together stay below some 25 MiB.
 pub const MAX_ENTRIES: usize = 100_000;
 
-/// The files of a workspace, as a native tool may use them.
+/// The file API of a workspace for native tools.
 ///
-/// A path is relative to the workspace, or absolute and inside it. `..` beyond the root, other absolute paths, and links that lead out are refused, at the
-/// moment of use and on the opened directory, so that a link swapped in between leads nowhere. A link that stays inside is followed, except by
-/// [`delete`](Self::delete). Nothing is changed in a protected tree: `.git` at any depth and in any letter case, directories of plugins, and what is the host's
-/// own; reading there is allowed, but for the last. Nor is anything changed in a repository without a `.git`, and none is made: a file or directory
-/// called `HEAD` never comes to stand beside one called `objects`, `refs` or `commondir`. Only regular files are read and written, and nothing waits for a
-/// pipe or a device.
+/// A path is relative to the workspace, or absolute and inside it. Paths that lead out by `..`, by
+/// a link or as another absolute path are refused. The check happens at the moment of use, on the
+/// opened directory, so that a concurrently swapped link cannot lead out. A link that stays inside
+/// is followed, except by [`delete`](Self::delete).
 ///
-/// Those that [`ToolContext::files`](crate::ToolContext::files) gives obey the class of the tool as well.
+/// Protected trees are read-only: `.git` at any depth and in any letter case, directories of
+/// plugins, and the host's own files, which are not readable either. Bare git repositories are
+/// read-only as well, and none can be created: a file or directory called `HEAD` never comes to
+/// stand beside one called `objects`, `refs` or `commondir`. Only regular files are read and
+/// written, so that no operation waits for a pipe or a device.
 ///
-/// The calls are synchronous: they hold their thread for as long as the file system takes.
+/// The API returned by [`ToolContext::files`](crate::ToolContext::files) also obeys the class of
+/// the tool.
+///
+/// The methods are synchronous and block their thread during the file operation.
 ///
 /// ```
 /// use palisade::Workspace;
@@ -62,21 +68,22 @@ impl<'a> WorkspaceFiles<'a> {
         Self { workspace, access }
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     ///
     /// # Errors
     ///
-    /// As [`read_bytes`](Self::read_bytes), and [`FileError::NotText`] where it is not UTF-8.
+    /// As [`read_bytes`](Self::read_bytes), and [`FileError::NotText`] if the file is not UTF-8.
     pub fn read(&self, path: &str) -> Result<String, FileError> {
         String::from_utf8(self.read_bytes(path)?)
             .map_err(|error| FileError::NotText { path: elided(path, 256), at: error.utf8_error().valid_up_to() })
     }
 
-    /// The bytes of a file, at most [`MAX_FILE_BYTES`].
+    /// Returns the bytes of a file, at most [`MAX_FILE_BYTES`].
     ///
     /// # Errors
     ///
-    /// [`FileError`] where the path leads out, or names nothing, something that is not a regular file, or one that is too large.
+    /// [`FileError`] if the path leads out, the file does not exist, is not regular, or is too
+    /// large.
     pub fn read_bytes(&self, path: &str) -> Result<Vec<u8>, FileError> {
         self.check_readable_class(path)?;
         let relative = self.workspace.resolve(path, LastLink::Follow)?;
@@ -87,7 +94,7 @@ impl<'a> WorkspaceFiles<'a> {
         read_bounded(file, length).map_err(fail)?.ok_or_else(|| too_large(path, MAX_FILE_BYTES + 1))
     }
 
-    /// Puts a text into a file. As [`write_bytes`](Self::write_bytes).
+    /// Writes a text to a file, as [`write_bytes`](Self::write_bytes).
     ///
     /// # Errors
     ///
@@ -96,12 +103,14 @@ impl<'a> WorkspaceFiles<'a> {
         self.write_bytes(path, content.as_bytes())
     }
 
-    /// Creates a file with its missing directories, or replaces the content of one that exists and keeps its permissions. In one step: whoever reads it
-    /// sees the old content or the new, and where anything fails the old one stays.
+    /// Creates a file with its missing directories, or replaces the contents of an existing file
+    /// and keeps its permissions. The replacement is atomic: readers see the old contents or the
+    /// new, and the old contents stay if any step fails.
     ///
     /// # Errors
     ///
-    /// [`FileError`] where the path leads out or into a protected tree, names something that is not a regular file, or the content is too large.
+    /// [`FileError`] if the path leads out or into a protected tree, the file is not regular, or
+    /// the contents are too large.
     pub fn write_bytes(&self, path: &str, content: &[u8]) -> Result<(), FileError> {
         fits(path, content.len() as u64)?;
         let place = self.place(path, LastLink::Follow, Missing::Created)?;
@@ -110,11 +119,12 @@ impl<'a> WorkspaceFiles<'a> {
         replace(&place, content, before.as_ref()).map_err(|error| FileError::io("write", path, error))
     }
 
-    /// Adds a text at the end of a file, which is created where it does not exist. The file stays the same one: whoever has it open sees it grow.
+    /// Appends a text to a file, which is created if missing. The file is not replaced: programs
+    /// that hold it open see it grow.
     ///
     /// # Errors
     ///
-    /// As [`write_bytes`](Self::write_bytes); the size that counts is the one that the file would have.
+    /// As [`write_bytes`](Self::write_bytes); the size limit applies to the resulting file.
     pub fn append(&self, path: &str, content: &str) -> Result<(), FileError> {
         fits(path, content.len() as u64)?;
         let place = self.place(path, LastLink::Follow, Missing::Created)?;
@@ -125,27 +135,29 @@ impl<'a> WorkspaceFiles<'a> {
         file.write_all(content.as_bytes()).map_err(fail)
     }
 
-    /// Whether the path names anything. A link that stays inside and leads nowhere names nothing.
+    /// Returns whether the path exists. A dangling link that stays inside does not.
     ///
     /// # Errors
     ///
-    /// [`FileError`] where the path leads out, or the system cannot say.
+    /// [`FileError`] if the path leads out, or the system cannot tell.
     pub fn exists(&self, path: &str) -> Result<bool, FileError> {
         self.check_readable_class(path)?;
         let relative = self.workspace.resolve(path, LastLink::Follow)?;
         match self.workspace.dir().metadata(&relative) {
             Ok(_) => Ok(true),
-            // Nothing lies below a file.
+            // A path below a regular file does not exist either.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
             Err(error) => Err(FileError::io("look at", path, error)),
         }
     }
 
-    /// The names in a directory, sorted by bytes; a directory's ends in `/` and a symbolic link's in `@`. Bytes that are not UTF-8 show as U+FFFD.
+    /// Returns the names in a directory, sorted by bytes. Directories end in `/`, symbolic links in
+    /// `@`; bytes that are not UTF-8 are replaced by U+FFFD.
     ///
     /// # Errors
     ///
-    /// [`FileError`] where the path leads out, is not a directory, or the directory has more than [`MAX_ENTRIES`].
+    /// [`FileError`] if the path leads out, is not a directory, or the directory has more than
+    /// [`MAX_ENTRIES`].
     pub fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
         self.check_readable_class(path)?;
         let relative = self.workspace.resolve(path, LastLink::Follow)?;
@@ -165,11 +177,13 @@ impl<'a> WorkspaceFiles<'a> {
         Ok(names)
     }
 
-    /// Removes a file. Of a link the link itself is removed, wherever it leads; a pipe, a socket or a device goes like a file.
+    /// Removes a file. A symbolic link itself is removed, not its target; pipes, sockets and
+    /// devices are removed like files.
     ///
     /// # Errors
     ///
-    /// [`FileError`] where the path leads out or into a protected tree, or names nothing or a directory.
+    /// [`FileError`] if the path leads out or into a protected tree, does not exist, or is a
+    /// directory.
     pub fn delete(&self, path: &str) -> Result<(), FileError> {
         let place = self.place(path, LastLink::Keep, Missing::Refused)?;
         let fail = |error| FileError::io("delete", path, error);
@@ -179,13 +193,15 @@ impl<'a> WorkspaceFiles<'a> {
         place.dir.remove_file(&place.name).map_err(fail)
     }
 
-    /// Replaces a text that occurs exactly once in a file. In one step, as [`write`](Self::write).
+    /// Replaces the only occurrence of a text in a file, atomically as [`write`](Self::write).
     ///
     /// # Errors
     ///
-    /// [`FileError::NotUnique`] says how often the old text occurs; otherwise as [`read`](Self::read) and [`write`](Self::write).
+    /// [`FileError::NotUnique`] with the number of occurrences; otherwise as [`read`](Self::read)
+    /// and [`write`](Self::write).
     pub fn patch(&self, path: &str, old: &str, new: &str) -> Result<(), FileError> {
-        // Asked first, so that a protected file is refused as such and not for its content.
+        // Check the path first, so that a protected file is refused as such and not for its
+        // contents.
         self.place(path, LastLink::Follow, Missing::Refused)?;
         let text = self.read(path)?;
         let (before, after) =
@@ -212,7 +228,8 @@ impl<'a> WorkspaceFiles<'a> {
     }
 }
 
-/// What stands before and after the only occurrence, or how many there are. Occurrences that overlap are two.
+/// Returns the text before and after the only occurrence, or the number of occurrences. Overlapping
+/// occurrences count as two.
 fn split_once<'t>(text: &'t str, old: &str) -> Result<(&'t str, &'t str), usize> {
     let Some(first) = old.chars().next() else { return Err(0) };
     let Some((before, after)) = text.split_once(old) else { return Err(0) };
@@ -222,7 +239,7 @@ fn split_once<'t>(text: &'t str, old: &str) -> Result<(&'t str, &'t str), usize>
 
 fn names(dir: &Dir) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
-    // One more than the most, which tells a full directory from one that is too full.
+    // One more than the maximum, to detect a directory that exceeds it.
     for entry in dir.entries()?.take(MAX_ENTRIES + 1) {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -235,7 +252,7 @@ fn names(dir: &Dir) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Everything, unless it is more than it said it would be and more than may be.
+/// Reads a whole file. Returns none if it has grown beyond the limit since its size was checked.
 fn read_bounded(file: std::fs::File, expected: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;

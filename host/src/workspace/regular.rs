@@ -1,15 +1,17 @@
-//! Opening a file that may be anything: a pipe, a device, a link to somewhere else.
+//! Opens files of unknown type, which may be pipes, devices or links.
 
 use super::LastLink;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Opens a regular file for reading. Never waits, and opens nothing else: to open a pipe or a device has effects by itself.
+/// Opens a regular file for reading, without blocking. Never opens a pipe or a device, since the
+/// open alone has side effects.
 ///
 /// # Errors
 ///
-/// Where it cannot be opened, is not a regular file, or is a symbolic link and `last` says not to follow one.
+/// Fails if the file cannot be opened, is not regular, or is a symbolic link and `last` forbids to
+/// follow it.
 #[cfg(unix)]
 pub(crate) fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
     use super::seen::{Opener, QUIETLY, Seen};
@@ -30,7 +32,8 @@ pub(crate) fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// Where it cannot be opened, is not a regular file, or is a symbolic link and `last` says not to follow one.
+/// Fails if the file cannot be opened, is not regular, or is a symbolic link and `last` forbids to
+/// follow it.
 #[cfg(not(unix))]
 pub(crate) fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
     if last == LastLink::Keep && path.symlink_metadata()?.is_symlink() {

@@ -1,7 +1,7 @@
-//! Path arguments: checked against the workspace before a call starts.
+//! Checks path arguments against the workspace before a call starts.
 //!
-//! This check serves the person and the model, who get a clear answer and no half-run tool. It is not what contains a guest: the sandbox resolves every
-//! path again, at the moment of use, on the same handle.
+//! This check gives the user and the model a clear error before the tool runs. It does not contain
+//! guests: the sandbox resolves every path again at the moment of use, on the same handle.
 
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::text::elided;
@@ -10,33 +10,34 @@ use std::borrow::Cow;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
-/// The longest path argument, in bytes: Linux's own `PATH_MAX`.
+/// The maximum length of a path argument in bytes: `PATH_MAX` of Linux.
 const MAX_PATH: usize = 4096;
 
-/// Whether a symbolic link at the end of a path is followed.
+/// The treatment of a symbolic link in the last component of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastLink {
-    /// The path names what the link points to, which must lie inside.
+    /// The path names the target of the link, which must lie inside.
     Follow,
     /// The path names the link itself.
     Keep,
 }
 
-/// A path argument that is refused.
+/// A refused path argument.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathRefused {
-    /// It leads out of the workspace: `..`, an absolute path elsewhere, or a symbolic link.
+    /// The path leads out of the workspace by `..`, as an absolute path elsewhere, or by a symbolic
+    /// link.
     #[error(
         "the path `{0}` escapes the workspace boundary; give a path relative to the workspace, without links that lead out"
     )]
     Escapes(String),
-    /// It cannot be a path.
+    /// The path is not valid.
     #[error("the path `{path}` is not usable: {reason}")]
     Unusable {
         /// The path, shortened.
         path: String,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
 }
@@ -67,7 +68,7 @@ fn below<'p>(root: &Path, path: &'p str) -> Result<Cow<'p, Path>, PathRefused> {
     lexical(root, Path::new(path)).map(Cow::Owned).ok_or_else(|| escapes(path))
 }
 
-/// Whether a path is nothing but names with a slash between them, as most are.
+/// Returns whether a path consists only of names separated by single slashes. Most paths do.
 fn is_plain(path: &str) -> bool {
     cfg!(unix) && path.split('/').all(|name| !matches!(name, "" | "." | ".."))
 }
@@ -85,7 +86,8 @@ fn check_text(path: &str) -> Result<(), PathRefused> {
     Ok(())
 }
 
-/// The path below the root with `.` and `..` worked out, or `None` where it leaves the root on the way.
+/// Returns the path below the root with `.` and `..` resolved lexically, or `None` if it leaves the
+/// root on the way.
 fn lexical(root: &Path, path: &Path) -> Option<PathBuf> {
     let below = if path.is_absolute() { path.strip_prefix(root).ok()? } else { path };
     let mut out = PathBuf::new();
@@ -104,19 +106,20 @@ fn lexical(root: &Path, path: &Path) -> Option<PathBuf> {
     Some(out)
 }
 
-/// What stands at a path.
+/// The location of the file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Something inside, or something that cannot be looked at: no permission, not a directory, a loop. The tool meets that
-    /// again, and says so in its own words.
+    /// Inside, or unknown for another error: no permission, not a directory, a loop. The tool meets
+    /// the same error again and reports it.
     Inside,
-    /// Something outside.
+    /// Outside of the workspace.
     Outside,
-    /// Nothing.
+    /// Nothing exists at the path.
     Missing,
 }
 
-/// Follows the links on the way, beneath the handle. What does not exist yet is fine as long as what exists of its parents lies inside.
+/// Returns whether a path lies inside, with its links resolved beneath the handle. A path that does
+/// not exist lies inside if its existing ancestors do.
 fn lies_inside(dir: &Dir, path: &Path, last: LastLink, budget: &dyn Budget) -> Result<bool, Exhausted> {
     budget.check()?;
     match place(dir, path, last) {
@@ -141,7 +144,8 @@ fn place(dir: &Dir, path: &Path, last: LastLink) -> Place {
     }
 }
 
-/// The common case in one system call. Where it says no, for whatever reason, the portable walk decides and finds out why.
+/// Handles the common case in one system call. On any failure the portable walk decides and finds
+/// the reason.
 #[cfg(target_os = "linux")]
 fn lies_beneath(dir: &Dir, path: &Path, last: LastLink) -> bool {
     use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
@@ -154,10 +158,11 @@ fn lies_beneath(_: &Dir, _: &Path, _: LastLink) -> bool {
     false
 }
 
-/// Whether a path of which nothing stands at its end lies inside as far as it exists.
+/// Returns whether a path that does not exist lies inside as far as it exists.
 ///
-/// Beyond the first missing directory there is nothing to look at, and before it everything lies inside, or the whole path
-/// would have led out. A search by halves finds it in as many looks as the number of directories has binary digits.
+/// Every directory before the first missing one lies inside, since otherwise the whole path would
+/// have led out. Binary search finds the first missing directory with a logarithmic number of
+/// look-ups.
 fn is_missing_inside(dir: &Dir, path: &Path, budget: &dyn Budget) -> Result<bool, Exhausted> {
     let parts: Vec<Component<'_>> = path.components().collect();
     let first = |count: usize| parts.iter().take(count).collect::<PathBuf>();
@@ -178,7 +183,8 @@ fn is_missing_inside(dir: &Dir, path: &Path, budget: &dyn Budget) -> Result<bool
     Ok(!dangles)
 }
 
-/// cap-std reports an escape as an error of its own making, which has no number of the operating system.
+/// Returns whether an error is an escape detected by cap-std, which reports it without an error
+/// number of the operating system.
 pub(super) fn led_out(error: &io::Error) -> bool {
     error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
@@ -280,7 +286,7 @@ mod tests {
         assert!(!led_out(&own(ErrorKind::NotFound)) && !led_out(&rustix::io::Errno::ACCESS.into()));
     }
 
-    /// Ends at a certain question, and counts them.
+    /// A budget that counts its checks and expires at a given one.
     struct Questions {
         asked: std::sync::atomic::AtomicUsize,
         last: usize,

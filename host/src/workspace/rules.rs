@@ -1,7 +1,8 @@
-//! What holds in a workspace besides its border: the trees that nobody changes, and what is done about files with several names.
+//! The rules of a workspace: its protected trees, and the policy for files with several hard links.
 //!
-//! One definition for guests and native tools. Names are checked where they are known, and objects where names can deceive: whatever leads to a protected
-//! directory, it is the same directory, and everything below it has it above itself.
+//! Guests and native tools share these rules. Paths are checked by name, and by the device and
+//! inode of each ancestor where names can deceive: a protected directory has the same identity by
+//! every path that leads to it.
 
 #[cfg(unix)]
 mod ascent;
@@ -37,21 +38,22 @@ use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What is done about a regular file that has more than one name, when a tool wants to change its content in place.
+/// The policy for changing the contents of a regular file with several hard links in place.
 ///
-/// Package managers share files between projects in this way, so that the other name may lie outside of the workspace. Replacing the file by a new one touches
-/// the one name only, and is always possible.
+/// Package managers share files between projects by hard links, so another name may lie outside of
+/// the workspace. Replacing the file by a new one changes a single name only, and is always
+/// possible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HardLinks {
-    /// It may be read and not changed, and guests make no such names.
+    /// The file can be read but not changed in place, and guests cannot create hard links.
     #[default]
     Refuse,
-    /// It is a file like any other.
+    /// The file is treated like any other file.
     Allow,
 }
 
 impl HardLinks {
-    /// What an operator can do who wants such files changed.
+    /// Returns the setting by which an operator can allow changes to such files.
     pub(crate) fn advice() -> Advice {
         Advice::setting("set `workspace.hard_links` to \"allow\"", "workspace.hard_links")
     }
@@ -78,12 +80,12 @@ impl FromStr for HardLinks {
     }
 }
 
-/// What a host adds to the rules of every workspace that its tools work in.
+/// The rules that a host adds to every workspace of its tools.
 #[derive(Debug, Default)]
 pub(crate) struct HostRules {
-    /// Whether its operator lets files with several names be changed.
+    /// The policy of the operator for files with several hard links.
     pub(crate) hard_links: HardLinks,
-    /// What belongs to the host, wherever it lies.
+    /// The files and directories of the host itself, wherever they lie.
     pub(crate) trees: Vec<Arc<Tree>>,
 }
 
@@ -92,41 +94,42 @@ pub(crate) struct HostRules {
 pub(crate) struct Rules {
     #[cfg(unix)]
     root: Identity,
-    /// What lies in this workspace, each under the name that it had when the rules were made.
+    /// The protected trees in this workspace, each with its label from the time when the rules were
+    /// created.
     trees: Vec<(Arc<str>, Arc<Tree>)>,
     hosts: Vec<Arc<HostRules>>,
 }
 
-/// Why nothing may be changed, or read, in a place.
+/// The reason why a path may not be changed or read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Forbidden {
-    /// It lies in a tree where nothing is changed.
+    /// The path lies in a write-protected tree.
     #[error("`{0}` is protected")]
     Protected(Arc<str>),
-    /// It lies in a tree of the host, which is not even read.
+    /// The path lies in a tree of the host that tools may not even read.
     #[error("`{0}` belongs to the host")]
     Hidden(Arc<str>),
-    /// It lies in a repository that has no working tree around it.
+    /// The path lies in a bare git repository.
     #[error("it lies in a git repository")]
     Bare,
-    /// It would make a repository of the directory that it stands in.
+    /// The new name would turn its directory into a git repository.
     #[error("`{name}` beside `{beside}` would make a git repository of the directory")]
     Repository {
-        /// The name that was to be given.
+        /// The new name.
         name: Box<str>,
-        /// The name that is there.
+        /// The existing name beside it.
         beside: Box<str>,
     },
-    /// It does not lie in the workspace any more.
+    /// The directory no longer lies in the workspace.
     #[error("it does not lie in the workspace any more")]
     Outside,
-    /// The system does not tell where it lies.
+    /// The system cannot tell the location of the directory.
     #[error(transparent)]
     Unknown(#[from] io::Error),
 }
 
 impl Rules {
-    /// The rules of a workspace that no host works in yet: its repository is protected.
+    /// Creates the rules of a workspace without hosts: they protect its git repository.
     #[cfg(unix)]
     pub(super) fn new(dir: &Dir, root: &Path) -> io::Result<Self> {
         let bare = Self { root: Identity::of(dir)?, trees: Vec::new(), hosts: Vec::new() };
@@ -135,19 +138,19 @@ impl Rules {
         Ok(Self { trees, ..bare })
     }
 
-    /// The rules of a workspace that no host works in yet.
+    /// Creates the rules of a workspace without hosts.
     #[cfg(not(unix))]
     pub(super) fn new(_: &Dir, _: &Path) -> io::Result<Self> {
         Ok(Self { trees: Vec::new(), hosts: Vec::new() })
     }
 
-    /// Which directory the workspace is.
+    /// Returns the identity of the workspace directory.
     #[cfg(unix)]
     pub(super) fn root(&self) -> Identity {
         self.root
     }
 
-    /// The same, and what this host adds.
+    /// Returns a copy of the rules, extended by those of a host.
     pub(super) fn with(&self, host: &Arc<HostRules>, root: &Path) -> Self {
         let inside = host.trees.iter().filter(|tree| self.holds(tree)).map(|tree| (tree.label(root), tree.clone()));
         Self {
@@ -158,28 +161,29 @@ impl Rules {
         }
     }
 
-    /// Whether these are in them already.
+    /// Returns whether the rules of a host are included.
     pub(super) fn include(&self, host: &Arc<HostRules>) -> bool {
         self.hosts.iter().any(|known| Arc::ptr_eq(known, host))
     }
 
-    /// What is done about files with several names: what the strictest host says.
+    /// Returns the policy for hard links of the strictest host.
     pub(crate) fn hard_links(&self) -> HardLinks {
         self.hosts.iter().map(|host| host.hard_links).min().unwrap_or_default()
     }
 
-    /// Whether anything in the workspace must not be read. Where nothing is, reading costs no look at where it happens.
+    /// Returns whether any tree in the workspace is hidden from reading. If not, reads skip the
+    /// check of their location.
     pub(crate) fn hide_anything(&self) -> bool {
         self.trees.iter().any(|(_, tree)| tree.reading() == Reading::Refused)
     }
 
-    /// Whether what this path leads to is hidden already.
+    /// Returns whether a hidden tree with this path exists.
     pub(crate) fn hide(&self, path: &Path) -> bool {
         self.trees.iter().any(|(_, tree)| tree.reading() == Reading::Refused && tree.path() == path)
     }
 
-    /// Refuses to change what has a protected name, or stands below one. The path is relative to the workspace, and may be what a tool wrote as well as what
-    /// it leads to.
+    /// Refuses to change a path with a protected name in any component. The path is relative to the
+    /// workspace, either as the tool wrote it or resolved.
     pub(crate) fn check_names(&self, path: &str) -> Result<(), Forbidden> {
         match git_tree(path) {
             Some(tree) => Err(Forbidden::Protected(tree.into())),
@@ -187,21 +191,21 @@ impl Rules {
         }
     }
 
-    /// The same, and what is named as the host's own things in the workspace are. For what is said before anything is done: what leads there by another name is
-    /// known when it is opened.
+    /// Checks the name of a path against the protected names and the host's trees. Used for
+    /// explanations before an operation: links to a protected tree are detected only at the open.
     pub(crate) fn check_places(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
         self.check_names(path)?;
         self.check_hidden(path, root)?;
         self.around(path, root).next().map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
     }
 
-    /// Refuses to read what is named as something of the host's that is not read, either.
+    /// Refuses to read a path whose name lies in a hidden tree of the host.
     pub(crate) fn check_hidden(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
         let hidden = self.around(path, root).find(|(_, tree)| tree.reading() == Reading::Refused);
         hidden.map_or(Ok(()), |(label, _)| Err(Forbidden::Hidden(label.clone())))
     }
 
-    /// The host's own trees that a path lies in, by its name.
+    /// Returns the trees that contain a path by its name.
     fn around(&self, path: &str, root: &Path) -> impl Iterator<Item = &(Arc<str>, Arc<Tree>)> {
         let is_plain = |part: &Component<'_>| *part != Component::CurDir;
         let path: PathBuf = Path::new(path).components().filter(is_plain).collect();

@@ -1,7 +1,8 @@
-//! Looking at a file before it is opened: opening a pipe or a device has effects, whatever is done with it afterwards.
+//! Inspects a file before it is opened, since opening a pipe or a device has side effects.
 //!
-//! On Linux an `O_PATH` handle is opened first, which opens nothing but the name, and the very file behind that handle is opened
-//! next. Elsewhere, and where `/proc` is not mounted, the name is opened a second time and has to lead to the file that was seen.
+//! On Linux an `O_PATH` handle, which has no side effects, is opened first and then reopened
+//! through `/proc/self/fd`, which reaches the same file. On other systems, and without `/proc`, the
+//! name is opened a second time and must refer to the inspected file.
 
 use super::LastLink;
 use super::rules::Identity;
@@ -19,41 +20,43 @@ use std::os::fd::{AsFd, OwnedFd};
 #[cfg(target_os = "linux")]
 use std::sync::LazyLock;
 
-/// Without waiting for the other end of a pipe, without getting a terminal, and for this process alone.
+/// The flags to open a file without blocking on a pipe, without acquiring a controlling terminal,
+/// and without inheritance by child processes.
 pub(crate) const QUIETLY: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// How a directory is opened whose entries are read, or which is locked or brought to the disk.
+/// The flags to open a directory for listing, locking or syncing.
 pub(crate) const READ_DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(QUIETLY);
 
-/// How a file that has been seen is opened.
+/// The method of opening a file after its inspection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opener {
-    /// Through the handle by which it was seen, which no change of names can lead elsewhere.
+    /// Through the handle of the inspection, which no rename can redirect.
     #[cfg(target_os = "linux")]
     Handle,
-    /// By its name once more.
+    /// By name a second time.
     Name,
 }
 
 impl Opener {
-    /// The better way that this system has, found out once.
+    /// Returns the better method that this system supports. Probed once.
     #[cfg(target_os = "linux")]
     pub(crate) fn best() -> Self {
         if DESCRIPTORS.is_some() { Self::Handle } else { Self::Name }
     }
 
-    /// The one way that this system has.
+    /// Returns the only method of this system.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn best() -> Self {
         Self::Name
     }
 }
 
-/// The directory of `/proc` that leads to what is open here, held open: to walk there each time costs as much as all the rest.
+/// The `fd` directory of `/proc`, held open: resolving it for each open would cost as much as the
+/// rest of the open.
 #[cfg(target_os = "linux")]
 struct Descriptors {
     dir: OwnedFd,
-    /// The process whose descriptors these are. After a fork they are not the child's.
+    /// The process that opened the directory. A forked child has other file descriptors.
     process: Pid,
 }
 
@@ -62,7 +65,7 @@ static DESCRIPTORS: LazyLock<Option<Descriptors>> = LazyLock::new(|| Descriptors
 
 #[cfg(target_os = "linux")]
 impl Descriptors {
-    /// Opens the directory, and tries whether it leads back.
+    /// Opens the directory and verifies that it works, by reopening itself.
     fn open() -> Result<Self, Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = openat(CWD, "/proc/self/fd", flags, Mode::empty())?;
@@ -72,7 +75,7 @@ impl Descriptors {
         if there? == here? { Ok(own) } else { Err(Errno::NOENT) }
     }
 
-    /// Opens the very file behind a handle: the link leads to it, whatever its names lead to by now.
+    /// Reopens the file behind a handle, independent of its current names.
     fn reopen(&self, handle: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
         let (number, flags) = (DecInt::from_fd(handle), flags - OFlags::NOFOLLOW);
         if self.process == getpid() {
@@ -83,7 +86,7 @@ impl Descriptors {
     }
 }
 
-/// What a name leads to, looked at and not opened.
+/// A file that was inspected and not opened.
 pub(crate) struct Seen {
     #[cfg(target_os = "linux")]
     handle: OwnedFd,
@@ -91,7 +94,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// What stands under a name in a directory.
+    /// Inspects the entry under a name in a directory.
     pub(crate) fn at(dir: impl AsFd, name: impl rustix::path::Arg, last: LastLink) -> Result<Self, Errno> {
         #[cfg(target_os = "linux")]
         {
@@ -106,7 +109,7 @@ impl Seen {
         }
     }
 
-    /// What an `O_PATH` handle leads to.
+    /// Inspects the file behind an `O_PATH` handle.
     #[cfg(target_os = "linux")]
     pub(crate) fn of(handle: OwnedFd) -> Result<Self, Errno> {
         let stat = fstat(&handle)?;
@@ -121,7 +124,7 @@ impl Seen {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    /// The handle itself. For a directory it is good for everything that is done with names in it.
+    /// Returns the handle. For a directory it serves every operation on its entries.
     #[cfg(target_os = "linux")]
     pub(crate) fn handle(&self) -> &OwnedFd {
         &self.handle
@@ -132,11 +135,11 @@ impl Seen {
         self.handle
     }
 
-    /// Opens it. `by_name` opens what the name leads to by now, in case that has to be done.
+    /// Opens the file. `by_name` opens the current file of the name, if this is the method.
     ///
     /// # Errors
     ///
-    /// What the system says; `EAGAIN` where the name leads to another file by now.
+    /// The errors of the system; `EAGAIN` if the name refers to another file now.
     pub(crate) fn open<E: From<Errno>>(
         &self,
         opener: Opener,

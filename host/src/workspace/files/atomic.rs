@@ -1,29 +1,32 @@
-//! Replaces a file in one step: a new one beside it takes its name.
+//! Replaces a file atomically, by renaming a temporary file in the same directory.
 
 use super::place::Place;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 
-/// How many names are tried for the new file. A name is 64 random bits, so that a second try is already unheard of.
+/// The maximum number of names tried for the temporary file. A name has 64 random bits, so even a
+/// second attempt is very unlikely.
 const ATTEMPTS: usize = 8;
 
-/// Puts `content` in the place, with the permissions of what was there `before`. Where anything fails, what was there stays and nothing stands beside it.
+/// Writes `content` to the place, with the permissions of the file that was there `before`. On
+/// failure the old file stays and the temporary file is removed.
 ///
-/// The data is not forced to the disk: this guards against failures and readers, not against a loss of power.
+/// The data is not synced to the disk: this protects against failures and concurrent readers, not
+/// against a power loss.
 pub(super) fn replace(place: &Place, content: &[u8], before: Option<&Metadata>) -> io::Result<()> {
     let (temporary, mut file) = Temporary::create(&place.dir)?;
     if let Some(before) = before {
-        // Before the content is in it: a private file's is never readable by others, not even for a moment.
+        // Before the contents are written, so that a private file is never readable by others.
         keep_mode(&file, before)?;
     }
     file.write_all(content)?;
-    // Some systems refuse to rename what is open.
+    // Some systems cannot rename an open file.
     drop(file);
     temporary.rename(place)
 }
 
-/// A file that is removed unless it gets its final name.
+/// A temporary file that is removed on drop unless it was renamed.
 struct Temporary<'a> {
     dir: &'a Dir,
     name: Option<String>,
@@ -59,13 +62,14 @@ impl<'a> Temporary<'a> {
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            // Whoever reads this file's error wants to know why writing failed, not why tidying up did.
+            // Best effort: the caller needs the error of the write, not of the clean-up.
             let _ = self.dir.remove_file(name);
         }
     }
 }
 
-/// Who may read, write and run it; not the bits that lend an owner's rights, since the owner may be another now.
+/// Copies the permission bits, but not setuid and setgid, since the new file may have another
+/// owner.
 #[cfg(unix)]
 fn keep_mode(file: &File, before: &Metadata) -> io::Result<()> {
     use cap_std::fs::{MetadataExt as _, Permissions, PermissionsExt as _};

@@ -1,4 +1,4 @@
-//! Why something could not be done to a file.
+//! The error type of the file API.
 
 use super::super::{Forbidden, PathRefused, resolve};
 use crate::tool::text::elided;
@@ -7,24 +7,27 @@ use crate::workspace::{HardLinks, Reading};
 use std::io;
 use std::sync::Arc;
 
-/// What went wrong with a file. Each message names the path, shortened, and what would be accepted.
+/// An error of a file operation. Each message names the path, shortened, and the accepted
+/// alternative.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The path leads out of the workspace: `..`, an absolute path elsewhere, or a symbolic link.
+    /// The path leads out of the workspace by `..`, as an absolute path elsewhere, or by a symbolic
+    /// link.
     #[error(
         "the path `{0}` escapes the workspace boundary; give a path relative to the workspace, or an absolute one inside it, without links that lead out"
     )]
     Escapes(String),
-    /// It cannot be a path.
+    /// The path is not valid.
     #[error("the path `{path}` is not usable: {reason}")]
     Unusable {
         /// The path.
         path: String,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
-    /// It lies in a tree where nothing is changed: a repository, a directory of plugins, or what is the host's own.
+    /// The path lies in a write-protected tree: a repository, a directory of plugins, or the host's
+    /// own files.
     #[error(
         "the path `{path}` lies in `{tree}`, which is protected: nothing is changed there; that is for you to do, or for the program that it belongs to"
     )]
@@ -34,7 +37,7 @@ pub enum FileError {
         /// The tree.
         tree: Arc<str>,
     },
-    /// It lies in a tree of the host, which is not even read.
+    /// The path lies in a tree of the host that tools may not even read.
     #[error("the path `{path}` lies in `{tree}`, which is the host's own and not for tools; leave it alone")]
     Hidden {
         /// The path.
@@ -42,35 +45,35 @@ pub enum FileError {
         /// The tree.
         tree: Arc<str>,
     },
-    /// It lies in a repository that has no working tree around it.
+    /// The path lies in a bare git repository.
     #[error("the path `{0}` lies in a git repository, and nothing is changed there; that is for you to do, or for git")]
     Bare(String),
-    /// It would make a repository of the directory that it stands in.
+    /// The new name would turn its directory into a git repository.
     #[error(
         "the path `{path}` cannot be made: beside `{beside}`, git would take the directory for a repository and run what its settings say; take another name"
     )]
     Repository {
         /// The path.
         path: String,
-        /// The name that is there.
+        /// The existing name beside it.
         beside: Box<str>,
     },
-    /// The tool's class gives it no files.
+    /// The class of the tool grants no access to files.
     #[error(
         "the path `{0}` is not for this tool: its class gives it no files; a tool that reads files is of class `read`"
     )]
     Unseen(String),
-    /// The tool's class lets it read.
+    /// The class of the tool grants read access only.
     #[error(
         "the path `{0}` cannot be changed by this tool, whose class is `read`; a tool that changes files is of class `write`"
     )]
     ReadOnly(String),
-    /// The file has several names, and the others may lie outside of the workspace.
+    /// The file has several hard links, and the others may lie outside of the workspace.
     #[error(
         "`{0}` has more than one name (hard links), so that a change would show elsewhere; replace the file as a whole"
     )]
     HardLinked(String),
-    /// Nothing is there.
+    /// The file does not exist.
     #[error("`{0}` does not exist; list a directory to see what does")]
     NotFound(String),
     /// The text to replace does not occur exactly once.
@@ -78,60 +81,61 @@ pub enum FileError {
     NotUnique {
         /// The file.
         path: String,
-        /// How often it occurs.
+        /// The number of occurrences.
         count: usize,
     },
-    /// A file that was to be read as text is none.
+    /// A file read as text is not UTF-8.
     #[error("`{path}` is not text: byte {at} is not UTF-8; read its bytes instead")]
     NotText {
         /// The file.
         path: String,
-        /// The place of the first byte that is not.
+        /// The offset of the first invalid byte.
         at: usize,
     },
-    /// The file is larger than may be, or would become so.
+    /// The file is, or would become, larger than the limit.
     #[error("`{path}` has or would have {bytes} bytes; at most {limit} are read or written at once")]
     TooLarge {
         /// The file.
         path: String,
-        /// Its size, as far as it is known.
+        /// The size in bytes, as far as known.
         bytes: u64,
-        /// What is accepted.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// It is something other than a regular file.
+    /// The file is not a regular file.
     #[error("`{path}` is {what}; only regular files are accepted")]
     NotRegular {
         /// The path.
         path: String,
-        /// What it is.
+        /// The actual file type.
         what: &'static str,
     },
-    /// It is not a directory.
+    /// The path is not a directory.
     #[error("`{0}` is not a directory; only directories are listed")]
     NotADirectory(String),
-    /// The directory has more entries than are listed.
+    /// The directory has too many entries to list.
     #[error("`{path}` has more than {limit} entries, which is the most that are listed; list a directory inside it")]
     TooManyEntries {
         /// The directory.
         path: String,
-        /// What is accepted.
+        /// The limit.
         limit: usize,
     },
-    /// The system refused.
+    /// The operating system returned an error.
     #[error("cannot {verb} `{path}`: {source}")]
     Io {
-        /// What was to be done.
+        /// The attempted operation.
         verb: &'static str,
         /// The path.
         path: String,
-        /// Why it was not.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl FileError {
-    /// Sorts an error of the system: an escape that was found at the moment of use is one, and what is missing is missing.
+    /// Converts an error of the system: separates escapes found at the moment of use, and missing
+    /// files.
     pub(super) fn io(verb: &'static str, path: &str, source: io::Error) -> Self {
         let path = elided(path, 256);
         if resolve::led_out(&source) {
@@ -143,7 +147,7 @@ impl FileError {
         Self::Io { verb, path, source }
     }
 
-    /// What the rules of the workspace refuse.
+    /// Converts a refusal by the rules of the workspace.
     pub(crate) fn forbidden(path: &str, why: Forbidden) -> Self {
         let path = elided(path, 256);
         match why {

@@ -1,4 +1,4 @@
-//! Opening files of the workspace. What is opened has been seen to be a regular file before.
+//! Opens files of the workspace after a check that they are regular.
 
 #[cfg(unix)]
 pub(super) use looked::{open_to_append, open_to_read};
@@ -17,10 +17,11 @@ mod looked {
     use std::fs::File;
     use std::io;
 
-    /// How often an open starts over when the file appears or vanishes under it.
+    /// The number of attempts of an open that races with the creation or removal of its file.
     const ATTEMPTS: usize = 4;
 
-    /// Opens what a path leads to, links followed. What is hidden is looked for where the file is opened, and not where the path led before.
+    /// Opens the file at a path, following links. The check for hidden trees uses the directory of
+    /// the open itself, not an earlier resolution.
     pub(in super::super) fn open_to_read(
         (root, rules): (&Dir, &Rules),
         relative: &str,
@@ -37,7 +38,7 @@ mod looked {
         open_seen(&seen, &dir, name, OFlags::RDONLY).map_err(fail)
     }
 
-    /// Opens the file in a place, or makes it.
+    /// Opens or creates the file of a place for appending.
     pub(in super::super) fn open_to_append(place: &Place, rules: &Rules, path: &str) -> Result<File, FileError> {
         let fail = |error| FileError::io("append to", path, error);
         let flags = OFlags::WRONLY | OFlags::APPEND;
@@ -88,7 +89,8 @@ mod plain {
     use cap_std::fs::{Dir, OpenOptions};
     use std::fs::File;
 
-    /// Opens what a path leads to. Nothing that acts as it is opened can stand in a directory of such a system.
+    /// Opens the file at a path. No directory of such a system holds a file whose open has side
+    /// effects.
     pub(in super::super) fn open_to_read(
         (root, _): (&Dir, &Rules),
         relative: &str,
@@ -99,7 +101,7 @@ mod plain {
         Ok(root.open(relative).map_err(fail)?.into_std())
     }
 
-    /// Opens the file in a place, or makes it.
+    /// Opens or creates the file of a place for appending.
     pub(in super::super) fn open_to_append(place: &Place, rules: &Rules, path: &str) -> Result<File, FileError> {
         let fail = |error| FileError::io("append to", path, error);
         if place.regular(path)?.is_none() {

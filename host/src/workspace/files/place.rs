@@ -1,4 +1,5 @@
-//! Where a file that is changed stands: a directory held open, and a bare name in it, which nobody can lead elsewhere any more.
+//! The location of a file to change: a directory held open and a single name in it, which a
+//! concurrent rename cannot redirect.
 
 #[cfg(unix)]
 use super::super::Admission;
@@ -9,24 +10,25 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
-/// What is done about directories that are missing on the way.
+/// The treatment of missing parent directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// They are created.
+    /// Create them.
     Created,
-    /// They are an error.
+    /// Fail.
     Refused,
 }
 
-/// A name in an opened directory.
+/// A name in an open directory.
 pub(super) struct Place {
     pub(super) dir: Dir,
     pub(super) name: OsString,
 }
 
 impl Place {
-    /// Follows the links of `relative` beneath the root, refuses protected trees on the path without links, and only then walks that path, following none:
-    /// a link swapped in after the check is met as a link, and refused.
+    /// Resolves the links of `relative` beneath the root, checks the resulting path against the
+    /// protected trees, and then walks that path without following links. A link swapped in after
+    /// the check (a TOCTOU race) is met as a link and refused.
     pub(super) fn find(
         (root, rules): (&Dir, &Rules),
         relative: &Path,
@@ -63,12 +65,13 @@ impl Place {
         Ok(Self { dir, name: name.to_owned() })
     }
 
-    /// What stands there, the link itself where it is one.
+    /// Returns the metadata of the entry; of a link, its own.
     pub(super) fn metadata(&self) -> io::Result<Metadata> {
         self.dir.symlink_metadata(&self.name)
     }
 
-    /// What stands there, if anything does; an error where it is not a regular file.
+    /// Returns the metadata of a regular file, or none if it does not exist. Other file types are
+    /// errors.
     pub(super) fn regular(&self, path: &str) -> Result<Option<Metadata>, FileError> {
         match self.metadata() {
             Ok(metadata) => regular(path, &metadata).map(|()| Some(metadata)),
@@ -77,20 +80,22 @@ impl Place {
         }
     }
 
-    /// Leave to put this name there, to be kept until it has been put.
+    /// Reserves the name in the directory. The caller keeps the admission until the file is
+    /// created.
     pub(super) fn admit(&self, rules: &Rules, path: &str) -> Result<Admission, FileError> {
         admit(rules, &self.dir, &self.name).map_err(|why| FileError::forbidden(path, why))
     }
 }
 
-/// Refuses a new name that would stand beside one with which it makes a repository.
+/// Refuses a new name that forms a git repository together with an existing one.
 #[cfg(unix)]
 fn admit(rules: &Rules, dir: &Dir, name: &OsStr) -> Result<Admission, Forbidden> {
     use std::os::fd::AsFd as _;
     rules.admit(dir.as_fd(), name)
 }
 
-/// Nothing is kept on such a system: a call that puts the other name there in the same moment is not seen.
+/// An admission without a lock, since these systems have no directory locks. Racy: a concurrent
+/// call may create the second name at the same time.
 #[cfg(not(unix))]
 pub(super) struct Admission;
 
@@ -116,7 +121,7 @@ pub(super) fn check_entry(_: &Rules, _: &Dir, _: &OsStr) -> Result<(), Forbidden
     Ok(())
 }
 
-/// Refuses to read a name in a directory that is held open, where that is the host's own.
+/// Refuses to read a name of an open directory if it lies in the host's own files.
 #[cfg(unix)]
 pub(super) fn check_readable(rules: &Rules, dir: &Dir, name: &OsStr) -> Result<(), Forbidden> {
     use std::os::fd::AsFd as _;
@@ -128,13 +133,14 @@ pub(super) fn check_readable(_: &Rules, _: &Dir, _: &OsStr) -> Result<(), Forbid
     Ok(())
 }
 
-/// Why a path has no form without links.
+/// The reason why a path cannot be resolved.
 enum Unreal {
     Dangling,
     Io(io::Error),
 }
 
-/// The path without links. What does not exist is taken as it is written; a link that leads nowhere is not "does not exist".
+/// Resolves the links of a path. Missing components are kept as written; a dangling link is an
+/// error, not a missing component.
 fn real(root: &Dir, path: &Path, last: LastLink) -> Result<PathBuf, Unreal> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(PathBuf::new()) };
     if last == LastLink::Follow {
@@ -166,7 +172,7 @@ fn create(dir: &Dir, part: Component<'_>) -> io::Result<Dir> {
 #[cfg(unix)]
 fn enter(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     use rustix::fs::{Mode, OFlags, openat};
-    // A handle that only names the directory needs no right to read it.
+    // `O_PATH` needs no permission to read the directory.
     #[cfg(target_os = "linux")]
     let access = OFlags::PATH;
     #[cfg(not(target_os = "linux"))]

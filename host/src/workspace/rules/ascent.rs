@@ -1,4 +1,5 @@
-//! From a directory up to its workspace, by asking the system and not by any name: names may have changed since they were walked.
+//! Walks from a directory up to its workspace through `..` handles, since names may have changed
+//! after they were resolved.
 
 use super::Forbidden;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -7,19 +8,20 @@ use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// How many directories are passed at most. No path has as many components.
+/// The maximum number of directories walked. No path has as many components.
 const MAX_STEPS: u32 = 4_096;
 
-/// A file or directory, whatever leads to it. No other gets the same while this one is held open.
+/// The identity of a file or directory, independent of its path. It is unique while the file is
+/// held open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
-    // Systems differ in how wide these are and whether they have a sign.
+    // Wide enough for the field types of every system, which differ in width and sign.
     device: i128,
     inode: i128,
 }
 
 impl Identity {
-    /// Of what is open.
+    /// Returns the identity of an open file.
     pub(crate) fn of(handle: impl AsFd) -> io::Result<Self> {
         Ok(Self::from_stat(&fstat(handle)?))
     }
@@ -28,26 +30,27 @@ impl Identity {
         Self { device: i128::from(stat.st_dev), inode: i128::from(stat.st_ino) }
     }
 
-    /// Of what stands under a name, the link itself where it is one.
+    /// Returns the identity of the entry under a name; of a link, its own.
     pub(super) fn at(dir: BorrowedFd<'_>, name: impl rustix::path::Arg) -> Option<Self> {
         statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Self::from_stat(&stat))
     }
 }
 
-/// How anything is opened in order to look at it and no more. `PATH` needs no permission to read it.
+/// The flags to open a file of any type without side effects. `PATH` needs no read permission.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) const PIN_ANY: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) const PIN_ANY: OFlags = OFlags::RDONLY.union(QUIETLY);
 
-/// How a directory is opened in order to go on from there.
+/// The flags to open a directory as the base of further look-ups.
 pub(crate) const PIN: OFlags = PIN_ANY.union(OFlags::DIRECTORY);
 
-/// Shows `visit` each directory from `dir` on, itself first, with the one above it, until the workspace is reached; that one is not shown.
+/// Calls `visit` with each directory from `dir` up to the workspace, together with its parent. The
+/// workspace itself is not visited.
 ///
 /// # Errors
 ///
-/// What `visit` says; [`Forbidden::Outside`] where the way up does not lead to the workspace.
+/// The errors of `visit`; [`Forbidden::Outside`] if the walk does not reach the workspace.
 pub(super) fn ascend(
     dir: BorrowedFd<'_>,
     root: Identity,

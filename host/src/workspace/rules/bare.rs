@@ -1,5 +1,5 @@
-//! Repositories without a directory called `.git`: git takes every directory for one in which it finds `HEAD` beside the names that
-//! a repository has, and runs what the settings there name. None is made by a tool, and none that is there is changed.
+//! Protects git repositories without a `.git` directory, and prevents their creation: git takes
+//! every directory with `HEAD` and certain other names for a repository, and executes its settings.
 
 use super::names::Part;
 use super::{Forbidden, Rules};
@@ -11,23 +11,24 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// How long another call, of this process or of another, is waited for that puts such a name into the same directory. It holds the
-/// lock for as long as a directory is read.
+/// The maximum wait for the lock of another call, in this process or another one. The holder keeps
+/// it while it reads a directory and creates one entry.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// How many entries a directory may have in which such a name is looked for: reading so many takes some 10 ms, in which nothing
-/// can interrupt the host.
+/// The maximum number of entries in a directory that is searched for such names. Reading this many
+/// takes some 10 ms, during which the host cannot be interrupted.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Leave to put one more name into a directory, to be kept until that has been done.
+/// The permission to create one name in a directory. It holds the directory's lock until the entry
+/// is created.
 #[must_use]
 pub(crate) struct Admission {
     _lock: Option<OwnedFd>,
 }
 
 impl Rules {
-    /// Refuses a new name that would stand beside one with which it makes a repository. Of two calls that put one of the two there
-    /// at the same time, the second waits: the directory itself is locked. For all other names this costs nothing.
+    /// Refuses a new name that forms a git repository together with an existing one. Locks the
+    /// directory, so that concurrent calls cannot create both names. Other names need no lock.
     pub(crate) fn admit(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<Admission, Forbidden> {
         let Some(part) = Part::of(&name.to_string_lossy()) else { return Ok(Admission { _lock: None }) };
         let lock = locked(dir)?;
@@ -38,7 +39,8 @@ impl Rules {
     }
 }
 
-/// The directory, opened for reading and locked. The lock ends with the handle, also when the process is killed.
+/// Opens a directory for reading and locks it. The lock ends with the handle, also if the process
+/// is killed.
 fn locked(dir: BorrowedFd<'_>) -> Result<OwnedFd, Forbidden> {
     let own = openat(dir, ".", READ_DIRECTORY, Mode::empty()).map_err(io::Error::from)?;
     let begun = Instant::now();
@@ -53,7 +55,8 @@ fn locked(dir: BorrowedFd<'_>) -> Result<OwnedFd, Forbidden> {
     }
 }
 
-/// The name in a directory that makes a repository together with this one, unless this one is there already.
+/// Returns the existing name that forms a repository together with the new one. Returns none if the
+/// new name exists already.
 fn neighbour(dir: &OwnedFd, name: &OsStr, part: Part) -> Result<Option<Box<str>>, Forbidden> {
     let mut met = None;
     for (count, entry) in Dir::read_from(dir).map_err(io::Error::from)?.enumerate() {
@@ -75,7 +78,7 @@ fn neighbour(dir: &OwnedFd, name: &OsStr, part: Part) -> Result<Option<Box<str>>
     Ok(met)
 }
 
-/// Whether git would take this directory for a repository, by the names in it.
+/// Returns whether git would take this directory for a repository, by its entries.
 pub(super) fn is_bare(dir: impl AsFd) -> bool {
     let dir = dir.as_fd();
     let has = |name: &str| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();

@@ -1,8 +1,8 @@
-//! Names that mean a git repository, in every form that some file system takes for `.git`.
+//! Recognises names of git repositories, in every form that some file system resolves to `.git`.
 
 use crate::tool::text::is_ignorable;
 
-/// The path up to the first component that means a repository, if there is one.
+/// Returns the path up to the first component that means a repository, if any.
 pub(super) fn git_tree(path: &str) -> Option<&str> {
     let mut end = 0;
     for part in path.split(is_separator) {
@@ -19,10 +19,12 @@ fn is_separator(c: char) -> bool {
     c == '/' || (cfg!(windows) && c == '\\')
 }
 
-/// Whether some file system finds `.git` under this name. Folded are: letter case; characters that HFS+, ext4 and F2FS ignore; dots and spaces at the end, the short name
-/// `GIT~1`, and a stream behind a colon, as Windows does. On a file system that folds none of this, such a name is refused without need, and nobody misses it.
+/// Returns whether some file system resolves this name to `.git`. It folds letter case, characters
+/// that HFS+, ext4 and F2FS ignore, and Windows forms: trailing dots and spaces, the short name
+/// `GIT~1`, and a stream behind a colon. Refusing such a name on a file system without this folding
+/// costs little.
 fn means_git(name: &str) -> bool {
-    // Most names are decided by their first byte.
+    // Fast path: the first byte rules out most names.
     if !name.starts_with(['.', 'g', 'G']) && name.is_ascii() {
         return false;
     }
@@ -31,13 +33,13 @@ fn means_git(name: &str) -> bool {
     stem == ".git" || stem.strip_prefix("git~").is_some_and(is_number)
 }
 
-/// One of the names by which git takes the directory that they stand in for a repository: `HEAD` beside `objects` and `refs`, or
-/// `HEAD` beside `commondir`, which says where the two others are.
+/// A name that makes git take its directory for a repository: `HEAD` beside `objects` and `refs`,
+/// or `HEAD` beside `commondir`, which points to the two others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// `HEAD`, without which no directory is a repository.
+    /// `HEAD`, which every repository has.
     Head,
-    /// One of the others.
+    /// One of the other names.
     Store(&'static str),
 }
 
@@ -45,10 +47,11 @@ impl Part {
     /// The names that git looks for beside `HEAD`.
     const STORE: [&str; 3] = ["objects", "refs", "commondir"];
 
-    /// The part that some file system finds under this name. Folded is the same as for `.git`, but for short names: a file that
-    /// is made under a short name is not found under a long one.
+    /// Returns the part that some file system finds under this name. Folds like the check for
+    /// `.git`, except short names: a file created under a short name cannot be opened by a long
+    /// one.
     pub(crate) fn of(name: &str) -> Option<Self> {
-        // Most names are decided by their first byte.
+        // Fast path: the first byte rules out most names.
         if name.is_ascii() && !name.starts_with(['h', 'H', 'o', 'O', 'r', 'R', 'c', 'C']) {
             return None;
         }
@@ -60,13 +63,13 @@ impl Part {
         Self::STORE.into_iter().find(|part| *part == stem).map(Self::Store)
     }
 
-    /// Whether the two make a repository, or the most of one.
+    /// Returns whether the two names form a repository, or most of one.
     #[cfg(unix)]
     pub(super) fn meets(self, other: Self) -> bool {
         (self == Self::Head) != (other == Self::Head)
     }
 
-    /// The names that must not stand beside this one.
+    /// Returns the names that must not exist beside this one.
     #[cfg(any(not(unix), test))]
     pub(crate) fn met(self) -> &'static [&'static str] {
         match self {
@@ -76,7 +79,7 @@ impl Part {
     }
 }
 
-/// Whether two names may be one, on a file system that does not tell letter case apart.
+/// Returns whether two names may be equal on a case-insensitive file system.
 #[cfg(unix)]
 pub(super) fn is_same(one: &std::ffi::OsStr, other: &std::ffi::OsStr) -> bool {
     let folds = || !one.is_ascii() || !other.is_ascii();
@@ -84,7 +87,7 @@ pub(super) fn is_same(one: &std::ffi::OsStr, other: &std::ffi::OsStr) -> bool {
     one.eq_ignore_ascii_case(other) || (folds() && same())
 }
 
-/// Through capitals, so that letters with two small forms come to one.
+/// Folds a name through upper case, since some capital letters have two lower-case forms.
 fn folded(name: &str) -> String {
     let capitals = name.chars().filter(|c| !is_ignorable(*c)).flat_map(char::to_uppercase);
     capitals.flat_map(char::to_lowercase).collect()

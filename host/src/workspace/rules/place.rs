@@ -1,4 +1,4 @@
-//! The rules for a name in a directory that is held open, judged by what these really are and where they really lie.
+//! Checks of a name in an open directory, by the identity and the real location of both.
 
 use super::ascent::{Identity, ascend};
 use super::bare::is_bare;
@@ -11,21 +11,22 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// The name that a repository has.
+/// The name of a repository.
 const GIT: &str = ".git";
 
 impl Rules {
-    /// Refuses to change the directory itself, or what lies in it. A bare repository may be moved as a whole, and goes on being one.
+    /// Refuses to change the directory itself or its entries. A bare repository may be moved as a
+    /// whole, since it stays a repository.
     pub(crate) fn check_dir(&self, dir: BorrowedFd<'_>) -> Result<(), Forbidden> {
         self.check_dir_beside(dir, &self.come())
     }
 
-    /// The same, with the trees that have come since.
+    /// Checks the directory with a given list of trees that appeared after the rules were created.
     fn check_dir_beside(&self, dir: BorrowedFd<'_>, come: &[(Arc<str>, Tree)]) -> Result<(), Forbidden> {
         let replaced: Vec<_> = self.replaced().collect();
-        // A directory with a `.git` of its own is a working tree, also where it stands in a bare repository.
+        // A directory with its own `.git` is a working tree, even within a bare repository.
         let mut in_work_tree = Identity::at(dir, GIT).is_some();
-        // Told last: what is protected by a name or by its identity has a label.
+        // Reported last, since protection by name or identity comes with a label.
         let mut in_bare = !in_work_tree && is_bare(dir);
         ascend(dir, self.root, |here, above| {
             self.check_identity(here)?;
@@ -47,7 +48,7 @@ impl Rules {
         if in_bare { Err(Forbidden::Bare) } else { Ok(()) }
     }
 
-    /// Refuses to make, change or remove a name in a directory.
+    /// Refuses to create, change or remove a name in a directory.
     pub(crate) fn check_entry(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
         self.check_names(&name.to_string_lossy())?;
         let come = self.come();
@@ -57,12 +58,13 @@ impl Rules {
         check_come(&come, dir, (name, found))?;
         let Some(found) = found else { return Ok(()) };
         self.check_identity(found)?;
-        // Another form of the name, which this file system folds to the same.
+        // An alternative form of the name, which this file system folds to `.git`.
         if Identity::at(dir, GIT) == Some(found) { Err(Forbidden::Protected(GIT.into())) } else { Ok(()) }
     }
 
-    /// Refuses to move or remove a directory that has a protected tree below it, or a link to one: it would come to lie under a name where nobody looks for it, and another
-    /// could be put into its place. A `.git` of that directory's own goes with it, and stays protected by its name.
+    /// Refuses to move or remove a directory that contains a protected tree or a link to one: the
+    /// tree would move to an unprotected name, and another one could take its place. The
+    /// directory's own `.git` moves with it and stays protected by name.
     pub(crate) fn check_moved(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
         if self.trees.is_empty() {
             return Ok(());
@@ -78,7 +80,7 @@ impl Rules {
         for (label, start) in starts {
             let stays = |here| if here == moved { Err(Forbidden::Protected(label.clone())) } else { Ok(()) };
             match ascend(start, self.root, |here, _| stays(here)) {
-                // It lies elsewhere, or has been moved out of the workspace since.
+                // The tree lies elsewhere, or has left the workspace since.
                 Ok(()) | Err(Forbidden::Outside) => {}
                 met => return met,
             }
@@ -86,7 +88,8 @@ impl Rules {
         Ok(())
     }
 
-    /// Refuses to read a name in a directory, where that is the host's own: the one that was there at first, or what stands in its place by now.
+    /// Refuses to read a name in a directory if it lies in a hidden tree: the original one or its
+    /// current replacement.
     pub(crate) fn check_readable(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
         if !self.hide_anything() {
             return Ok(());
@@ -105,13 +108,13 @@ impl Rules {
         Identity::at(dir, name).map_or(Ok(()), check)
     }
 
-    /// Refuses to change something that is open, where it is a protected tree by itself.
+    /// Refuses to change an open file that is itself a protected tree.
     pub(crate) fn check_identity(&self, identity: Identity) -> Result<(), Forbidden> {
         let met = self.trees.iter().find(|(_, tree)| tree.is(identity));
         met.map_or(Ok(()), |(label, _)| Err(Forbidden::Protected(label.clone())))
     }
 
-    /// Whether a directory is the workspace or lies in it.
+    /// Returns whether a directory is the workspace or lies in it.
     pub(crate) fn lies_inside(&self, dir: BorrowedFd<'_>) -> io::Result<bool> {
         match ascend(dir, self.root, |_, _| Ok(())) {
             Ok(()) => Ok(true),
@@ -120,21 +123,24 @@ impl Rules {
         }
     }
 
-    /// Whether a tree lies in this workspace, or a link to it, or is the workspace; also where the system does not tell.
+    /// Returns whether a tree, or a link to it, lies in this workspace or is the workspace. Also
+    /// true if the system cannot tell.
     pub(in crate::workspace) fn holds(&self, tree: &Tree) -> bool {
         let lies_outside = |start| matches!(ascend(start, self.root, |_, _| Ok(())), Err(Forbidden::Outside));
         tree.starts().any(|start| !lies_outside(start))
     }
 
-    /// What stands by now in the place of directories that somebody else has moved or removed. Costs nothing where no directory is protected by its name.
+    /// Returns the current directories at the paths of protected trees that another program has
+    /// moved or removed. Costs nothing without trees that are protected by name.
     fn replaced(&self) -> impl Iterator<Item = (&Arc<str>, Identity)> {
         let directories = self.trees.iter().filter(|(_, tree)| tree.is_named_directory());
         directories.filter_map(|(label, tree)| Some((label, tree.now().filter(|now| !tree.is(*now))?)))
     }
 
-    /// The trees that were not there when they were protected and may be there by now: only their identity protects
-    /// what lies in them, and a directory that was made since leads on to names that are not kept yet. Costs nothing
-    /// where every tree was there, and one look for each name that is still missing.
+    /// Returns the trees that did not exist when the rules were created and may exist now. Their
+    /// contents are protected only by identity, and a directory created since may lead to names
+    /// that are not reserved yet. Costs one look-up for each missing name, and nothing if every
+    /// tree existed.
     fn come(&self) -> Vec<(Arc<str>, Tree)> {
         let come = self.trees.iter().filter(|(_, tree)| tree.may_have_come());
         come.filter_map(|(label, tree)| Some((label.clone(), tree.again().ok()?))).collect()
@@ -144,7 +150,8 @@ impl Rules {
         self.trees.iter().filter(|(_, tree)| tree.reading() == Reading::Refused)
     }
 
-    /// A name that is kept for a tree, or for a link to it, in any form that some file system takes for it, whatever stands there now.
+    /// Refuses a name reserved for a tree or for a link to it, in any form that some file system
+    /// folds to it, whether it exists or not.
     fn check_reserved(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
         if self.trees.iter().all(|(_, tree)| tree.entries.is_empty()) {
             return Ok(());
@@ -155,7 +162,7 @@ impl Rules {
     }
 }
 
-/// Refuses a name that leads to a tree which has come since, or what stands under that name where it is one.
+/// Refuses a name that leads to a tree which appeared later, or whose entry is such a tree.
 fn check_come(
     come: &[(Arc<str>, Tree)],
     dir: BorrowedFd<'_>,
@@ -181,8 +188,8 @@ impl Tree {
         self.object.as_ref().is_some_and(|object| object.identity == identity)
     }
 
-    /// Whether the tree was missing when it was protected, and its own name is taken by now, or could not be kept since
-    /// a directory on the way was missing.
+    /// Returns whether the tree was missing when it was protected, and its name exists now or could
+    /// not be reserved because a parent directory was missing.
     fn may_have_come(&self) -> bool {
         if self.object.is_some() {
             return false;
@@ -195,12 +202,12 @@ impl Tree {
         !self.entries.is_empty() && self.object.as_ref().is_some_and(|object| object.is_dir)
     }
 
-    /// Whether this name is the tree's own, or a link's straight to it.
+    /// Returns whether a name is the tree's own, or a direct link to it.
     fn ends_at(&self, dir: Identity, name: &OsStr) -> bool {
         self.entries.iter().any(|entry| entry.role == Role::End && entry.is(dir, name))
     }
 
-    /// Where the ways up from the tree begin, and from each link to it.
+    /// Returns the starting directories for walks up from the tree and from each link to it.
     fn starts(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let own = self.object.iter().filter(|object| object.is_dir).map(|Object { handle, .. }| handle.as_fd());
         own.chain(self.entries.iter().map(|entry| entry.dir.as_fd()))

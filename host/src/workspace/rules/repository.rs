@@ -1,4 +1,4 @@
-//! Where a workspace's own repository lies, as git finds it.
+//! Finds the workspace's own git repository, in the way of git.
 
 use super::{Reading, Tree};
 use crate::workspace::{LastLink, open_regular};
@@ -8,15 +8,17 @@ use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The most of a file that names a directory, in bytes. It holds one path, and no system takes a longer one.
+/// The maximum size of a file that names a directory, in bytes: it holds one path, and no system
+/// accepts a longer one.
 const MAX_POINTER: u64 = 4_200;
 
-/// The directories of the repository, wherever they lie: the one that `.git` is or names, by a link or in a file, and the one that it has in common with other
-/// worktrees. What is not there yet counts too, since whoever made it would make the repository.
+/// Returns the trees of the repository, wherever they lie: the directory that `.git` is or refers
+/// to, by a link or in a file, and the common directory of several worktrees. Missing directories
+/// are included, since creating one would create the repository.
 ///
 /// # Errors
 ///
-/// Where one cannot be held open, for another reason than that it may not be.
+/// Fails if a directory cannot be held open, except for lack of permission.
 pub(super) fn trees(root: &Path) -> io::Result<Vec<Tree>> {
     let Some(own) = directory(root) else { return Ok(Vec::new()) };
     let common = pointer(&own.join("commondir"), b"").map(|path| own.join(path));
@@ -37,11 +39,11 @@ fn directory(root: &Path) -> Option<PathBuf> {
     if !git.is_file() {
         return Some(git);
     }
-    // Taken from where the name stands, not from where a link leads to, as git does.
+    // Relative to the directory of the name, not to a link's target, as git resolves it.
     pointer(&git, b"gitdir: ").map(|path| root.join(path))
 }
 
-/// The path in a file that holds nothing else behind this prefix.
+/// Returns the path in a file that consists of this prefix and one path.
 fn pointer(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
     let bytes = read(open_regular(file, LastLink::Follow).ok()?).ok()?;
     let path = bytes.strip_prefix(prefix)?;

@@ -1,4 +1,4 @@
-//! The way that a path takes to what it names, and every name that decides where it ends.
+//! Follows a path through its symbolic links, and records every name that decides where it leads.
 
 use super::ascent::{Identity, PIN};
 use std::ffi::OsString;
@@ -6,13 +6,14 @@ use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-/// How many links one path may lead through: what Linux accepts. It never goes on from there either.
+/// The maximum number of symbolic links in one path, as on Linux, which does not follow more
+/// either.
 const MAX_LINKS: usize = 40;
 
-/// How many names are looked at. No path has as many.
+/// The maximum number of components followed. No path has as many.
 const MAX_STEPS: usize = 4_096;
 
-/// A name that is kept: whoever replaced what stands there, or put something there, would change where a path leads.
+/// A reserved name: creating or replacing its entry would change where a path leads.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) dir: OwnedFd,
@@ -21,29 +22,30 @@ pub(super) struct Entry {
     pub(super) role: Role,
 }
 
-/// What a kept name stands for.
+/// The role of a reserved name in its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// What the path names.
+    /// The last component of the path.
     End,
-    /// A directory on the way to it, which holds other things as well.
+    /// A parent directory of the path, which holds other entries as well.
     OnTheWay,
 }
 
-/// A path that has been followed.
+/// A followed path.
 pub(super) struct Trail {
-    /// The path without links, where something stands at its end.
+    /// The path with its links resolved, if it exists.
     pub(super) real: Option<PathBuf>,
-    /// Each link on the way, and the end; where nothing is there yet, the first name that is missing.
+    /// Each link of the path, and its end. If the path does not exist, its first missing name.
     pub(super) entries: Vec<Entry>,
 }
 
 impl Trail {
-    /// Follows an absolute path. What cannot be looked at ends the way like something that is missing.
+    /// Follows an absolute path. A component that cannot be inspected ends the path like a missing
+    /// one.
     ///
     /// # Errors
     ///
-    /// Where a directory on the way cannot be held open.
+    /// Fails if a parent directory cannot be held open.
     pub(super) fn follow(path: &Path) -> io::Result<Self> {
         let mut walk = Walk { here: PathBuf::new(), pending: Vec::new(), links: 0, entries: Vec::new() };
         walk.push(path);
@@ -61,9 +63,9 @@ impl Trail {
     }
 }
 
-/// A walk under way.
+/// A walk in progress.
 struct Walk {
-    /// Without links.
+    /// The resolved path so far.
     here: PathBuf,
     pending: Vec<Part>,
     links: usize,
@@ -107,9 +109,9 @@ impl Walk {
     fn enter(&mut self, name: OsString) -> io::Result<Way> {
         let whole = self.here.join(&name);
         match whole.read_link() {
-            // It is there, and no link.
+            // `EINVAL`: the entry exists and is not a link.
             Err(error) if error.kind() == ErrorKind::InvalidInput => self.here = whole,
-            // What should hold the name is a file. It could become a directory.
+            // The parent is a file, which a directory could replace.
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
                 self.keep_here(Role::OnTheWay)?;
                 return Ok(Way::Ends);
@@ -136,7 +138,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Keeps the name of what has been reached.
+    /// Reserves the name of the current path.
     fn keep_here(&mut self, role: Role) -> io::Result<()> {
         if let (Some(parent), Some(name)) = (self.here.parent(), self.here.file_name()) {
             self.add(Entry::open(parent, name.to_owned(), role)?);
@@ -144,7 +146,7 @@ impl Walk {
         Ok(())
     }
 
-    /// A way may pass a link more than once.
+    /// Adds an entry once, since a path may traverse a link several times.
     fn add(&mut self, entry: Entry) {
         let is_it = |known: &&mut Entry| known.identity == entry.identity && known.name == entry.name;
         match self.entries.iter_mut().find(is_it) {

@@ -1,4 +1,4 @@
-//! A tree that is protected: a directory with all that lies in it, or one file.
+//! A protected tree: a directory with all its contents, or a single file.
 
 use crate::tool::Advice;
 use crate::tool::text::elided;
@@ -15,17 +15,17 @@ use super::names::git_tree;
 #[cfg(unix)]
 use super::trail::{Entry, Trail};
 
-/// Whether what lies in a protected tree may be read.
+/// Whether the contents of a protected tree may be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// It may.
+    /// Tools may read the tree.
     Allowed,
-    /// It may not: the tree holds what is the host's own.
+    /// Tools may not read the tree, since it holds the host's own files.
     Refused,
 }
 
 impl Reading {
-    /// What an operator can do about what is not read.
+    /// Returns advice for an operator whose files are hidden by mistake.
     pub(crate) fn advice() -> Advice {
         Advice::new(
             "what was taken for a cache by mistake has a record in `palisade/caches` of your state directory: remove that",
@@ -33,11 +33,11 @@ impl Reading {
     }
 }
 
-/// A protected tree. It is held open, so that it stays the one that was meant, whatever happens to its name; and its name is kept with each link that leads to
-/// it, so that nothing else is put there.
+/// A protected tree. It is held open, so that its identity stays valid if it is renamed. Its name
+/// and every link to it are reserved, so that nothing else takes its place.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    /// As it was written.
+    /// The path as configured.
     path: PathBuf,
     reading: Reading,
     #[cfg(unix)]
@@ -48,7 +48,7 @@ pub(crate) struct Tree {
     pub(super) entries: Vec<Entry>,
 }
 
-/// What was there when the tree was protected.
+/// The file or directory that existed when the tree was protected.
 #[cfg(unix)]
 #[derive(Debug)]
 pub(super) struct Object {
@@ -58,17 +58,17 @@ pub(super) struct Object {
 }
 
 impl Tree {
-    /// Its path, as that was written.
+    /// Returns the path as configured.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it may be read.
+    /// Returns whether tools may read the tree.
     pub(crate) fn reading(&self) -> Reading {
         self.reading
     }
 
-    /// What it is called in a workspace, for whoever is refused.
+    /// Returns the name of the tree within a workspace, for error messages.
     pub(super) fn label(&self, root: &Path) -> Arc<str> {
         let name = self
             .below(root)
@@ -77,7 +77,7 @@ impl Tree {
         elided(&name.to_string_lossy(), 256).into()
     }
 
-    /// Where it lies below a directory, as far as its own names say.
+    /// Returns the path of the tree relative to a directory, judged by its names.
     pub(super) fn below(&self, root: &Path) -> Option<&Path> {
         let below = |path| Path::strip_prefix(path, root).ok().filter(|path| !path.as_os_str().is_empty());
         self.paths().find_map(below)
@@ -96,11 +96,11 @@ impl Tree {
 
 #[cfg(unix)]
 impl Tree {
-    /// Protects what stands at a path, or will stand there.
+    /// Protects the file or directory at a path, even if it does not exist yet.
     ///
     /// # Errors
     ///
-    /// Where it, or a directory above it, cannot be held open.
+    /// Fails if it, or one of its parent directories, cannot be held open.
     pub(crate) fn open(path: &Path, reading: Reading) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
         let Trail { real, entries } = Trail::follow(&path)?;
@@ -108,18 +108,18 @@ impl Tree {
         Ok(Self { path, reading, real, object, entries })
     }
 
-    /// The same tree, as its path leads to it by now.
+    /// Opens the tree at its path again.
     pub(super) fn again(&self) -> io::Result<Self> {
         Self::open(&self.path, self.reading)
     }
 
-    /// Without the names that are kept in every directory.
+    /// Drops the names that are protected in every directory.
     pub(super) fn without_git_names(mut self) -> Self {
         self.entries.retain(|entry| git_tree(&entry.name.to_string_lossy()).is_none());
         self
     }
 
-    /// What the path leads to by now, whatever that was when it was protected.
+    /// Returns the identity of the file that currently exists at the path.
     pub(super) fn now(&self) -> Option<Identity> {
         rustix::fs::stat(&self.path).ok().map(|stat| Identity::from_stat(&stat))
     }
@@ -141,7 +141,7 @@ impl Object {
 
 #[cfg(not(unix))]
 impl Tree {
-    /// Protects what stands at a path. Only names are looked at on this system.
+    /// Protects the tree at a path. This system checks names only.
     pub(crate) fn open(path: &Path, reading: Reading) -> io::Result<Self> {
         Ok(Self { path: std::path::absolute(path)?, reading })
     }
