@@ -1,24 +1,24 @@
-//! The budget of work on untrusted data: memory that an account counts, and time that ends.
+//! The budget of work on untrusted data: accounted memory and a deadline.
 //!
-//! Parsing and validating happen on behalf of a call. The caller hands its budget down, so that this work obeys the
-//! call's memory limit, its deadline and its cancellation as the guest's own code does.
+//! Parsing and validation run on behalf of a call. The caller passes its budget down, so that this
+//! work obeys the call's memory limit, deadline and cancellation like the guest's own code.
 
-/// Why work stops before its end.
+/// The reason why work stops early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Exhausted {
-    /// The call holds all the memory that one call may hold.
+    /// The call has reached its memory limit.
     #[error("the call has used its {limit} bytes of memory")]
     CallMemory {
         /// The limit of one call, in bytes.
         limit: u64,
     },
-    /// All calls of the process together hold all the memory that they may hold.
+    /// All calls of the process together have reached their memory limit.
     #[error("all calls together have used their {limit} bytes of memory")]
     TotalMemory {
         /// The limit of all calls, in bytes.
         limit: u64,
     },
-    /// The address space of the process has no room.
+    /// The address space of the process is exhausted.
     #[error("the process has no room left in its {limit} bytes of address space")]
     AddressSpace {
         /// The limit of the address space, in bytes.
@@ -32,7 +32,7 @@ pub enum Exhausted {
     Cancelled,
 }
 
-/// What a piece of work may use.
+/// The resources available to a piece of work.
 pub trait Budget: Send + Sync {
     /// Reserves memory, in bytes, before it is allocated.
     ///
@@ -42,10 +42,10 @@ pub trait Budget: Send + Sync {
     /// nothing is reserved then.
     fn reserve(&self, bytes: u64) -> Result<(), Exhausted>;
 
-    /// Gives back reserved memory, in bytes.
+    /// Returns reserved memory, in bytes.
     fn release(&self, bytes: u64);
 
-    /// Tells whether the work may go on. Work asks at least once in every 100 µs.
+    /// Checks whether the work may continue. Work calls this at least once in every 100 µs.
     ///
     /// # Errors
     ///
@@ -53,7 +53,8 @@ pub trait Budget: Send + Sync {
     fn check(&self) -> Result<(), Exhausted>;
 }
 
-/// The budget of work that no call waits for, such as loading a plugin: its bounds are those of the data alone.
+/// The budget of work without a waiting call, such as loading a plugin, which is bounded by its
+/// data alone.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unlimited;
 
@@ -69,10 +70,10 @@ impl Budget for Unlimited {
     }
 }
 
-/// Reserved memory of one piece of work, which gives it back when it is dropped.
+/// The memory reserved by one piece of work, released on drop.
 ///
-/// It reserves in steps, so that a small piece of work asks its budget once, and it asks the budget whether the work may
-/// go on.
+/// Reserves in steps, so that small work makes a single request, and checks the deadline of the
+/// budget.
 pub(crate) struct Purse<'b> {
     budget: &'b dyn Budget,
     reserved: u64,
@@ -81,27 +82,27 @@ pub(crate) struct Purse<'b> {
 }
 
 impl<'b> Purse<'b> {
-    /// The least that is reserved at once, in bytes.
+    /// The minimum size of a reservation, in bytes.
     const STEP: u64 = 4 << 10;
-    /// The most that is reserved ahead of its use, in bytes. A short address space is asked for
-    /// each step, and has to bear what is granted and not yet allocated.
+    /// The maximum reservation ahead of use, in bytes. A bounded address space is checked at each
+    /// step, and must have room for memory that is reserved and not yet allocated.
     const AHEAD: u64 = 64 << 10;
-    /// The work between two checks, in bytes read or compared: some 50 µs.
+    /// The amount of work between two checks, in bytes read or compared: some 50 µs.
     const CHECKED: u64 = 8 << 10;
-    /// What one value counts for in work, beside its bytes.
+    /// The fixed cost of one value, in the same unit.
     const NODE: u64 = 16;
 
     pub(crate) fn new(budget: &'b dyn Budget) -> Self {
         Self { budget, reserved: 0, used: 0, work: 0 }
     }
 
-    /// Uses memory, which is reserved before the caller allocates it.
+    /// Uses memory, reserving it first if needed. The caller allocates afterwards.
     pub(crate) fn take(&mut self, bytes: u64) -> Result<(), Exhausted> {
         self.used = self.used.saturating_add(bytes);
         if self.used <= self.reserved {
             return Ok(());
         }
-        // An eighth more, so that a piece of work of some size makes few requests.
+        // Reserve an eighth more, so that larger work makes few requests.
         let needed = self.used - self.reserved;
         let ahead = needed.max(Self::STEP).max(Self::AHEAD.min(self.reserved / 8));
         let got = match self.budget.reserve(ahead) {
@@ -112,7 +113,7 @@ impl<'b> Purse<'b> {
         Ok(())
     }
 
-    /// Uses less memory from now on; it stays reserved for later use.
+    /// Returns memory to the purse. It stays reserved for later use.
     pub(crate) fn put_back(&mut self, bytes: u64) {
         self.used = self.used.saturating_sub(bytes);
     }
@@ -127,7 +128,8 @@ impl<'b> Purse<'b> {
         self.budget.check()
     }
 
-    /// Hands over what is in use, in bytes: the caller releases it. The rest is given back.
+    /// Returns the memory in use, in bytes, which the caller must release. The rest is released
+    /// here.
     pub(crate) fn keep(mut self) -> u64 {
         let kept = std::mem::take(&mut self.used);
         self.reserved -= kept;

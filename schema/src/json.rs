@@ -1,4 +1,4 @@
-//! Reads JSON text that nobody trusts: bounded before it is stored, and without duplicate keys.
+//! Parses untrusted JSON: checks bounds before allocating, and refuses duplicate keys.
 
 pub(crate) mod footprint;
 mod measure;
@@ -19,27 +19,27 @@ pub use text::Json;
 /// The bounds of one JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JsonBounds {
-    /// The longest text, in bytes.
+    /// The maximum length of the text, in bytes.
     pub bytes: usize,
-    /// The deepest nesting of arrays and objects; `[[]]` has depth 2. Values above 120 count as 120, because the parser
-    /// underneath stops there by itself.
+    /// The maximum nesting of arrays and objects; `[[]]` has depth 2. Values above 120 count as
+    /// 120, the limit of the underlying parser.
     pub depth: usize,
-    /// The most array elements and object members in the whole text.
+    /// The maximum number of array elements and object members in the whole text.
     pub members: usize,
 }
 
 impl JsonBounds {
-    /// What the input of a call may be: 1 MiB, depth 64, 100,000 members.
+    /// The bounds of a call's input: 1 MiB, depth 64, 100,000 members.
     ///
-    /// The largest honest inputs are files to write, which are one long string; depth and members beyond these figures only
-    /// cost the validator time.
+    /// The largest legitimate inputs are files to write, which are one long string. More depth or
+    /// members only cost validation time.
     pub const CALL_INPUT: Self = Self { bytes: 1024 * 1024, depth: 64, members: 100_000 };
 }
 
-/// A place in a JSON text.
+/// A position in a JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// Bytes from the start of the text.
+    /// The offset from the start of the text, in bytes.
     pub offset: usize,
     /// The line, from 1.
     pub line: usize,
@@ -53,7 +53,8 @@ impl fmt::Display for Position {
     }
 }
 
-/// Why a JSON text was refused. No variant repeats a value of the text, since it may be a secret.
+/// The reason why a JSON text was refused. No variant repeats a value of the text, which may be a
+/// secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
     /// The text is longer than its bound.
@@ -69,63 +70,66 @@ pub enum JsonError {
     TooDeep {
         /// The bound.
         max: usize,
-        /// Where the bound was crossed.
+        /// The position where the bound was exceeded.
         at: Position,
     },
-    /// There are too many elements and members.
+    /// The text has too many elements and members.
     #[error("the JSON has more than {max} elements and members, counted up to {at}")]
     TooManyMembers {
         /// The bound.
         max: usize,
-        /// Where the bound was crossed.
+        /// The position where the bound was exceeded.
         at: Position,
     },
-    /// A value that is no text has too much of something.
+    /// A value that was not read from text exceeds a bound.
     #[error("the JSON has more than {max} {what}")]
     TooMuch {
-        /// Of what.
+        /// The exceeded quantity.
         what: &'static str,
         /// The bound.
         max: usize,
     },
-    /// An object names the same key twice. Readers disagree about which one counts, so none does.
+    /// An object has a duplicate key. Parsers disagree about which occurrence counts, so such an
+    /// object is ambiguous.
     #[error("an object has the key {key:?} twice, at {at}; every key may occur once")]
     DuplicateKey {
-        /// The key, cut at 64 characters.
+        /// The key, truncated to 64 characters.
         key: String,
-        /// Where it was found: behind the second one, or at the end of its object.
+        /// The position where the duplicate was found: after the second occurrence, or at the end
+        /// of its object.
         at: Position,
     },
     /// The text is not JSON.
     #[error("not JSON at {at}: {reason}")]
     Syntax {
-        /// What the parser says.
+        /// The message of the parser.
         reason: String,
-        /// Where it stopped.
+        /// The position where the parser stopped.
         at: Position,
     },
-    /// The budget has no room for the value, or the work has to end.
+    /// The budget has no memory left for the value, or its deadline has passed.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
     /// The text is JSON, but not an object.
     #[error("want a JSON object, got {got}")]
     NotAnObject {
-        /// The type that was found.
+        /// The actual type.
         got: &'static str,
     },
 }
 
-/// Reads one JSON value and nothing after it.
+/// Parses a text that consists of one JSON value.
 ///
 /// # Errors
 ///
-/// [`JsonError`] says what was refused, where, and what would be accepted.
+/// [`JsonError`] with the reason, the position and the accepted alternative.
 pub fn parse_bounded(text: &str, bounds: JsonBounds) -> Result<Value, JsonError> {
     parse_within(text, bounds, &Unlimited).map(|(value, _)| value)
 }
 
-/// As [`parse_bounded`], within a budget. Memory is reserved before it is allocated, by what the value takes and not by
-/// the length of the text. Beside the value stands how many bytes of the budget it keeps, which the caller releases.
+/// Parses a text as [`parse_bounded`], within a budget. Memory is reserved before it is allocated,
+/// according to the size of the value and not of the text. Also returns the number of budget bytes
+/// that the value keeps, which the caller must release.
 ///
 /// # Errors
 ///
@@ -149,11 +153,11 @@ pub fn parse_within(text: &str, bounds: JsonBounds, budget: &dyn Budget) -> Resu
     }
 }
 
-/// Reads one JSON object. The empty text stands for `{}`, as everywhere in the contract with plugins.
+/// Parses a JSON object. The empty text means `{}`, as everywhere in the contract with plugins.
 ///
 /// # Errors
 ///
-/// [`JsonError`] says what was refused, where, and what would be accepted.
+/// [`JsonError`] with the reason, the position and the accepted alternative.
 pub fn parse_object(text: &str, bounds: JsonBounds) -> Result<Map<String, Value>, JsonError> {
     if text.is_empty() {
         return Ok(Map::new());
@@ -164,7 +168,7 @@ pub fn parse_object(text: &str, bounds: JsonBounds) -> Result<Map<String, Value>
     }
 }
 
-/// The JSON Schema name of a value's type.
+/// Returns the JSON Schema name of a value's type.
 #[must_use]
 pub fn type_name(value: &Value) -> &'static str {
     match value {
@@ -178,7 +182,7 @@ pub fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// What refused the text, kept aside because a serde error can carry only a message.
+/// The reason of a refusal, kept outside of the serde error, which can carry only a message.
 enum Refusal {
     Depth,
     Members,
@@ -186,7 +190,7 @@ enum Refusal {
     Exhausted(Exhausted),
 }
 
-/// Why the text was refused: for what was kept aside, or because it is not JSON.
+/// Returns the recorded refusal, or a syntax error if there is none.
 fn refused(refusal: Option<Refusal>, bounds: JsonBounds, text: &str, error: &serde_json::Error) -> JsonError {
     let at = position(text, error.line(), error.column());
     match refusal {
@@ -198,7 +202,8 @@ fn refused(refusal: Option<Refusal>, bounds: JsonBounds, text: &str, error: &ser
     }
 }
 
-/// The memory that the parser underneath takes for the text, in bytes: it copies a string that has an escape.
+/// Returns the memory that the underlying parser takes for a text, in bytes: it copies strings with
+/// escapes.
 fn scratch(text: &str) -> u64 {
     if text.contains('\\') { text.len() as u64 } else { 0 }
 }
@@ -222,14 +227,15 @@ impl Reader<'_> {
         if members > self.bounds.members { Err(self.refuse(Refusal::Members)) } else { Ok(()) }
     }
 
-    /// Takes so much memory for a value whose text has so many bytes.
+    /// Charges the memory and the parsing work of a value, both in bytes.
     fn take<E: serde::de::Error>(&self, bytes: u64, work: usize) -> Result<(), E> {
         let mut purse = self.purse.borrow_mut();
         let taken = purse.take(bytes).and_then(|()| purse.worked(work));
         taken.map_err(|exhausted| self.refuse(Refusal::Exhausted(exhausted)))
     }
 
-    /// Makes room for one element more. The old elements are there until they have been moved.
+    /// Charges the memory of one more element. A growing vector needs its old allocation until the
+    /// elements are moved.
     fn grow<E: serde::de::Error>(&self, items: &mut Vec<Value>) -> Result<(), E> {
         let old = if items.len() == items.capacity() { footprint::elements(items.len()) } else { 0 };
         self.take(footprint::element(items.len() + 1) + old, 0)?;
@@ -241,10 +247,11 @@ impl Reader<'_> {
     }
 }
 
-/// The key of a member, which is paid for with its place in the object before it is copied.
+/// The key of an object member. Its memory and its slot in the object are charged before it is
+/// copied.
 struct Key<'r, 'b> {
     reader: &'r Reader<'b>,
-    /// Counted from 1.
+    /// The position of the member in the object, from 1.
     nth: usize,
 }
 
@@ -351,14 +358,15 @@ impl<'de> Visitor<'de> for Level<'_, '_> {
     }
 }
 
-/// The parser counts columns in bytes from 1, and 0 right after a line break.
+/// Converts a position of the parser, which counts columns in bytes from 1, and 0 right after a
+/// line break.
 fn position(text: &str, line: usize, column: usize) -> Position {
     let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let offset = before.saturating_add(column.saturating_sub(1)).min(text.len());
     Position { offset, line: line.max(1), column: column.max(1) }
 }
 
-/// The parser's own words without its " at line 1 column 2".
+/// Returns the message of the parser without its trailing " at line 1 column 2".
 fn reason(error: &serde_json::Error) -> String {
     let message = error.to_string();
     message.rfind(" at line ").and_then(|end| message.get(..end)).unwrap_or(&message).to_owned()

@@ -1,6 +1,8 @@
-//! JSON that nobody trusts, for the host Palisade: read within bounds, held against schemas that nobody trusts either, and shown without deceiving a reader.
+//! Untrusted JSON for the host Palisade: bounded parsing, validation against untrusted schemas, and
+//! display that cannot deceive a reader.
 //!
-//! The crate `palisade` re-exports what embedders need of it, below `palisade::tool`; use it from there.
+//! The crate `palisade` re-exports the parts that embedders need below `palisade::tool`; use them
+//! from there.
 //!
 //! ```
 //! use palisade_schema::schema::Schema;

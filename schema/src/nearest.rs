@@ -1,16 +1,17 @@
-//! The names nearest to one that does not exist.
+//! Suggests existing names similar to a name that does not exist.
 
 use crate::text::cut;
 
-/// How many names are proposed.
+/// The maximum number of suggestions.
 const PROPOSALS: usize = 3;
-/// How alike two names must be (Jaro-Winkler, 0 to 1) for one to be proposed for the other: `raed_file` and `read_file` are, `sum` and `shell` are not.
+/// The minimum similarity of a suggestion (Jaro-Winkler, 0 to 1): `raed_file` is close enough to
+/// `read_file`, `sum` is not to `shell`.
 const ALIKE: f64 = 0.8;
 
-/// Up to three of `names` that are near `name`, the nearest first.
+/// Returns up to three of `names` that are similar to `name`, the most similar first.
 #[must_use]
 pub fn nearest_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    // Which sign parts the words of a name is no difference between two names.
+    // Names that differ only in case or in word separators count as equal.
     let plain = |text: &str| text.to_ascii_lowercase().replace(['-', '.', ' '], "_");
     let wanted = plain(cut(name, 64));
     let likeness = |known: &str| strsim::jaro_winkler(&wanted, &plain(known));

@@ -1,8 +1,9 @@
-//! The schemas that tools bring along: checked once, then used to validate, and never trusted.
+//! Untrusted schemas of tools: checked once, then compiled for validation.
 //!
-//! Accepted is JSON Schema 2020-12 with every assertion and applicator keyword and with local `$ref`, and draft-07. `format` and
-//! `content…` are annotations in both. Refused, with keyword and place, is what would make the meaning depend on something outside
-//! the document (other references, dynamic ones, `$id` below the root), and what would make it cost too much.
+//! Accepted are draft-07 and JSON Schema 2020-12, with every assertion and applicator keyword and
+//! with local `$ref`. `format` and `content…` are annotations in both. Refused, with keyword and
+//! position, are keywords whose meaning depends on something outside the document (other
+//! references, dynamic references, `$id` below the root), and schemas that would be too expensive.
 
 mod cost;
 mod error;
@@ -40,40 +41,44 @@ use outline::Outline;
 use paths::Plan;
 use pattern::PatternLoad;
 
-/// The longest schema, in bytes of its compact JSON text. Real ones have a few KiB; it is sent to a model with every request.
+/// The maximum size of a schema, in bytes of its compact JSON text. Real schemas have a few KiB,
+/// and every request sends them to a model.
 pub const MAX_SCHEMA: usize = 256 << 10;
-/// The deepest nesting of a schema's JSON.
+/// The maximum nesting of a schema's JSON.
 pub const MAX_DEPTH: usize = 32;
-/// The most subschemas.
+/// The maximum number of subschemas.
 pub const MAX_SUBSCHEMAS: usize = 2_000;
-/// The most subschemas with every `$ref` written out, down to where it recurs.
+/// The maximum number of subschemas after expanding every `$ref` up to its recursion.
 pub const MAX_EXPANDED: usize = 20_000;
-/// The most subschemas that judge one and the same value, through `$ref`, `allOf` and the like.
+/// The maximum number of subschemas that are applied to a single value, through `$ref`, `allOf` and
+/// the like.
 pub const MAX_VISITS: usize = 2_000;
-/// The longest chain of such subschemas. With the depth of a value it bounds the stack that validation takes.
+/// The maximum chain of such subschemas. Together with the depth of a value it bounds the stack of
+/// validation.
 pub const MAX_CHAIN: usize = 16;
-/// The longest pattern, in bytes.
+/// The maximum length of a pattern, in bytes.
 pub const MAX_PATTERN: usize = 4 << 10;
-/// The largest compiled pattern, in bytes.
+/// The maximum compiled size of a pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 1 << 20;
-/// The most patterns.
+/// The maximum number of patterns.
 pub const MAX_PATTERNS: usize = 128;
-/// The most that all patterns together compile to, in bytes.
+/// The maximum compiled size of all patterns together, in bytes.
 pub const MAX_PATTERNS_TOGETHER: usize = 4 << 20;
-/// The longest name of a property or definition, in bytes.
+/// The maximum length of the name of a property or definition, in bytes.
 pub const MAX_NAME: usize = 256;
-/// The deepest value that is validated.
+/// The maximum depth of a validated value.
 pub const MAX_VALUE_DEPTH: usize = 64;
-/// The steps that one validation may take: looks at a value or a part of it. Ten million take some 50 ms, and half a second where
-/// each is of the slowest kind (measured, optimised).
+/// The maximum number of steps of one validation. A step is one access to a value or a part of it.
+/// Ten million take some 50 ms, and half a second if each is of the slowest kind (measured,
+/// optimised).
 pub const MAX_STEPS: u64 = 10_000_000;
-/// The most violations that are listed.
+/// The maximum number of listed violations.
 pub const MAX_VIOLATIONS: usize = 10;
 
-/// The format that marks a text as the path of a file in the workspace.
+/// The format that marks a string as the path of a file in the workspace.
 pub const WORKSPACE_PATH: &str = "workspace-path";
 
-/// A schema that has been checked and compiled. Cheap to clone; never changes.
+/// A checked and compiled schema. Immutable and cheap to clone.
 #[derive(Clone)]
 pub struct Schema(Arc<Compiled>);
 
@@ -82,30 +87,30 @@ struct Compiled {
     dialect: Dialect,
     validator: OnceLock<Result<Validator<Metered>, SchemaError>>,
     patterns: PatternLoad,
-    /// What a value costs for subschemas that do not look at it, in steps.
+    /// The steps charged for each value to cover subschemas that do not access it.
     silent: u64,
-    /// The length of its compact text, in bytes.
+    /// The length of the compact text, in bytes.
     length: usize,
-    /// The most that an error repeats of the schema, in bytes.
+    /// The maximum part of the schema that an error repeats, in bytes.
     quoted: u64,
     plan: Plan,
 }
 
-/// When the validator is built, which takes longer than all checks of a schema together.
+/// The time when the validator is built, which takes longer than all checks of a schema together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Building {
-    /// With the schema: whatever is wrong shows before anybody sees the tool.
+    /// Together with the schema, so that every error shows before the tool is offered.
     Now,
-    /// When the first value is to be validated: for a schema that was built by this version of the program before.
+    /// At the first validation, for a schema that this version of the program has built before.
     AtFirstUse,
 }
 
 impl Schema {
-    /// Checks the schema of an input, whose root is an object.
+    /// Checks the schema of an input, whose root must be an object.
     ///
     /// # Errors
     ///
-    /// [`SchemaError`] names the keyword, its place, and what would be accepted.
+    /// [`SchemaError`] with the keyword, its position and the accepted alternative.
     pub fn input(value: Value) -> Result<Self, SchemaError> {
         Self::input_built(value, Building::Now)
     }
@@ -123,11 +128,11 @@ impl Schema {
         Err(SchemaError::RootNotObject { got })
     }
 
-    /// Checks the schema of an output, whose root may be anything.
+    /// Checks the schema of an output, whose root may have any type.
     ///
     /// # Errors
     ///
-    /// [`SchemaError`] names the keyword, its place, and what would be accepted.
+    /// [`SchemaError`] with the keyword, its position and the accepted alternative.
     pub fn output(value: Value) -> Result<Self, SchemaError> {
         Self::built(value, Building::Now)
     }
@@ -149,66 +154,71 @@ impl Schema {
         Ok(Self(Arc::new(Compiled { value, dialect, validator, patterns, silent, length, quoted, plan })))
     }
 
-    /// Reads and checks the text of an input schema: at most 256 KiB, depth 32, no key twice.
+    /// Parses and checks the text of an input schema: at most 256 KiB, depth 32, no duplicate keys.
     ///
     /// # Errors
     ///
-    /// [`SchemaError`] names the keyword, its place, and what would be accepted.
+    /// [`SchemaError`] with the keyword, its position and the accepted alternative.
     pub fn parse_input(text: &str) -> Result<Self, SchemaError> {
         Self::parse_input_built(text, Building::Now)
     }
 
-    /// As [`parse_input`](Self::parse_input), with the validator built now or later.
+    /// Parses and checks as [`parse_input`](Self::parse_input), and builds the validator now or
+    /// later.
     ///
     /// # Errors
     ///
-    /// [`SchemaError`] names the keyword, its place, and what would be accepted. What only building the validator finds is told with [`Building::Now`] alone; later
-    /// every value is refused in its place.
+    /// [`SchemaError`] with the keyword, its position and the accepted alternative. Errors of
+    /// building the validator are returned only with [`Building::Now`]; otherwise every validation
+    /// fails with them.
     pub fn parse_input_built(text: &str, building: Building) -> Result<Self, SchemaError> {
         Self::input_built(parse(text)?, building)
     }
 
-    /// Reads and checks the text of an output schema, within the bounds of [`parse_input`](Self::parse_input).
+    /// Parses and checks the text of an output schema, within the bounds of
+    /// [`parse_input`](Self::parse_input).
     ///
     /// # Errors
     ///
-    /// [`SchemaError`] names the keyword, its place, and what would be accepted.
+    /// [`SchemaError`] with the keyword, its position and the accepted alternative.
     pub fn parse_output(text: &str) -> Result<Self, SchemaError> {
         Self::parse_output_built(text, Building::Now)
     }
 
-    /// As [`parse_output`](Self::parse_output), with the validator built now or later.
+    /// Parses and checks as [`parse_output`](Self::parse_output), and builds the validator now or
+    /// later.
     ///
     /// # Errors
     ///
-    /// Those of [`parse_input_built`](Self::parse_input_built).
+    /// As [`parse_input_built`](Self::parse_input_built).
     pub fn parse_output_built(text: &str, building: Building) -> Result<Self, SchemaError> {
         Self::built(parse(text)?, building)
     }
 
-    /// How many patterns the schema has, and their compiled size in bytes: what it costs to keep.
+    /// Returns the number of patterns, and their compiled size in bytes, which is the memory cost
+    /// of keeping the schema.
     #[must_use]
     pub fn pattern_cost(&self) -> (usize, usize) {
         (self.0.patterns.count, self.0.patterns.together)
     }
 
-    /// The schema as it was given.
+    /// Returns the schema document.
     #[must_use]
     pub fn as_value(&self) -> &Value {
         &self.0.value
     }
 
-    /// Whether any value can be a workspace path at all.
+    /// Returns whether the schema marks any value as a workspace path.
     #[must_use]
     pub fn has_workspace_paths(&self) -> bool {
         !self.0.plan.is_empty()
     }
 
-    /// Shows every workspace path of a validated input to `f`, for as long as `budget` allows.
+    /// Calls `f` with every workspace path of a validated input, within a budget.
     ///
     /// # Errors
     ///
-    /// The first error of `f`, or why the budget ended it.
+    /// The first error of `f`, or of the budget.
     pub fn each_workspace_path<E: From<Exhausted>>(
         &self,
         input: &Value,
@@ -218,12 +228,12 @@ impl Schema {
         self.0.plan.each(input, budget, &mut f)
     }
 
-    /// Replaces every workspace path of a validated input by what `f` makes of its pointer and value, for as long as
-    /// `budget` allows.
+    /// Replaces every workspace path of a validated input by the result of `f`, which receives its
+    /// pointer and value, within a budget.
     ///
     /// # Errors
     ///
-    /// The first error of `f`, or why the budget ended it; the paths before it have been replaced by then.
+    /// The first error of `f`, or of the budget. Earlier paths stay replaced.
     pub fn map_workspace_paths<E: From<Exhausted>>(
         &self,
         input: &mut Value,
@@ -237,9 +247,10 @@ impl Schema {
         self.0.validator.get_or_init(|| compile(&self.0.value, self.0.dialect)).as_ref()
     }
 
-    /// Whether the validator is there, or is built in a moment.
+    /// Returns whether the validator is built, or is quick to build.
     fn is_at_hand(&self) -> bool {
-        /// The longest text of a schema, and its largest patterns when they are compiled, in bytes: some 300 µs.
+        /// The limits for a quick build: the length of the text and the compiled size of the
+        /// patterns, in bytes. Building takes some 300 µs.
         const SMALL: (usize, usize) = (8 << 10, 16 << 10);
         let Compiled { validator, length, patterns, .. } = &*self.0;
         validator.get().is_some() || (*length <= SMALL.0 && patterns.together <= SMALL.1)
@@ -257,7 +268,7 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// Two schemas are equal where their documents are.
+/// Two schemas are equal if their documents are.
 impl PartialEq for Schema {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0.value == other.0.value
@@ -265,7 +276,7 @@ impl PartialEq for Schema {
 }
 
 fn parse(text: &str) -> Result<Value, SchemaError> {
-    // Every member takes at least two bytes, so that the length bounds their number.
+    // Every member takes at least two bytes, so the length bounds their number.
     let bounds = JsonBounds { bytes: MAX_SCHEMA, depth: MAX_DEPTH, members: MAX_SCHEMA };
     Ok(parse_bounded(text, bounds)?)
 }
@@ -287,7 +298,7 @@ fn compile(value: &Value, dialect: Dialect) -> Result<Validator<Metered>, Schema
         .map_err(|error| malformed(&error, dialect))
 }
 
-/// The root's own `$id` is a name and no more: with it the compiler would look up references under another base.
+/// Removes the root's `$id`, which would change the base for looking up references.
 fn without_id(value: &Value) -> Value {
     let mut value = value.clone();
     if let Some(keywords) = value.as_object_mut() {
@@ -304,7 +315,8 @@ fn malformed(error: &jsonschema::ValidationError<'_>, dialect: Dialect) -> Schem
     SchemaError::Malformed { pointer, dialect: dialect.as_str(), keyword: format!("`{keyword}`"), accepted }
 }
 
-/// Bounds a schema that came as a value, as [`parse`] bounds one that comes as text. Returns the length of its text, in bytes.
+/// Bounds a schema given as a value, as [`parse`] bounds a text. Returns the length of its text, in
+/// bytes.
 fn refuse_bulk(value: &Value) -> Result<usize, SchemaError> {
     refuse_depth(value, MAX_DEPTH, &mut String::new())?;
     let length = value.to_string().len();

@@ -1,33 +1,33 @@
-//! Text that others wrote, made fit to be shown or checked for what hides in it.
+//! Sanitises untrusted text for display, and detects deceptive characters.
 
 use serde_json::Value;
 use std::io;
 
-/// How much of a text is looked at in one go, in bytes.
+/// The block size of the fast path, in bytes.
 const AT_A_GLANCE: usize = 64;
 
-/// The first character that could hide or reorder text for a reader: controls other than tab and newline, marks that turn the direction, separators of lines,
-/// annotations, and whatever shows as nothing where it stands.
+/// Returns the first character that could hide or reorder text for a reader: controls other than
+/// tab and newline, direction marks, line separators, annotations, and invisible characters.
 #[must_use]
 pub fn first_deceptive(text: &str) -> Option<char> {
-    // What most texts are made of deceives nobody, and is told at a glance.
+    // Fast path: most texts consist of plain ASCII.
     let plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
-    // Each block to its end, which processors do for many bytes at once.
+    // Without an early exit per block, so that the compiler can vectorise the loop.
     let all_plain = |block: &[u8]| block.iter().fold(true, |all, byte| all & plain(byte));
     if text.as_bytes().chunks(AT_A_GLANCE).all(all_plain) { None } else { deceptive(text).next() }
 }
 
-/// Every such character of a text.
+/// Returns every deceptive character of a text.
 pub fn deceptive(text: &str) -> impl Iterator<Item = char> {
     judged(text).filter_map(|(c, deceives)| deceives.then_some(c))
 }
 
-/// Each character, and whether it deceives where it stands.
+/// Returns each character, and whether it is deceptive in its context.
 fn judged(text: &str) -> impl Iterator<Item = (char, bool)> {
     judged_after(None, text)
 }
 
-/// The same for text that stands behind this character.
+/// Does the same for a text that follows the character `before`.
 fn judged_after(mut before: Option<char>, text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut chars = text.chars().peekable();
     std::iter::from_fn(move || {
@@ -38,12 +38,13 @@ fn judged_after(mut before: Option<char>, text: &str) -> impl Iterator<Item = (c
     })
 }
 
-/// The two that say whether a symbol is drawn as text or as a picture. Many emoji carry one; anywhere else they show as nothing.
+/// Returns whether a character is a text or emoji variation selector. Emoji carry them; elsewhere
+/// they are invisible.
 fn is_selector(c: char) -> bool {
     matches!(c, '\u{fe0e}' | '\u{fe0f}')
 }
 
-/// Whether a selector has something to select for: it stands directly behind a symbol, or makes a key of a digit with the mark that follows.
+/// Returns whether a selector is effective: after a symbol, or between a digit and the keycap mark.
 fn selects(before: Option<char>, after: Option<&char>) -> bool {
     match before {
         Some('0'..='9' | '#' | '*') => after == Some(&'\u{20e3}'),
@@ -52,7 +53,8 @@ fn selects(before: Option<char>, after: Option<&char>) -> bool {
     }
 }
 
-/// The blocks in which all symbols lie that Unicode gives a choice of, and nothing that is written in running text: `©`, `®`, arrows, signs, emoji.
+/// Returns whether a character lies in the blocks of all symbols with a choice by Unicode: `©`,
+/// `®`, arrows, signs, emoji. No letter of running text lies there.
 fn is_symbol(c: char) -> bool {
     matches!(c,
         '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{23ff}'
@@ -60,21 +62,22 @@ fn is_symbol(c: char) -> bool {
         | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Whether a character deceives wherever it stands.
+/// Returns whether a character is deceptive in every context.
 fn is_deceptive(c: char) -> bool {
     (c.is_control() && c != '\t' && c != '\n')
         || is_invisible(c)
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// What fonts show as nothing, and the one letter that is blank by itself: the Braille pattern without dots. Not the two of [`is_selector`], for which it matters
-/// where they stand.
+/// Returns whether fonts render a character as nothing, or as the blank Braille pattern. Excludes
+/// the selectors of [`is_selector`], which depend on context.
 fn is_invisible(c: char) -> bool {
     c == '\u{2800}' || (is_ignorable(c) && !matches!(c, '\u{fe0e}' | '\u{fe0f}'))
 }
 
-/// Unicode's `Default_Ignorable_Code_Point`: direction marks, joiners, tags, variation selectors, Hangul fillers. Fonts show them as nothing, and file systems that
-/// do not tell letter case apart leave them out when they compare names.
+/// Returns Unicode's `Default_Ignorable_Code_Point`: direction marks, joiners, tags, variation
+/// selectors, Hangul fillers. Fonts render them as nothing, and case-insensitive file systems skip
+/// them when comparing names.
 #[must_use]
 pub fn is_ignorable(c: char) -> bool {
     matches!(c,
@@ -84,7 +87,7 @@ pub fn is_ignorable(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Escapes what is [`deceptive`], so that the text shows on a terminal as what it is.
+/// Escapes [`deceptive`] characters, so that a terminal shows them.
 #[must_use]
 pub fn visible(text: &str) -> String {
     if first_deceptive(text).is_none() {
@@ -100,8 +103,8 @@ pub fn visible(text: &str) -> String {
     })
 }
 
-/// The same for a JSON text, in JSON's own escapes: it stays the text of the same value, and on a terminal or in a reader of lines it is one line that
-/// draws nothing.
+/// Escapes deceptive characters of a JSON text with JSON escapes. The value stays the same, and a
+/// terminal or line reader gets one line that cannot control it.
 #[must_use]
 pub fn visible_json(json: &str) -> String {
     judged(json).fold(String::with_capacity(json.len()), |mut out, judged| {
@@ -118,25 +121,25 @@ fn push_visible(out: &mut String, (c, deceives): (char, bool)) {
     }
 }
 
-/// Writes a JSON text as [`visible_json`] shows it, piece by piece: it is never in memory as a whole.
+/// A writer that escapes a JSON text as [`visible_json`] in pieces, without buffering all of it.
 #[derive(Debug)]
 pub struct VisibleJson<W> {
     inner: W,
-    /// What has not been written yet: whole pieces go on.
+    /// The bytes not yet written.
     pending: Vec<u8>,
     before: Option<char>,
 }
 
 impl<W: io::Write> VisibleJson<W> {
-    /// How much is written at once, in bytes.
+    /// The size of a piece, in bytes.
     const PIECE: usize = 32 << 10;
 
-    /// Writes to this.
+    /// Creates a writer on top of `inner`.
     pub fn new(inner: W) -> Self {
         Self { inner, pending: Vec::with_capacity(2 * Self::PIECE), before: None }
     }
 
-    /// Writes the rest.
+    /// Writes the remaining bytes.
     ///
     /// # Errors
     ///
@@ -149,11 +152,12 @@ impl<W: io::Write> VisibleJson<W> {
         self.inner.flush()
     }
 
-    /// Writes what is pending, but for so many characters at its end: how the last one shows depends on the next.
+    /// Writes the pending bytes except for the last `keeps` characters, which depend on the next
+    /// one.
     fn piece(&mut self, keeps: usize) -> io::Result<()> {
         let valid = match std::str::from_utf8(&self.pending) {
             Ok(text) => text,
-            // The rest of a character comes with the next piece.
+            // The rest of an incomplete character comes with the next piece.
             Err(error) => std::str::from_utf8(&self.pending[..error.valid_up_to()]).unwrap_or_default(),
         };
         let kept: usize = valid.chars().rev().take(keeps).map(char::len_utf8).sum();
@@ -190,20 +194,20 @@ impl<W: io::Write> io::Write for VisibleJson<W> {
     }
 }
 
-/// Cuts `text` to at most `max` bytes at a character's border.
+/// Truncates `text` to at most `max` bytes at a character boundary.
 #[must_use]
 pub fn cut(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }
 
-/// Shows a text on one line of at most `max` characters, its middle left out with a count where it is longer.
+/// Shows a text on one line of at most `max` characters; a longer one loses its middle to a count.
 ///
-/// A long text is cut before anything else is done with it: what is not shown costs no more than being counted.
+/// The text is cut before escaping, so that the omitted part only costs counting.
 #[must_use]
 pub fn elided(text: &str, max: usize) -> String {
     let half = max / 2;
-    // No character has more than four bytes, and none is shown as less than one. Behind the cut a character stays, since what
-    // stands beside it decides how some are shown.
+    // A character has at most four bytes and shows as at least one. One extra character stays after
+    // the cut, since escaping depends on neighbours.
     let ends = half.saturating_add(2).saturating_mul(4);
     if text.len() <= max.max(ends.saturating_mul(2)) {
         return elided_line(&on_one_line(text), max);
@@ -230,7 +234,7 @@ fn elided_line(line: &str, max: usize) -> String {
     format!("{head} … {} characters … {tail}", count - 2 * half)
 }
 
-/// Shows a value as JSON on one line, as [`elided`]. Of a long one no more is written than its beginning.
+/// Shows a value as JSON on one line, as [`elided`]. Only the beginning of a long value is written.
 #[must_use]
 pub fn elided_json(value: &Value, max: usize) -> String {
     let mut beginning = Beginning { bytes: Vec::new(), room: max.saturating_mul(8) };
@@ -243,7 +247,7 @@ pub fn elided_json(value: &Value, max: usize) -> String {
     format!("{shown} …")
 }
 
-/// The first bytes of what is written. It refuses the rest.
+/// A writer that keeps the first bytes and refuses the rest.
 struct Beginning {
     bytes: Vec<u8>,
     room: usize,

@@ -1,34 +1,37 @@
-//! What a parsed JSON value takes in memory, which is up to 90 times its text.
+//! The memory of a parsed JSON value, which is up to 90 times the size of its text.
 //!
-//! The model follows `serde_json` 1 without `preserve_order`, on a 64-bit machine: a `Value` has 32 bytes, an object is a
-//! `BTreeMap<String, Value>`, an array is a `Vec<Value>` that doubles its capacity, and each string has its own allocation.
-//! The nodes of the tree are those of the standard library: 11 keys of 24 bytes, 11 values of 32 bytes and 16 bytes of
-//! links for a leaf, and 12 links more for an inner node. An allocation has a header of 8 bytes and is rounded up to 16.
+//! The model follows `serde_json` 1 without `preserve_order` on a 64-bit machine: a `Value` has 32
+//! bytes, an object is a `BTreeMap<String, Value>`, an array is a `Vec<Value>` that doubles its
+//! capacity, and each string has its own allocation. The nodes of the tree are those of the
+//! standard library: 11 keys of 24 bytes, 11 values of 32 bytes and 16 bytes of links for a leaf,
+//! and 12 links more for an inner node. An allocation has a header of 8 bytes and is rounded up to
+//! a multiple of 16.
 
 use serde_json::Value;
 
-/// The size of a `Value`.
+/// The size of a `Value`, in bytes.
 const VALUE: u64 = 32;
-/// A leaf of a map: the smallest object that is not empty takes one.
+/// The size of a map's leaf node, in bytes. The smallest non-empty object has one.
 const LEAF: u64 = 640;
-/// An inner node of a map.
+/// The size of a map's inner node, in bytes.
 const INNER: u64 = 736;
-/// The elements that a leaf holds without a second one.
+/// The number of members in a leaf.
 const CAPACITY: u64 = 11;
-/// The first capacity of a vector of values.
+/// The initial capacity of a vector of values.
 const FIRST: u64 = 4;
 
-/// An allocation of this many bytes.
+/// Returns the size of an allocation of this many bytes.
 fn allocated(bytes: u64) -> u64 {
     if bytes == 0 { 0 } else { (bytes.saturating_add(8).saturating_add(15) & !15).max(32) }
 }
 
-/// A string or a key of this many bytes.
+/// Returns the memory of a string or a key of this many bytes.
 pub(super) fn string(bytes: usize) -> u64 {
     allocated(bytes as u64)
 }
 
-/// What the `nth` element of an array takes, which is counted from 1, beside what the element has on the heap.
+/// Returns the growth of an array by its `nth` element, counted from 1, without the heap memory of
+/// the element.
 pub(super) fn element(nth: usize) -> u64 {
     let before = (nth as u64).saturating_sub(1);
     match before {
@@ -38,25 +41,27 @@ pub(super) fn element(nth: usize) -> u64 {
     }
 }
 
-/// What the `nth` member of an object takes, which is counted from 1, beside its key and what its value has on the heap.
+/// Returns the growth of an object by its `nth` member, counted from 1, without its key and the
+/// heap memory of its value.
 pub(super) fn member(nth: usize) -> u64 {
     let nth = nth as u64;
     if nth <= CAPACITY {
         return if nth == 1 { LEAF } else { 0 };
     }
-    // A full leaf is split in the middle: in the worst case each keeps five elements, with one more between two leaves.
+    // A full leaf is split in the middle. In the worst case each leaf keeps five members, with one
+    // more in the parent between two leaves.
     let leaf = if nth.is_multiple_of(6) { LEAF } else { 0 };
     let inner = if nth.is_multiple_of(30) || nth == CAPACITY + 1 { INNER } else { 0 };
     leaf + inner
 }
 
-/// What a value takes besides its own place.
+/// Returns the memory of an array's allocation for this many elements.
 pub(super) fn elements(count: usize) -> u64 {
     let capacity = if count == 0 { 0 } else { (count as u64).next_power_of_two().max(FIRST) };
     allocated(capacity.saturating_mul(VALUE))
 }
 
-/// What a value takes besides its own place, and besides what its elements and members have on the heap.
+/// Returns the heap memory of a value, without the heap memory of its elements and members.
 pub(super) fn outside(value: &Value) -> u64 {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
@@ -68,7 +73,7 @@ pub(super) fn outside(value: &Value) -> u64 {
     }
 }
 
-/// What a whole value takes besides its own place.
+/// Returns the heap memory of a value with everything inside it.
 pub(crate) fn of(value: &Value) -> u64 {
     let inside: u64 = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,

@@ -1,11 +1,12 @@
-//! The bounds of a text, for a value that nobody has as one: whoever hands over values is not spared what whoever hands over text is held to.
+//! Applies the bounds of JSON texts to values that were not read from text, so that both ways in
+//! have the same limits.
 
 use super::{JsonBounds, JsonError, footprint};
 use serde_json::Value;
 
 impl JsonBounds {
-    /// Checks a value against the bounds. Its bytes are those of its text without spaces and without escapes. What comes
-    /// out is the memory that the value takes, in bytes, roughly.
+    /// Checks a value against the bounds. Its length is that of its text without spaces and
+    /// escapes. Returns the approximate memory of the value, in bytes.
     ///
     /// # Errors
     ///
@@ -18,7 +19,7 @@ impl JsonBounds {
     }
 }
 
-/// What there is too much of.
+/// The exceeded bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Much {
     Bytes,
@@ -44,16 +45,16 @@ impl Much {
     }
 }
 
-/// What a value may still have.
+/// The remaining bounds.
 struct Left {
     bytes: usize,
     members: usize,
-    /// What has been seen takes so much memory.
+    /// The memory of the values seen so far, in bytes.
     footprint: u64,
 }
 
 impl Left {
-    /// Takes away what a value has, which may have so many levels.
+    /// Subtracts a value, which may have `levels` levels of nesting.
     fn take(&mut self, value: &Value, levels: usize) -> Result<(), Much> {
         self.footprint += footprint::outside(value);
         match value {
@@ -80,7 +81,7 @@ impl Left {
         levels.checked_sub(1).ok_or(Much::Levels)
     }
 
-    /// One more, with its name and the comma behind it.
+    /// Subtracts one member, with the length of its name and of the comma after it.
     fn member(&mut self, name: usize) -> Result<(), Much> {
         self.members = self.members.checked_sub(1).ok_or(Much::Members)?;
         self.bytes(name + 1)
@@ -120,7 +121,7 @@ mod tests {
             let read = crate::json::Json::parse(&text, bounds).map(|json| json.footprint());
             assert_eq!(read.map_err(|error| error.to_string()), counted, "{text}");
             let (_, kept) = crate::json::parse_within(&text, bounds, &crate::budget::Unlimited).unwrap_or_default();
-            // An array that grows is counted step by step, without the headers of its allocations.
+            // The incremental account of a growing array omits the headers of its allocations.
             assert!(counted.is_ok_and(|bytes| bytes.abs_diff(kept) <= bytes / 4), "{text}: {kept}");
         }
     }

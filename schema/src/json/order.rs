@@ -1,16 +1,17 @@
-//! The members of an object in the order of their keys.
+//! Sorts the members of an object by their keys.
 
 use std::cmp::Ordering;
 
 use crate::budget::{Exhausted, Purse};
 
-/// The members that are sorted at once, between two looks at the budget, where none of their keys is longer than this.
+/// The number of members sorted at once between two checks of the budget, provided that no key is
+/// longer than `SHORT` bytes.
 const RUN: usize = 64;
 const SHORT: usize = 64;
-/// How many bytes are compared at once.
+/// The number of bytes compared at once.
 const BLOCK: usize = 64;
 
-/// Where a member of an object stands in the text that has been written.
+/// The position of an object's member in the written text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Member {
     start: u32,
@@ -19,58 +20,59 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// From `start` to `end`, its key with the quotes up to `key_end`.
+    /// Creates the position of a member from `start` to `end`, whose quoted key ends at `key_end`.
     #[allow(clippy::cast_possible_truncation, reason = "a text is read only where its places have 32 bits")]
     pub(super) fn new(start: usize, key_end: usize, end: usize) -> Self {
         Self { start: start as u32, key_end: key_end as u32, end: end as u32 }
     }
 
-    /// The member as it stands in the text.
+    /// Returns the written member.
     pub(super) fn text(self, text: &[u8]) -> &[u8] {
         text.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 
-    /// The key without its quotes, as it is written.
+    /// Returns the written key without its quotes.
     fn key(self, text: &[u8]) -> &[u8] {
         text.get(self.start as usize + 1..self.key_end as usize - 1).unwrap_or_default()
     }
 
-    /// Compares two keys by the bytes that they stand for.
+    /// Compares two keys by the bytes that they represent.
     pub(super) fn compare(self, other: Self, text: &[u8]) -> Ordering {
         let (one, other) = (self.key(text), other.key(text));
-        // Up to the first difference both are written alike, and each byte is written in one way.
+        // Each byte has one canonical form, so a common written prefix represents a common prefix.
         let from = settled(&one[..alike(one, other)]);
         Plain(&one[from..]).cmp(Plain(&other[from..]))
     }
 
-    /// The length of the key as it is written, in bytes.
+    /// Returns the length of the written key, in bytes.
     fn key_length(self) -> usize {
         (self.key_end - self.start) as usize
     }
 }
 
-/// How many bytes two texts have in common at their beginning.
+/// Returns the length of the common prefix of two texts, in bytes.
 fn alike(one: &[u8], other: &[u8]) -> usize {
     let blocks = one.chunks_exact(BLOCK).zip(other.chunks_exact(BLOCK));
     let blocks = blocks.take_while(|(one, other)| one == other).count() * BLOCK;
     blocks + one[blocks..].iter().zip(&other[blocks..]).take_while(|(one, other)| one == other).count()
 }
 
-/// How much of a text ends with no escape that goes on behind it: the longest escape has six bytes, and where backslashes
-/// begin one begins.
+/// Returns the length of the prefix that does not cut an escape in two. The longest escape has six
+/// bytes, and a run of backslashes begins with an escape.
 fn settled(text: &[u8]) -> usize {
     let near = text.len().saturating_sub(5);
     let escape = text[near..].iter().position(|byte| *byte == b'\\').map(|at| near + at);
     escape.map_or(text.len(), |at| text[..at].iter().rposition(|byte| *byte != b'\\').map_or(0, |before| before + 1))
 }
 
-/// The key of a member as it was meant, cut at 64 characters.
+/// Returns the unescaped key of a member, truncated to 64 characters.
 pub(super) fn key_of(member: Member, text: &[u8]) -> String {
     let bytes: Vec<u8> = Plain(member.key(text)).take(4 * 64).collect();
     String::from_utf8_lossy(&bytes).chars().take(64).collect()
 }
 
-/// The bytes that a written key stands for. Only control characters, quotes and backslashes are written as escapes.
+/// An iterator over the bytes of a written key, unescaped. Only control characters, quotes and
+/// backslashes are written as escapes.
 struct Plain<'t>(&'t [u8]);
 
 impl Iterator for Plain<'_> {
@@ -100,7 +102,8 @@ impl Iterator for Plain<'_> {
     }
 }
 
-/// Sorts members by their keys, and looks at the budget on the way. Its second list of members was paid for.
+/// Sorts members by their keys, and checks the budget on the way. The caller has charged the memory
+/// of the second list.
 pub(super) fn sort(members: &mut [Member], text: &[u8], purse: &mut Purse<'_>) -> Result<(), Exhausted> {
     let is_short = members.iter().all(|member| member.key_length() <= SHORT);
     let mut width = if is_short { RUN } else { 1 };

@@ -1,6 +1,7 @@
-//! JSON as text: checked in one pass that builds no value, and kept in canonical form.
+//! JSON as canonical text, checked in one pass that builds no value.
 //!
-//! A value takes up to 90 times the memory of its text, and most readers of a JSON block want the text.
+//! A value takes up to 90 times the memory of its text, and most readers of a JSON block need only
+//! the text.
 
 mod node;
 
@@ -17,17 +18,17 @@ use super::order::{Member, key_of, sort};
 use super::{JsonBounds, JsonError, Refusal, footprint, parse_within, refused, scratch};
 use crate::budget::{Budget, Exhausted, Purse, Unlimited};
 
-/// The longest text that is read, whatever the bounds: places in it have 32 bits, and a number may become four times as
-/// long.
+/// The maximum length of a text in bytes, regardless of the bounds. Offsets have 32 bits, and
+/// canonical numbers may be four times as long.
 const LONGEST: usize = 512 << 20;
 
-/// The most levels of a value that is written, which leaves the parser underneath room.
+/// The maximum nesting of a written value. It leaves a margin for the underlying parser.
 const MAX_LEVELS: usize = 120;
 
-/// The most bytes that one byte of a string is written with.
+/// The maximum number of bytes written for one byte of a string.
 const ESCAPE: usize = 6;
 
-/// How many bytes this byte of a string is written with.
+/// Returns the number of bytes written for this byte of a string.
 fn written(byte: u8) -> usize {
     match byte {
         b'"' | b'\\' | 8 | 9 | 10 | 12 | 13 => 2,
@@ -36,9 +37,10 @@ fn written(byte: u8) -> usize {
     }
 }
 
-/// A JSON value as its canonical text: keys sorted and unique, no spaces, numbers and strings as `serde_json` writes them.
+/// A JSON value as canonical text: sorted unique keys, no spaces, and numbers and strings as
+/// `serde_json` writes them.
 ///
-/// Two of them are equal where their texts are, and so where their values are.
+/// Two are equal if their texts are equal, and therefore if their values are.
 ///
 /// ```
 /// use palisade_schema::json::{Json, JsonBounds};
@@ -55,17 +57,17 @@ pub struct Json {
 }
 
 impl Json {
-    /// Reads one JSON value and nothing after it.
+    /// Parses a text that consists of one JSON value.
     ///
     /// # Errors
     ///
-    /// [`JsonError`] says what was refused, where, and what would be accepted.
+    /// [`JsonError`] with the reason, the position and the accepted alternative.
     pub fn parse(text: &str, bounds: JsonBounds) -> Result<Self, JsonError> {
         Self::parse_within(text, bounds, &Unlimited).map(|(json, _)| json)
     }
 
-    /// As [`parse`](Self::parse), within a budget. Beside the value stands how many bytes of the budget it keeps, which
-    /// the caller releases.
+    /// Parses a text as [`parse`](Self::parse), within a budget. Also returns the number of budget
+    /// bytes that the value keeps, which the caller must release.
     ///
     /// # Errors
     ///
@@ -86,38 +88,39 @@ impl Json {
         }
     }
 
-    /// The canonical text.
+    /// Returns the canonical text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The canonical text.
+    /// Returns the canonical text as a string.
     #[must_use]
     pub fn into_string(self) -> String {
         self.text
     }
 
-    /// Whether the value is an object.
+    /// Returns whether the value is an object.
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.text.starts_with('{')
     }
 
-    /// The memory that [`to_value`](Self::to_value) takes, in bytes, roughly.
+    /// Returns the approximate memory of [`to_value`](Self::to_value), in bytes.
     #[must_use]
     pub fn footprint(&self) -> u64 {
         self.footprint
     }
 
-    /// The value, which takes [`footprint`](Self::footprint) bytes of memory.
+    /// Builds the value, which takes [`footprint`](Self::footprint) bytes of memory.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        // The text was read or written before, so that it is JSON.
+        // Cannot fail: the text was parsed or written before.
         serde_json::from_str(&self.text).unwrap_or_default()
     }
 
-    /// The value within a budget. Beside it stands how many bytes of the budget it keeps, which the caller releases.
+    /// Builds the value within a budget. Also returns the number of budget bytes that it keeps,
+    /// which the caller must release.
     ///
     /// # Errors
     ///
@@ -127,13 +130,15 @@ impl Json {
         match parse_within(&self.text, bounds, budget) {
             Ok(value) => Ok(value),
             Err(JsonError::Exhausted(exhausted)) => Err(exhausted),
-            // The text was read or written before, so that it is JSON. Whatever else it were, there is no value to go on with.
+            // Unreachable, since the text was parsed or written before. Without a value the call
+            // cannot continue.
             Err(_) => Err(Exhausted::Cancelled),
         }
     }
 }
 
-/// Any value becomes a text that can be read again: parts below 120 levels are kept as strings, with their text inside.
+/// Converts any value to a text that can be parsed again: parts below 120 levels become strings
+/// that contain their text.
 impl From<Value> for Json {
     fn from(mut value: Value) -> Self {
         flatten(&mut value, MAX_LEVELS);
@@ -153,7 +158,7 @@ impl fmt::Debug for Json {
     }
 }
 
-/// Leaves so many levels, and writes what lies below them as strings.
+/// Keeps `levels` levels of nesting, and converts deeper values to strings of their text.
 fn flatten(value: &mut Value, levels: usize) {
     match (value, levels.checked_sub(1)) {
         (Value::Array(elements), Some(levels)) => elements.iter_mut().for_each(|element| flatten(element, levels)),
@@ -163,18 +168,18 @@ fn flatten(value: &mut Value, levels: usize) {
     }
 }
 
-/// As the value, which is not built for it.
+/// Serializes the value directly from the text, without building it.
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serde_transcode::transcode(&mut serde_json::Deserializer::from_str(&self.text), serializer)
     }
 }
 
-/// The one pass: what has been written so far, and the members of the objects that are still open.
+/// The state of the pass: the text written so far, and the members of the open objects.
 struct Pass<'b> {
     bounds: JsonBounds,
     purse: Purse<'b>,
-    /// What the parser underneath takes meanwhile, in bytes.
+    /// The memory of the underlying parser, in bytes.
     scratch: u64,
     out: Vec<u8>,
     open: Vec<Member>,
@@ -194,7 +199,7 @@ impl<'b> Pass<'b> {
     fn finish(mut self) -> (Json, u64) {
         self.purse.put_back((self.out.capacity() + self.open.capacity() * size_of::<Member>()) as u64 + self.scratch);
         self.out.shrink_to_fit();
-        // It was put back just now, and so is there.
+        // Cannot fail: this memory is still reserved.
         let _ = self.purse.take(self.out.capacity() as u64);
         let text = String::from_utf8(self.out).unwrap_or_default();
         (Json { text, footprint: self.footprint }, self.purse.keep())
@@ -209,7 +214,8 @@ impl<'b> Pass<'b> {
         afforded.map_err(|exhausted| self.refuse(Refusal::Exhausted(exhausted)))
     }
 
-    /// Makes room for this many bytes more. The old text is there until it has been moved.
+    /// Makes room for `more` bytes. Charges old and new allocation, since both exist during the
+    /// move.
     fn room<E: serde::de::Error>(&mut self, more: usize) -> Result<(), E> {
         let needed = self.out.len() + more;
         if needed <= self.out.capacity() {
@@ -230,14 +236,14 @@ impl<'b> Pass<'b> {
     }
 
     fn scalar<E: serde::de::Error>(&mut self, value: impl Serialize) -> Result<(), E> {
-        /// The longest number that is written.
+        /// The maximum length of a written number.
         const NUMBER: usize = 32;
         let worked = self.purse.worked(NUMBER / 2);
         self.affords(worked)?;
         if self.out.capacity() - self.out.len() >= NUMBER {
             return serde_json::to_writer(&mut self.out, &value).map_err(E::custom);
         }
-        // Close to the end of the text there is room for this number, but not for the longest one.
+        // Close to the end of the buffer the number may fit even if the longest one would not.
         let mut written = [0; NUMBER];
         let mut rest = &mut written[..];
         serde_json::to_writer(&mut rest, &value).map_err(E::custom)?;
@@ -263,7 +269,7 @@ impl<'b> Pass<'b> {
         if self.members > self.bounds.members { Err(self.refuse(Refusal::Members)) } else { Ok(()) }
     }
 
-    /// Notes a member of the innermost object.
+    /// Records a member of the innermost object.
     fn note<E: serde::de::Error>(&mut self, member: Member) -> Result<(), E> {
         if self.open.len() == self.open.capacity() {
             let (old, more) = (self.open.capacity(), self.open.capacity().max(8));
@@ -276,7 +282,7 @@ impl<'b> Pass<'b> {
         Ok(())
     }
 
-    /// Sorts the members of an object that has been read, from `first` on, whose text begins at `begin`.
+    /// Sorts the members from `first` on, of an object whose text begins at `begin`.
     fn arrange<E: serde::de::Error>(&mut self, first: usize, begin: usize) -> Result<(), E> {
         let length = self.out.len() - begin;
         let members = self.open.len() - first;

@@ -1,14 +1,14 @@
-//! Bounds what a schema can cost before anything is validated with it.
+//! Bounds the cost of a schema before it is used for validation.
 
 use super::error::SchemaError;
 use super::outline::{Node, Outline, Step};
 use super::{MAX_CHAIN, MAX_EXPANDED, MAX_VISITS};
 
-/// How many subschemas that look at nothing are visited in the time of one step.
+/// The number of subschemas without an access to the value that take as much time as one step.
 const SILENT_PER_STEP: u64 = 8;
 
-/// Refuses schemas that apply themselves for ever, too often, or too deeply. Returns what a value costs, in steps, for the
-/// subschemas that judge it without a look at it: no accessor takes a step for these.
+/// Refuses schemas that apply themselves endlessly, too often or too deeply. Returns the steps per
+/// value for subschemas that do not access it, since the accessors do not charge for these.
 pub(super) fn check(outline: &Outline<'_>) -> Result<u64, SchemaError> {
     let order = children_first(&outline.nodes)?;
     let silent = check_one_value(&outline.nodes, &order)?;
@@ -16,17 +16,18 @@ pub(super) fn check(outline: &Outline<'_>) -> Result<u64, SchemaError> {
     Ok(silent / SILENT_PER_STEP)
 }
 
-/// What judging one value costs, counted in visits of subschemas.
+/// The cost of validating one value, in visits of subschemas.
 #[derive(Debug, Default, Clone, Copy)]
 struct Load {
-    /// Visits to validate.
+    /// Visits during validation.
     validate: u64,
-    /// Visits to find out what has been evaluated, for `unevaluatedItems` and `unevaluatedProperties`: branch by branch the
-    /// validator validates again before it goes down, so nesting them multiplies.
+    /// Visits to collect evaluated parts, for `unevaluatedItems` and `unevaluatedProperties`. The
+    /// validator validates each branch again before it descends, so nesting them multiplies the
+    /// cost.
     mark: u64,
-    /// The longest chain of subschemas, which is what the stack holds.
+    /// The longest chain of subschemas, which determines the stack depth.
     chain: u64,
-    /// Visits of subschemas that do not look at the value.
+    /// Visits of subschemas that do not access the value.
     silent: u64,
 }
 
@@ -45,7 +46,8 @@ impl Load {
     }
 }
 
-/// Bounds what all subschemas together do to one and the same value. Returns the most silent visits of one value.
+/// Bounds the cost of all subschemas for a single value. Returns the maximum number of silent
+/// visits per value.
 fn check_one_value(nodes: &[Node], order: &[usize]) -> Result<u64, SchemaError> {
     let mut loads = vec![Load::default(); nodes.len()];
     for &index in order {
@@ -69,7 +71,8 @@ fn refuse_above(got: u64, max: usize, what: &'static str, node: &Node) -> Result
     if got > max as u64 { Err(SchemaError::TooMuch { what, max, pointer: node.pointer.clone() }) } else { Ok(()) }
 }
 
-/// Orders the subschemas so that whatever one applies to its own value comes before it. Recursion without that order is a circle.
+/// Sorts the subschemas so that those applied to the same value come first. Returns an error for a
+/// cycle.
 fn children_first(nodes: &[Node]) -> Result<Vec<usize>, SchemaError> {
     let mut walk = Walk::new(nodes);
     let mut order = Vec::with_capacity(nodes.len());
@@ -98,7 +101,7 @@ fn children_first(nodes: &[Node]) -> Result<Vec<usize>, SchemaError> {
     Ok(order)
 }
 
-/// Counts the schema with every `$ref` written out, down to where it recurs.
+/// Bounds the size of the schema after expanding every `$ref` up to its recursion.
 fn check_expansion(nodes: &[Node]) -> Result<(), SchemaError> {
     let mut walk = Walk::new(nodes);
     let mut expanded = 1;
@@ -131,7 +134,8 @@ enum Mark {
     Done,
 }
 
-/// A depth-first walk with a stack of its own, so that a schema's chains are not the thread's stack.
+/// A depth-first walk with an explicit stack, so that long chains cannot overflow the thread's
+/// stack.
 struct Walk<'n> {
     nodes: &'n [Node],
     marks: Vec<Mark>,
@@ -166,7 +170,7 @@ impl<'n> Walk<'n> {
         self.stack.last().map(|(node, _)| *node)
     }
 
-    /// The next step of the top node that `wanted` lets through.
+    /// Returns the next step of the top node that `wanted` accepts.
     fn next(&mut self, wanted: impl Fn(&Step) -> bool) -> Option<(&'static str, usize)> {
         let (node, at) = self.stack.last_mut()?;
         for (step, to) in self.nodes.get(*node)?.steps.iter().skip(*at) {
@@ -184,7 +188,7 @@ impl<'n> Walk<'n> {
         }
     }
 
-    /// As [`leave`](Self::leave), for a walk that comes again by another way.
+    /// Pops the top node as [`leave`](Self::leave), and lets the walk visit it again.
     fn reopen(&mut self) {
         if let Some((node, _)) = self.stack.pop() {
             self.mark(node, Mark::New);

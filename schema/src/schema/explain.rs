@@ -1,4 +1,4 @@
-//! Turns the validator's errors into sentences that say what is wanted.
+//! Converts errors of the validator to messages that say what is accepted.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
@@ -9,18 +9,19 @@ use crate::json::{footprint, type_name};
 use crate::nearest_names;
 use crate::text::{elided, elided_json};
 
-/// The longest part of a schema that a reason repeats, in characters.
+/// The maximum length of a quoted part of the schema, in characters.
 const MAX_QUOTE: usize = 160;
-/// The longest property name that a reason repeats, in characters.
+/// The maximum length of a quoted property name, in characters.
 const MAX_SHOWN_NAME: usize = 64;
-/// How many names or values of a list a reason repeats.
+/// The maximum number of quoted names or values of a list.
 const MAX_LISTED: usize = 20;
-/// How many known properties are compared with one that is not.
+/// The maximum number of known properties compared with an unknown one.
 const MAX_KNOWN: usize = 64;
-/// How deep the search for the closest alternative goes.
+/// The maximum depth of the search for the closest alternative.
 const MAX_CLOSENESS: usize = 8;
 
-/// The most that an error repeats of a schema, in bytes: what is excluded, or a pattern. The validator copies these.
+/// Returns the maximum part of a schema that an error repeats, in bytes: an excluded schema or a
+/// pattern. The validator copies these.
 pub(super) fn quoted(schema: &Value) -> u64 {
     let of_keyword = |(keyword, value): (&String, &Value)| match (keyword.as_str(), value) {
         ("not", excluded) => footprint::of(excluded),
@@ -34,7 +35,7 @@ pub(super) fn quoted(schema: &Value) -> u64 {
     }
 }
 
-/// Says what `error` means for `value`, which is the value that was validated against `schema`.
+/// Describes the violation behind `error`, where `value` was validated against `schema`.
 pub(super) fn violation(error: &ValidationError<'_>, value: &Value, schema: &Value) -> Violation {
     let hint = match error.kind() {
         Kind::AdditionalProperties { unexpected } => meant(unexpected, error.schema_path().as_str(), schema),
@@ -44,11 +45,11 @@ pub(super) fn violation(error: &ValidationError<'_>, value: &Value, schema: &Val
     Violation { pointer: error.instance_path().as_str().to_owned(), reason }
 }
 
-/// The properties that are known where the keyword at `path` refuses others, and near to those.
+/// Suggests known properties similar to the refused ones, for the keyword at `path`.
 fn meant(unexpected: &[String], path: &str, schema: &Value) -> String {
     let object = path.strip_suffix("/additionalProperties").and_then(|object| schema.pointer(object));
     let Some(known) = object.and_then(|object| object["properties"].as_object()) else { return String::new() };
-    // Whoever calls pays nothing for this, so it is bounded.
+    // Bounded, because this work is not charged to the call.
     let known = || known.keys().take(MAX_KNOWN).map(String::as_str).filter(|name| name.len() <= MAX_SHOWN_NAME);
     let nearest = unexpected.iter().take(3).filter_map(|one| nearest_names(one, known()).into_iter().next());
     let nearest: Vec<String> = nearest.map(|one| name(&one)).collect();
@@ -72,14 +73,14 @@ fn reason(error: &ValidationError<'_>, value: &Value, depth: usize) -> String {
     }
 }
 
-/// The reasons that need nothing but figures of the schema.
+/// Returns the reasons that need only numbers of the schema.
 fn plain(kind: &Kind) -> String {
     match kind {
         Kind::Minimum { limit } => format!("want at least {limit}"),
         Kind::Maximum { limit } => format!("want at most {limit}"),
         Kind::ExclusiveMinimum { limit } => format!("want more than {limit}"),
         Kind::ExclusiveMaximum { limit } => format!("want less than {limit}"),
-        // Of `multipleOf`, the one keyword of our own.
+        // From `multipleOf`, the only custom keyword.
         Kind::Custom { message, .. } => message.clone(),
         Kind::MinLength { limit } => format!("want at least {}", count(*limit, "character")),
         Kind::MaxLength { limit } => format!("want at most {}", count(*limit, "character")),
@@ -97,7 +98,9 @@ fn plain(kind: &Kind) -> String {
     }
 }
 
-/// Where no property is known, `"additionalProperties": false` reports the whole object; the names say more.
+/// Describes a value where nothing is accepted. For an object without known properties,
+/// `"additionalProperties": false` reports the whole object, so the member names are listed
+/// instead.
 fn nothing_accepted(error: &ValidationError<'_>, value: &Value) -> String {
     let keyword = error.schema_path().as_str();
     let is_keyword =
@@ -129,7 +132,8 @@ fn name(name: &str) -> String {
     format!("\"{}\"", elided(name, MAX_SHOWN_NAME))
 }
 
-/// The first of so many names. An object may have a million, and each of four hundred errors may be about all of them.
+/// Lists the first names. An object may have a million, and each of four hundred errors may be
+/// about all of them.
 fn names<'n>(unexpected: impl Iterator<Item = &'n String>, count: usize) -> String {
     let shown: Vec<String> = unexpected.take(3).map(|one| name(one)).collect();
     let verb = if count == 1 { "is" } else { "are" };
@@ -150,7 +154,8 @@ fn options_of(options: &Value) -> String {
     elided(&format!("{}{more}", shown.join(", ")), 2 * MAX_QUOTE)
 }
 
-/// Where alternatives differ in nothing but the type, names all types; else says what the closest one misses.
+/// Describes a failed choice of alternatives: lists the types if the alternatives differ only in
+/// type, otherwise explains the closest one.
 fn no_alternative(branches: &[Vec<ValidationError<'static>>], value: &Value, depth: usize) -> String {
     if let Some(wanted) = type_of_each(branches) {
         let got = branches.iter().flatten().next().map_or("something else", |error| found(error, value));
@@ -173,7 +178,8 @@ fn no_alternative(branches: &[Vec<ValidationError<'static>>], value: &Value, dep
     }
 }
 
-/// An alternative of another type, or with another constant, is not what the caller meant, however few errors it has.
+/// Ranks an alternative by its errors. An alternative with another type or constant ranks last,
+/// since the caller did not mean it, however few errors it has.
 fn distance(branch: &[ValidationError<'static>]) -> (bool, usize) {
     let another = branch
         .iter()

@@ -1,4 +1,4 @@
-//! Text in JSON that a reader would not see: a schema, and what it says of itself, reaches a model as it is.
+//! Finds deceptive characters in JSON, since schemas and annotations reach a model unmodified.
 
 use serde_json::{Map, Value};
 
@@ -6,13 +6,13 @@ use super::error::SchemaError;
 use super::outline::join;
 use crate::text::{deceptive, first_deceptive};
 
-/// The keywords whose text is there to be read.
+/// The keywords with text for readers.
 const PROSE: &[&str] = &["title", "description", "$comment"];
 
-/// A character that hides something, and the way to it as a JSON pointer.
+/// A deceptive character and the JSON pointer to it.
 type Found = (String, char);
 
-/// Refuses a schema in which something hides. Its depth has been bounded before.
+/// Refuses a schema with deceptive characters. The caller has bounded its depth.
 pub(super) fn refuse(schema: &Value) -> Result<(), SchemaError> {
     match in_value(schema) {
         Some((pointer, character)) => Err(SchemaError::Hidden { pointer, character: character.into() }),
@@ -31,7 +31,8 @@ fn in_value(value: &Value) -> Option<Found> {
     }
 }
 
-/// The first character in an object that hides something, and the way to it as a JSON pointer. The depth of the object must be bounded.
+/// Returns the first deceptive character in an object and the JSON pointer to it. The depth of the
+/// object must be bounded.
 #[must_use]
 pub fn in_object(members: &Map<String, Value>) -> Option<(String, char)> {
     members.iter().find_map(|(key, value)| {
@@ -51,7 +52,8 @@ fn found(hidden: Option<char>) -> Option<Found> {
     hidden.map(|c| (String::new(), c))
 }
 
-/// What hides although JSON writes control characters as escapes: in a constant or a default, a line ending or an escape may be meant.
+/// Returns the first deceptive character of a JSON string, except control characters: JSON escapes
+/// those, and a constant or default may need them.
 fn hides_in_json(text: &str) -> Option<char> {
     deceptive(text).find(|c| *c >= ' ')
 }

@@ -1,18 +1,18 @@
-//! Which keywords hold subschemas, and what these apply to.
+//! The keywords with subschemas, and the values that these apply to.
 
 use serde_json::Value;
 
-/// The dialects that are accepted.
+/// The accepted dialects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// Draft 2020-12, which is also meant where `$schema` is absent.
+    /// Draft 2020-12, also the default without `$schema`.
     Draft202012,
     /// Draft-07.
     Draft07,
 }
 
 impl Dialect {
-    /// Reads `$schema`.
+    /// Returns the dialect of a `$schema` value.
     pub(super) fn of(uri: Option<&Value>) -> Option<Self> {
         let Some(uri) = uri else { return Some(Self::Draft202012) };
         match uri.as_str()?.trim_end_matches('#') {
@@ -22,7 +22,7 @@ impl Dialect {
         }
     }
 
-    /// The dialect's name in a sentence.
+    /// Returns the name of the dialect for messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Draft202012 => "2020-12",
@@ -31,29 +31,30 @@ impl Dialect {
     }
 }
 
-/// What the subschemas of a keyword apply to.
+/// The values that the subschemas of a keyword apply to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// The same value as the schema that holds the keyword.
     Same,
     /// Values inside it.
     Inside,
-    /// Nothing by itself: something has to refer to them.
+    /// None directly; the subschemas are only referenced.
     Stored,
 }
 
-/// Where a keyword keeps its subschemas.
+/// The form in which a keyword holds its subschemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// The keyword's value is one schema.
+    /// One schema.
     One,
-    /// It is an array of schemas.
+    /// An array of schemas.
     List,
-    /// It is an object whose values are schemas.
+    /// An object whose values are schemas.
     Map,
 }
 
-/// What `keyword` holds in `dialect`; `None` for assertions, annotations and unknown keywords.
+/// Returns the form of the subschemas of `keyword` in `dialect`; `None` for assertions, annotations
+/// and unknown keywords.
 #[must_use]
 pub fn holds(keyword: &str, value: &Value, dialect: Dialect) -> Option<(Shape, Reach)> {
     use {Reach::*, Shape::*};
@@ -75,7 +76,7 @@ pub fn holds(keyword: &str, value: &Value, dialect: Dialect) -> Option<(Shape, R
     })
 }
 
-/// Whether the keyword looks at each value that its schema judges.
+/// Returns whether the keyword accesses each value that its schema applies to.
 pub(super) fn looks(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -98,7 +99,7 @@ pub(super) fn looks(keyword: &str) -> bool {
     )
 }
 
-/// What a keyword's value has to be, for the refusal of one that is something else.
+/// Returns the accepted form of a keyword's value, for error messages.
 pub(super) fn accepted(keyword: &str) -> &'static str {
     match keyword {
         "type" => {

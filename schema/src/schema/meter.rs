@@ -1,8 +1,10 @@
-//! Lets the validator see a value only through a meter, so that validating costs a bounded number of steps.
+//! A metered view of JSON values for the validator, so that validation takes a bounded number of
+//! steps.
 //!
-//! The validator has no budget of its own. It does read every value through the accessors below, and each takes steps from an
-//! account of this thread, by the size of what it reads. When the account is empty every value turns into `null` and every
-//! container is empty, so that the validator comes to its end at once; whatever it then says is thrown away.
+//! The validator has no budget of its own, but reads every value through the accessors below. Each
+//! accessor charges steps to a thread-local account, according to the size of the data. Once the
+//! account is empty, every value reads as `null` and every container as empty, so the validator
+//! finishes at once and its result is discarded.
 
 mod account;
 mod equal;
@@ -17,9 +19,9 @@ use super::pattern::Matching;
 pub(super) use account::{ErrorCost, Spent, Tariff, run, step};
 use account::{hand_out, make_error, may_enter, spend};
 
-/// How many bytes one step compares, hashes or counts.
+/// The number of bytes that one step compares, hashes or counts.
 const BYTES_PER_STEP: usize = 64;
-/// What a member costs that is handed out: the validator looks its name up in tables of its own.
+/// The steps for returning a member: the validator looks up its name in its own tables.
 const MEMBER_STEPS: u64 = 2;
 
 fn in_bytes(bytes: usize) -> u64 {
@@ -27,26 +29,27 @@ fn in_bytes(bytes: usize) -> u64 {
 }
 
 fn in_matching(bytes: usize, pattern: Matching) -> u64 {
-    // Also the empty text is matched.
+    // The empty text is matched as well.
     let matched = (bytes as u64).saturating_add(1).saturating_mul(pattern.byte);
     in_bytes(bytes).saturating_add(matched).saturating_add(pattern.text)
 }
 
-/// What finding a name of this length among so many costs: a comparison at each level of a tree.
+/// Returns the steps of finding a name of this length in an object: one comparison at each level of
+/// the tree.
 fn in_lookup(bytes: usize, members: usize) -> u64 {
     let levels = u64::from(members.checked_ilog2().unwrap_or(0));
     in_bytes(bytes).saturating_mul(1 + levels / 2)
 }
 
-/// What a number costs that `multipleOf` divides. The worst takes some 400 ns (measured, optimised).
+/// Charges one division by `multipleOf`. The worst case takes some 400 ns (measured, optimised).
 pub(super) fn divide() -> bool {
     spend(|_| 20)
 }
 
-/// The representation that the validator is compiled for.
+/// The JSON representation that the validator is compiled for.
 pub(super) struct Metered;
 
-/// One value with its depth.
+/// A value and its depth.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen<'a> {
     value: &'a Value,
@@ -58,18 +61,19 @@ impl<'a> Seen<'a> {
         Self { value, depth: 0 }
     }
 
-    /// Each look costs a step, also one for another type: a validator may look at one value as often as it has keywords.
+    /// Charges one step, also if the value has another type: a validator may access one value as
+    /// often as it has keywords.
     fn is_open(self) -> bool {
         step()
     }
 
-    /// The depth of what is inside, where one may still look.
+    /// Returns the depth of the values inside, if access is still allowed.
     fn inside(self) -> Option<usize> {
         (self.is_open() && may_enter(self.depth)).then(|| self.depth.saturating_add(1))
     }
 }
 
-/// A value of another type has nothing to give, and looking costs a step.
+/// Charges one step and returns none, for a value of another type.
 fn step_for_nothing<T>() -> Option<T> {
     step();
     None
@@ -147,7 +151,8 @@ impl<'a> Node<'a, Metered> for Seen<'a> {
         self.is_open() && equal::same(self.value, expected, self.depth)
     }
 
-    /// Only errors and annotations ask for this, and neither is to repeat a value that may be a secret.
+    /// Only errors and annotations ask for this, and neither is to repeat a value that may be a
+    /// secret.
     fn to_value(&self) -> Cow<'a, Value> {
         static NOTHING: Value = Value::Null;
         make_error();

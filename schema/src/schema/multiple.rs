@@ -1,7 +1,8 @@
-//! `multipleOf` in exact decimal arithmetic that takes the same time for all numbers.
+//! `multipleOf` in exact decimal arithmetic with constant cost.
 //!
-//! The validator's own keyword turns to fractions of big integers where a number or its divisor is far from one: 16 µs and
-//! more for `1.797e308`. A number of JSON has twenty digits at most and a power of ten, so that modular arithmetic suffices.
+//! The validator's own keyword uses fractions of big integers for numbers far from one: 16 µs and
+//! more for `1.797e308`. A JSON number has at most twenty digits and a power of ten, so modular
+//! arithmetic suffices.
 
 use jsonschema::json::Node;
 use jsonschema::paths::Location;
@@ -13,7 +14,8 @@ use super::meter::{Metered, Seen, divide};
 /// The name of the keyword.
 pub(super) const KEYWORD: &str = "multipleOf";
 
-/// Makes the keyword of a subschema. The meta-schema has refused what is no number above 0.
+/// Creates the keyword of a subschema. The meta-schema has refused values that are not positive
+/// numbers.
 pub(super) fn keyword<'a>(
     _: &'a Map<String, Value>,
     divisor: &'a Value,
@@ -40,7 +42,7 @@ impl<'i> Keyword<'i, Metered> for MultipleOf {
     }
 }
 
-/// The magnitude of a number, as the decimal that it is written as: `digits * 10^exponent`.
+/// The magnitude of a number as a decimal: `digits * 10^exponent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Decimal {
     digits: u64,
@@ -52,7 +54,7 @@ impl Decimal {
         if let Some(whole) = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs)) {
             return Self { digits: whole, exponent: 0 };
         }
-        // The shortest decimal that reads as this float, of which there is one: `1.797e308`.
+        // The shortest decimal that parses to this float, such as `1.797e308`, is unique.
         let text = number.as_f64().map(|float| format!("{:e}", float.abs())).unwrap_or_default();
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -67,7 +69,8 @@ impl Decimal {
             return self.digits == 0;
         }
         match self.exponent - divisor.exponent {
-            // More zeros than the number has digits: what is left over is the number.
+            // The divisor has more trailing zeros than the number has digits, so the remainder is
+            // the number.
             shift if shift < -19 => false,
             shift if shift < 0 => {
                 let divisor = u128::from(divisor.digits) * 10_u128.pow(shift.unsigned_abs());
@@ -82,7 +85,7 @@ impl Decimal {
     }
 }
 
-/// `10^exponent` modulo a number of 64 bits.
+/// Computes `10^exponent` modulo a number of 64 bits.
 fn power_of_ten(mut exponent: u32, modulus: u128) -> u128 {
     let (mut power, mut square) = (1 % modulus, 10 % modulus);
     while exponent > 0 {

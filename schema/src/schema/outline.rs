@@ -1,4 +1,5 @@
-//! Walks a schema document once and keeps what the later checks need: its subschemas and how they lead to each other.
+//! Walks a schema document once, and records its subschemas and their connections for the later
+//! checks.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use super::{MAX_NAME, MAX_SUBSCHEMAS, WORKSPACE_PATH};
 use crate::json::type_name;
 use crate::text::{elided, first_deceptive};
 
-/// How one subschema leads to another.
+/// The connection from one subschema to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     /// `$ref`: to the same value.
@@ -26,7 +27,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Whether both ends judge the same value.
+    /// Returns whether both subschemas apply to the same value.
     pub(super) fn stays(&self) -> bool {
         matches!(self, Self::Ref | Self::Same(_))
     }
@@ -46,19 +47,19 @@ impl Step {
 pub(super) struct Node {
     pub(super) pointer: String,
     pub(super) steps: Vec<(Step, usize)>,
-    /// Whether it says `"format": "workspace-path"`.
+    /// Whether it has `"format": "workspace-path"`.
     pub(super) is_path: bool,
-    /// How many of `unevaluatedItems` and `unevaluatedProperties` it has.
+    /// The number of its `unevaluatedItems` and `unevaluatedProperties` keywords.
     pub(super) unevaluated: u64,
-    /// Whether it has a keyword that looks at each value, whatever its type is.
+    /// Whether it has a keyword that accesses each value of any type.
     pub(super) looks: bool,
 }
 
-/// All subschemas of a document; the root is the first.
+/// All subschemas of a document. The root is the first.
 #[derive(Debug)]
 pub(super) struct Outline<'v> {
     pub(super) nodes: Vec<Node>,
-    /// Every pattern with its keyword and place.
+    /// Every pattern with its keyword and pointer.
     pub(super) patterns: Vec<(&'v str, &'static str, String)>,
     dialect: Dialect,
     references: Vec<(usize, &'v str)>,
@@ -67,7 +68,7 @@ pub(super) struct Outline<'v> {
 }
 
 impl<'v> Outline<'v> {
-    /// Reads the document, whose depth has been bounded before.
+    /// Reads the document. The caller has bounded its depth.
     pub(super) fn read(document: &'v Value, dialect: Dialect) -> Result<Self, SchemaError> {
         let mut outline = Self {
             nodes: Vec::new(),
@@ -110,7 +111,7 @@ impl<'v> Outline<'v> {
         Ok(())
     }
 
-    /// Keeps what is not a subschema and matters all the same.
+    /// Records the relevant keywords that hold no subschemas.
     fn note(
         &mut self,
         index: usize,
@@ -169,7 +170,7 @@ impl<'v> Outline<'v> {
             (Shape::Map, Value::Object(map)) => {
                 map.iter().try_for_each(|(name, value)| self.entry(index, (keyword, name), value, place, reach))
             }
-            // The meta-schema names what has the wrong shape.
+            // The meta-schema reports a keyword of the wrong shape.
             _ => Ok(()),
         }
     }
@@ -246,7 +247,7 @@ pub fn join(pointer: &str, token: &str) -> String {
     joined
 }
 
-/// As [`join`], in place.
+/// Appends a token as [`join`], in place.
 pub(super) fn push_token(pointer: &mut String, token: &str) {
     pointer.push('/');
     for c in token.chars() {
@@ -258,12 +259,13 @@ pub(super) fn push_token(pointer: &mut String, token: &str) {
     }
 }
 
-/// In 2020-12 `items` begins after the tuple; where `items` is the tuple itself, nothing is to skip.
+/// Returns the index where `items` begins. In 2020-12 this is after the tuple of `prefixItems`; if
+/// `items` itself is the tuple, there is nothing to skip.
 fn tuple_length(siblings: &Map<String, Value>) -> usize {
     siblings.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len)
 }
 
-/// Steps outlive the document, so they carry the keyword's own static name.
+/// Creates a step with the keyword's static name, since steps outlive the document.
 fn plain(keyword: &str, reach: Reach) -> Step {
     const NAMES: [&str; 17] = [
         "allOf",
@@ -284,7 +286,7 @@ fn plain(keyword: &str, reach: Reach) -> Step {
         "unevaluatedItems",
         "unevaluatedProperties",
     ];
-    // Only the tuple form of draft-07 comes here.
+    // Only the tuple form of draft-07 reaches this.
     let name = if keyword == "items" {
         "a tuple of items"
     } else {
@@ -319,7 +321,7 @@ fn is_header_name(value: &Value) -> bool {
 }
 
 fn refuse_name(name: &str, keyword: &str, place: &str) -> Result<(), SchemaError> {
-    // A pattern is no name that anybody reads as one, and has a bound of its own.
+    // A pattern is not read as a name, and has its own bound.
     let is_pattern = keyword == "patternProperties";
     let why = if first_deceptive(name).is_some() || name.contains(['\n', '\t']) {
         "it holds control, zero-width or bidirectional characters"
@@ -331,7 +333,8 @@ fn refuse_name(name: &str, keyword: &str, place: &str) -> Result<(), SchemaError
     Err(SchemaError::Name { name: format!("{:?}", elided(name, 64)), pointer: place.to_owned(), why })
 }
 
-/// Decodes `%41` and the like in a URI fragment; `None` where that is wrong, or what comes out is not UTF-8.
+/// Decodes percent escapes such as `%41` in a URI fragment. Returns `None` if an escape is
+/// malformed or the result is not UTF-8.
 #[must_use]
 pub fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = text.bytes();

@@ -8,7 +8,7 @@ use super::error::SchemaError;
 use super::outline::{Outline, Step, push_token};
 use crate::budget::{Budget, Exhausted, Purse};
 
-/// The part of a schema that leads to path values. Everything else has been left out, so that most schemas have none.
+/// The part of a schema that leads to marked values; empty for most schemas.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     nodes: Vec<Branch>,
@@ -18,13 +18,13 @@ pub(super) struct Plan {
 struct Branch {
     is_path: bool,
     same: Vec<usize>,
-    /// In the order of their names.
+    /// Sorted by name.
     members: Vec<(String, usize)>,
     elements: Vec<(usize, usize)>,
 }
 
 impl Plan {
-    /// Refuses a mark that is reached through anything but `properties`, `items` and `$ref`.
+    /// Refuses a mark that is reached through other keywords than `properties`, `items` and `$ref`.
     pub(super) fn new(outline: &Outline<'_>) -> Result<Self, SchemaError> {
         refuse_other_ways(outline)?;
         let leads = leading(outline);
@@ -46,7 +46,7 @@ impl Plan {
         self.nodes.is_empty()
     }
 
-    /// Shows each path value of `input` to `f`.
+    /// Calls `f` with each path value of `input`.
     pub(super) fn each<E: From<Exhausted>>(
         &self,
         input: &Value,
@@ -56,8 +56,8 @@ impl Plan {
         if self.is_empty() { Ok(()) } else { Walk::new(self, budget).list(input, &[0], f) }
     }
 
-    /// Replaces the path values of `input`. Each pointer is made where it is needed and not kept: a long way to many values
-    /// would take more memory than the values themselves.
+    /// Replaces the path values of `input`. Pointers are built on demand and not stored, because
+    /// long pointers to many values could take more memory than the values themselves.
     pub(super) fn map<E: From<Exhausted>>(
         &self,
         input: &mut Value,
@@ -71,18 +71,18 @@ impl Plan {
     }
 }
 
-/// One walk through an input. It goes where the validator has been, and no further: from the members of a value to the
-/// properties of the schema, of which there may be two thousand for an object that has none.
+/// A walk through an input. It iterates over the members of the value, as the validator did, and
+/// not over the properties of the schema, which may be two thousand for an empty object.
 struct Walk<'p, 'b> {
     plan: &'p Plan,
     purse: Purse<'b>,
-    /// The visit in which each branch was seen last.
+    /// The last visit of each branch.
     seen: Vec<u32>,
     visit: u32,
 }
 
 impl<'p, 'b> Walk<'p, 'b> {
-    /// The work of looking for a name in a branch.
+    /// The work of finding a name in a branch, in the unit of the purse.
     const LOOK: usize = 32;
 
     fn new(plan: &'p Plan, budget: &'b dyn Budget) -> Self {
@@ -146,7 +146,8 @@ impl<'p, 'b> Walk<'p, 'b> {
         Ok(())
     }
 
-    /// All branches that judge the value, each once: two ways to one branch must not become two visits of the value.
+    /// Returns all branches that apply to the value, without duplicates: two connections to one
+    /// branch must not cause two visits of the value.
     fn closure(&mut self, at: &[usize]) -> Result<Few<&'p Branch>, Exhausted> {
         if let [index] = at
             && let Some(branch) = self.plan.nodes.get(*index)
@@ -178,7 +179,7 @@ impl<'p, 'b> Walk<'p, 'b> {
     }
 }
 
-/// A list that is of one element in most schemas, and allocates nothing then.
+/// A list that has a single element in most schemas, and then needs no allocation.
 enum Few<T> {
     One([T; 1]),
     Several(Vec<T>),
@@ -199,7 +200,7 @@ fn behind_element(at: &[&Branch], index: usize) -> Vec<usize> {
 }
 
 impl Branch {
-    /// The branch of the member of this name.
+    /// Returns the branch of the member with this name.
     fn member(&self, name: &str) -> Option<usize> {
         let at = self.members.binary_search_by(|(member, _)| member.as_str().cmp(name)).ok()?;
         self.members.get(at).map(|(_, to)| *to)
@@ -210,13 +211,13 @@ impl Branch {
             Step::Ref => self.same.push(to),
             Step::Property(name) => self.members.push((name.clone(), to)),
             Step::Items(from) => self.elements.push((*from, to)),
-            // Behind these there is no mark, or the schema would have been refused.
+            // No mark lies behind these, or the schema would have been refused.
             Step::Same(_) | Step::Inside(_) => {}
         }
     }
 }
 
-/// Follows every way from the root and refuses marks at the end of those that leave the accepted steps.
+/// Follows every connection from the root, and refuses marks behind a keyword that is not accepted.
 fn refuse_other_ways(outline: &Outline<'_>) -> Result<(), SchemaError> {
     if !outline.nodes.iter().any(|node| node.is_path) {
         return Ok(());
@@ -245,7 +246,7 @@ fn other(step: &Step) -> Option<&'static str> {
     }
 }
 
-/// Which nodes lead to a mark, in whatever number of steps.
+/// Returns for each node whether it leads to a mark, directly or indirectly.
 fn leading(outline: &Outline<'_>) -> Vec<bool> {
     let mut back = vec![Vec::new(); outline.nodes.len()];
     for (from, node) in outline.nodes.iter().enumerate() {

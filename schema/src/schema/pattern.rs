@@ -1,4 +1,5 @@
-//! Compiles each pattern once by itself, to name the one that is refused and to know what running it can cost.
+//! Compiles each pattern separately, to report the refused one and to determine the cost of running
+//! it.
 
 use std::collections::HashSet;
 
@@ -10,39 +11,42 @@ use super::meter::Metered;
 use super::outline::Outline;
 use super::{MAX_PATTERN, MAX_PATTERN_BYTES, MAX_PATTERNS, MAX_PATTERNS_TOGETHER};
 
-/// The classes of compiled size, in bytes.
+/// The size classes of compiled patterns, in bytes.
 const CLASSES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, MAX_PATTERN_BYTES];
 
-/// The cache of the lazy automaton, in bytes a pattern. Where it is too small the engine falls back to a simulation that takes a
-/// thousand times longer, so it is generous; the number of patterns is bounded instead.
+/// The cache of the lazy DFA, in bytes per pattern. If it is too small, the engine falls back to a
+/// simulation that is a thousand times slower, so it is generous; the number of patterns is bounded
+/// instead.
 const AUTOMATON_CACHE: usize = 512 << 10;
 
-/// How many bytes of a pattern's own text one step compares: alternatives that are plain words are tried one by one.
+/// The number of bytes of a pattern's own text that one step compares: alternatives of plain words
+/// are tried one by one.
 const BYTES_PER_STEP: usize = 32;
 
-/// What matching one text costs.
+/// The price of matching one text.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Matching {
-    /// For each byte of the text, in steps: the compiled size in KiB.
+    /// Steps for each byte of the text: the compiled size in KiB.
     pub(super) byte: u64,
-    /// For any text, in steps.
+    /// Steps for each text.
     pub(super) text: u64,
 }
 
-/// How large the patterns of a schema are.
+/// The cost of a schema's patterns.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct PatternLoad {
-    /// The most that one `pattern` costs.
+    /// The maximum price of a single `pattern`.
     pub(super) value: Matching,
-    /// What all patterns of property names cost together.
+    /// The total price of all patterns for property names.
     pub(super) name: Matching,
-    /// How many different patterns there are.
+    /// The number of different patterns.
     pub(super) count: usize,
-    /// All of them compiled, in bytes.
+    /// The compiled size of all patterns, in bytes.
     pub(super) together: usize,
 }
 
-/// How the validator runs patterns: in time linear in the text, whatever the pattern is.
+/// Returns the options of the pattern engine, which runs in time linear in the text for every
+/// pattern.
 pub(super) fn options() -> PatternOptions<jsonschema::Regex> {
     PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(AUTOMATON_CACHE)
 }
@@ -83,10 +87,11 @@ impl PatternLoad {
     }
 }
 
-/// The first class that the compiled pattern fits into.
+/// Returns the smallest size class that the compiled pattern fits into.
 fn compiled_size(pattern: &str) -> Option<usize> {
     let schema = json!({ "pattern": pattern });
-    // For the one representation of values that there is: for another the compiler would make all of the validator a second time.
+    // Uses `Metered`, because another representation would compile the whole generic validator a
+    // second time.
     let validator = |size| jsonschema::options_for::<Metered>().with_pattern_options(options().size_limit(size));
     let compiles = |size: usize| validator(size).build(&schema).is_ok();
     CLASSES.into_iter().find(|size| compiles(*size))

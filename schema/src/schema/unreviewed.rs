@@ -1,17 +1,20 @@
-//! What the validator alone answers, so that it can be held against the official test suite whole: also for schemas that no tool may have.
+//! The bare validator, for running the official test suite, which contains schemas that tools may
+//! not have.
 
 use super::meter::{self, Seen, Spent, Tariff};
 use super::pattern::Matching;
 use super::{Dialect, MAX_STEPS, compile};
 use serde_json::Value;
 
-/// What patterns cost whose size is unknown.
+/// The price of patterns of unknown size.
 const LIGHT: Matching = Matching { byte: 1, text: 0 };
 
-/// Whether the value conforms to the schema, by the validator that every tool's schema is compiled with; nothing is fetched. `None` where it does not compile, or where
-/// the work of [`MAX_STEPS`] does not suffice.
+/// Returns whether the value conforms to the schema, by the same validator as for tools, without
+/// fetching references. Returns `None` if the schema does not compile or [`MAX_STEPS`] do not
+/// suffice.
 ///
-/// Nothing here asks what the schema costs or refers to. Only for schemas that you wrote yourself; [`Schema`](super::Schema) is for all others.
+/// Does not check the cost or the references of the schema. Use it only for trusted schemas, and
+/// [`Schema`](super::Schema) for all others.
 #[must_use]
 pub fn conforms(schema: &Value, value: &Value) -> Option<bool> {
     let validator = compile(schema, Dialect::of(schema.get("$schema")).unwrap_or(Dialect::Draft202012)).ok()?;

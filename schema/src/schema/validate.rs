@@ -1,4 +1,4 @@
-//! Holding a value against a schema: within steps, and within the budget of the call that waits for it.
+//! Validates values against a schema, within a number of steps and the budget of the waiting call.
 
 use std::sync::Arc;
 
@@ -9,22 +9,24 @@ use super::meter::{self, ErrorCost, Metered, Seen, Spent};
 use super::{MAX_STEPS, MAX_VALUE_DEPTH, Schema, Violations, explain};
 use crate::budget::{Budget, Exhausted};
 
-/// The steps of a value that is judged at once: some 100 µs, and a millisecond where each is of the slowest kind.
+/// The maximum steps of an immediate validation: some 100 µs, and a millisecond if each step is of
+/// the slowest kind.
 const STEPS_AT_ONCE: u64 = 20_000;
-/// The steps that listing what is wrong may take; beyond them only the first error is told.
+/// The maximum steps for listing violations. Beyond them only the first error is reported.
 const LISTING_STEPS: u64 = 200_000;
-/// The steps that an error counts for, since it is put into words: four hundred errors at most.
+/// The steps of formatting one error, which bound the list to four hundred errors.
 const ERROR_STEPS: u64 = 500;
-/// What the validator keeps of an error beside its pointer, its names and what it repeats of the schema, in bytes.
+/// The memory of an error in the validator, in bytes, without its pointer, its names and quoted
+/// parts of the schema.
 const ERROR_BYTES: u64 = 512;
-/// The longest pointer that the validator is let to keep with each error, in bytes.
+/// The maximum length of a pointer that the validator may keep with each error, in bytes.
 const MAX_POINTER: usize = 1 << 10;
 
-/// Why there is no verdict.
+/// The reason why validation has no result.
 enum Void {
-    /// The value costs more steps than there are.
+    /// The value takes more steps than available.
     TooMuch,
-    /// The value does not conform, and finding out where costs more steps than there are.
+    /// The value does not conform, and locating the violation takes more steps than available.
     Unexplained,
     /// The budget of the call is exhausted.
     Stopped(Exhausted),
@@ -40,7 +42,7 @@ impl Void {
     }
 }
 
-/// One look at a value, with what it may still spend.
+/// One validation with its remaining steps.
 struct Look<'s> {
     schema: &'s Schema,
     budget: Option<&'s Arc<dyn Budget>>,
@@ -48,20 +50,22 @@ struct Look<'s> {
 }
 
 impl Schema {
-    /// Holds `value` against the schema, for at most half a second of the processor.
+    /// Validates `value` against the schema, within half a second of CPU time.
     ///
     /// # Errors
     ///
-    /// Up to ten violations, each with its place; a single one where the value is too deep or too large to be judged.
+    /// Up to ten violations with their positions, or a single one if the value is too deep or too
+    /// large to validate.
     pub fn validate(&self, value: &Value) -> Result<(), Violations> {
         Look { schema: self, budget: None, left: MAX_STEPS }.judge(value).unwrap_or_else(|void| Err(void.told()))
     }
 
-    /// As [`validate`](Self::validate), for as long as `budget` allows.
+    /// Validates as [`validate`](Self::validate), within a budget.
     ///
     /// # Errors
     ///
-    /// Why the budget ended it; inside are the violations of [`validate`](Self::validate).
+    /// The reason why the budget ended the validation. The inner result is that of
+    /// [`validate`](Self::validate).
     pub fn validate_within(
         &self,
         value: &Value,
@@ -74,8 +78,8 @@ impl Schema {
         }
     }
 
-    /// As [`validate`](Self::validate), where that takes some 100 µs at most; `None` for a value that takes longer, or a
-    /// schema whose validator takes longer to build.
+    /// Validates as [`validate`](Self::validate) if that takes some 100 µs at most. Returns `None`
+    /// for a larger value, or a schema whose validator takes longer to build.
     #[must_use]
     pub fn validate_at_once(&self, value: &Value) -> Option<Result<(), Violations>> {
         self.is_at_hand().then_some(())?;
@@ -104,7 +108,7 @@ impl Look<'_> {
         }
     }
 
-    /// Lists what is wrong, or tells the first error where listing costs too much.
+    /// Lists the violations, or only the first one if listing costs too much.
     fn explain(&mut self, value: &Value, validator: &Validator<Metered>) -> Result<Violations, Void> {
         let document = self.schema.as_value();
         let pointer = self.run(self.left, None, || longest_pointer(value, 0)).map_err(unexplained)?;
@@ -128,7 +132,7 @@ impl Look<'_> {
         first.and_then(|violation| Violations::of([violation])).ok_or(Void::Unexplained)
     }
 
-    /// Runs the validator for so many of the steps that are left.
+    /// Runs the validator with up to `steps` of the remaining steps.
     fn run<T>(&mut self, steps: u64, error: Option<ErrorCost>, validate: impl FnOnce() -> T) -> Result<T, Spent> {
         let (result, spent) = meter::run(self.schema.tariff(steps, error), self.budget, validate);
         let unused = if let Spent::Within(left) = spent { left } else { 0 };
@@ -141,7 +145,8 @@ fn unexplained(spent: Spent) -> Void {
     if let Spent::Stopped(why) = spent { Void::Stopped(why) } else { Void::Unexplained }
 }
 
-/// The length of the longest pointer into a value that is no deeper than values may be, roughly.
+/// Returns the approximate length of the longest pointer into a value, or `usize::MAX` if the value
+/// is too deep or the account is empty.
 fn longest_pointer(value: &Value, depth: usize) -> usize {
     if depth > MAX_VALUE_DEPTH || !meter::step() {
         return usize::MAX;
@@ -158,7 +163,7 @@ fn longest_pointer(value: &Value, depth: usize) -> usize {
     longest
 }
 
-/// Keeps the greater length; false where there is no need to look further.
+/// Keeps the greater length. Returns false if the search can stop.
 fn longer(longest: &mut usize, length: usize) -> bool {
     *longest = length.max(*longest);
     *longest <= MAX_POINTER

@@ -1,18 +1,20 @@
-//! What is wrong with a value, said without repeating it.
+//! Descriptions of violations that do not repeat the value.
 
 use std::fmt;
 
 use super::MAX_VIOLATIONS;
 
-/// The longest list of violations, in bytes of pointers and reasons: the model reads it, and pays for it.
+/// The maximum size of a list of violations, in bytes of pointers and reasons: it is sent to the
+/// model and costs tokens.
 const MAX_TEXT: usize = 4 << 10;
 
-/// One part of a value that breaks its schema.
+/// One violation of a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// A JSON pointer to the part; empty for the whole value.
+    /// A JSON pointer to the violating part; empty for the whole value.
     pub pointer: String,
-    /// What is wanted there. It never repeats the value, which may be a secret; names, types and figures only.
+    /// The accepted form. Contains only names, types and numbers, never the value, which may be a
+    /// secret.
     pub reason: String,
 }
 
@@ -26,17 +28,17 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What is wrong with a value: from one to ten violations, 4 KiB in all.
+/// A list of one to ten violations, 4 KiB in total.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violations(Vec<Violation>);
 
 impl Violations {
-    /// A single violation.
+    /// Creates a list of a single violation.
     pub fn one(pointer: impl Into<String>, reason: impl Into<String>) -> Self {
         Self(vec![Violation { pointer: pointer.into(), reason: reason.into() }])
     }
 
-    /// Keeps what fits of `found`, each only once; `None` where nothing was found.
+    /// Collects violations without duplicates as far as they fit; `None` if there are none.
     pub(super) fn of(found: impl IntoIterator<Item = Violation>) -> Option<Self> {
         let mut kept: Vec<Violation> = Vec::new();
         let mut room = MAX_TEXT;
@@ -53,13 +55,13 @@ impl Violations {
         (!kept.is_empty()).then_some(Self(kept))
     }
 
-    /// All of them, in the order in which they were found.
+    /// Returns all violations in the order in which they were found.
     #[must_use]
     pub fn as_slice(&self) -> &[Violation] {
         &self.0
     }
 
-    /// The first one, which there always is.
+    /// Returns the first violation. The list is never empty.
     #[must_use]
     pub fn first(&self) -> &Violation {
         static NONE: Violation = Violation { pointer: String::new(), reason: String::new() };

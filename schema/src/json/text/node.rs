@@ -1,4 +1,4 @@
-//! The walk of the pass over one value and the values inside it.
+//! The pass over one value and the values inside it.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,15 +9,15 @@ use super::Pass;
 use crate::json::order::{Member, key_of};
 use crate::json::{Refusal, footprint};
 
-/// Where a value stands among its neighbours.
+/// The position of a value among its siblings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     First,
-    /// Behind another one, with a comma between them.
+    /// After a sibling and a comma.
     Next,
 }
 
-/// One value, which lies so deep.
+/// One value at a given depth.
 pub(super) struct Node<'p, 'b> {
     pub(super) pass: &'p mut Pass<'b>,
     pub(super) depth: usize,
@@ -25,13 +25,13 @@ pub(super) struct Node<'p, 'b> {
 }
 
 impl<'b> Node<'_, 'b> {
-    /// The depth of what is inside.
+    /// Returns the depth of the values inside this one.
     fn deeper<E: serde::de::Error>(&mut self) -> Result<usize, E> {
         let depth = self.depth + 1;
         if depth > self.pass.bounds.depth { Err(self.pass.refuse(Refusal::Depth)) } else { Ok(depth) }
     }
 
-    /// The pass, once the comma before this value is written.
+    /// Returns the pass, after writing the comma before this value.
     fn begun<E: serde::de::Error>(&mut self) -> Result<&mut Pass<'b>, E> {
         if self.place == Place::Next {
             self.pass.byte(b',')?;

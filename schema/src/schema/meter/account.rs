@@ -1,4 +1,4 @@
-//! What one validation may spend: steps, and the budget of the call that waits for it.
+//! The account of one validation: its steps, and the budget of the call that waits for it.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -7,54 +7,55 @@ use super::super::MAX_VALUE_DEPTH;
 use super::super::pattern::Matching;
 use crate::budget::{Budget, Exhausted};
 
-/// How many steps are taken before the budget is asked again: 100 µs at most.
+/// The number of steps between two checks of the budget: 100 µs at most.
 const SLICE: u64 = 2_000;
-/// The most memory that the errors of one run may keep, in bytes.
+/// The maximum memory of the errors of one run, in bytes.
 const MAX_KEPT: u64 = 8 << 20;
-/// How much of it is reserved at once, in bytes.
+/// The size of one reservation of this memory, in bytes.
 const KEPT_AHEAD: u64 = 64 << 10;
-/// What the validator keeps of a name beside its bytes: the text and its allocation.
+/// The memory that the validator needs for a name besides its text, in bytes.
 const KEPT_NAME: u64 = 40;
 
-/// What one validation may spend, and what weighs more than a step.
+/// The limits of one validation, and the prices of operations that cost more than a step.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in super::super) struct Tariff {
-    /// The steps of the account. Most take some five nanoseconds, and none more than 50 (measured, optimised).
+    /// The steps of the account. Most take some five nanoseconds, and none more than 50 (measured,
+    /// optimised).
     pub(in super::super) steps: u64,
-    /// What matching a text costs. The slowest patterns take some 40 ns a byte for each KiB (measured), which this keeps below half
-    /// a second in all.
+    /// The price of matching a text. The slowest patterns take some 40 ns per byte and KiB of
+    /// compiled size (measured); this price keeps the total below half a second.
     pub(in super::super) value_pattern: Matching,
-    /// What matching the name of a property costs, likewise.
+    /// The price of matching a property name, likewise.
     pub(in super::super) name_pattern: Matching,
-    /// What a value costs for the subschemas that judge it without a look at it.
+    /// The price of a value for subschemas that do not access it.
     pub(in super::super) silent: u64,
-    /// What an error costs; nothing where the validator only tells whether a value conforms.
+    /// The price of an error; none if the validator only checks conformance.
     pub(in super::super) error: Option<ErrorCost>,
 }
 
-/// What an error costs that the validator makes and keeps until the end of the run.
+/// The price of an error, which the validator keeps until the end of the run.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct ErrorCost {
     /// In steps.
     pub(in super::super) steps: u64,
-    /// In bytes, without the names that it repeats.
+    /// In bytes, without quoted names.
     pub(in super::super) bytes: u64,
 }
 
-/// How a metered run ended.
+/// The end of a metered run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Spent {
-    /// Within the account, with so many steps left: the result counts.
+    /// Within the account, with the remaining steps. The result is valid.
     Within(u64),
-    /// The account was empty: the result is void.
+    /// The account is empty. The result is invalid.
     Everything,
-    /// The value is nested too deeply: the result is void.
+    /// The value is nested too deeply. The result is invalid.
     TooDeep,
-    /// The budget of the call is exhausted: the result is void.
+    /// The budget of the call is exhausted. The result is invalid.
     Stopped(Exhausted),
 }
 
-/// Runs the validator with a new account, under a budget where a call has one.
+/// Runs the validator with a new account, and under the budget of a call if there is one.
 pub(in super::super) fn run<T>(
     tariff: Tariff,
     budget: Option<&Arc<dyn Budget>>,
@@ -66,7 +67,8 @@ pub(in super::super) fn run<T>(
     (result, ACCOUNT.with(Account::ended))
 }
 
-/// The budget of this thread, for as long as a validation runs: also where the validator panics.
+/// The budget of this thread during a validation. Dropping it clears the budget, even if the
+/// validator panics.
 struct Lent;
 
 impl Lent {
@@ -85,29 +87,30 @@ impl Drop for Lent {
 
 struct Account {
     tariff: Cell<Tariff>,
-    /// The steps until the budget is asked again.
+    /// The steps until the next check of the budget.
     slice: Cell<u64>,
-    /// The steps behind those.
+    /// The steps after those.
     rest: Cell<u64>,
     ended: Cell<Option<Spent>>,
-    /// The memory that errors keep, and how much is reserved for it, in bytes.
+    /// The memory of the errors, and its reservation, in bytes.
     kept: Cell<u64>,
     reserved: Cell<u64>,
 }
 
 thread_local! {
-    // The accessors get no argument of ours, and a value cannot carry the account: the validator makes values of its own.
+    // Thread-local, because the accessors take no argument for it, and the values cannot carry it:
+    // the validator creates values of its own.
     static ACCOUNT: Account = const {
         let nothing = Matching { byte: 0, text: 0 };
         let tariff = Tariff { steps: 0, value_pattern: nothing, name_pattern: nothing, silent: 0, error: None };
         let (slice, rest, kept, reserved) = (Cell::new(0), Cell::new(0), Cell::new(0), Cell::new(0));
         Account { tariff: Cell::new(tariff), slice, rest, ended: Cell::new(None), kept, reserved }
     };
-    // Apart from the account, which is looked at for each step and needs no destructor.
+    // Separate from the account, which is accessed for each step and needs no destructor.
     static BUDGET: RefCell<Option<Arc<dyn Budget>>> = const { RefCell::new(None) };
 }
 
-/// What the budget of this thread says; all is allowed where there is none.
+/// Asks the budget of this thread. Without a budget everything is allowed.
 fn asked(ask: impl FnOnce(&(dyn Budget + 'static)) -> Result<(), Exhausted>) -> Result<(), Exhausted> {
     BUDGET.with(|lent| lent.borrow().as_deref().map_or(Ok(()), ask))
 }
@@ -140,7 +143,7 @@ impl Account {
         }
     }
 
-    /// Takes steps from beyond the slice, if the budget allows another one.
+    /// Takes the steps from beyond the current slice, if the budget allows another one.
     #[cold]
     fn next_slice(&self, steps: u64) -> bool {
         if self.ended.get().is_some() {
@@ -158,7 +161,7 @@ impl Account {
         true
     }
 
-    /// Counts memory that an error keeps. A value that has no memory left for its errors is not explained.
+    /// Charges memory of an error. If none is left, the run ends and the value is not explained.
     fn keep(&self, bytes: u64) -> bool {
         let kept = self.kept.get().saturating_add(bytes);
         self.kept.set(kept);
@@ -182,12 +185,13 @@ impl Account {
     }
 }
 
-/// Takes steps; false where the account is empty.
+/// Takes steps. Returns false if the account is empty.
 pub(super) fn spend(steps: impl FnOnce(&Tariff) -> u64) -> bool {
     ACCOUNT.with(|account| account.spend(steps(&account.tariff.get())))
 }
 
-/// Takes steps for a member that is handed out, whose name the validator may keep; false where the account is empty.
+/// Takes the steps for a returned member, and charges its name, which the validator may keep in an
+/// error. Returns false if the account is empty.
 pub(super) fn hand_out(name: &str, steps: impl FnOnce(&Tariff) -> u64) -> bool {
     ACCOUNT.with(|account| {
         let tariff = account.tariff.get();
@@ -195,7 +199,7 @@ pub(super) fn hand_out(name: &str, steps: impl FnOnce(&Tariff) -> u64) -> bool {
     })
 }
 
-/// Pays for an error.
+/// Charges an error.
 pub(super) fn make_error() {
     ACCOUNT.with(|account| {
         if let Some(ErrorCost { steps, bytes }) = account.tariff.get().error {
@@ -204,21 +208,21 @@ pub(super) fn make_error() {
     });
 }
 
-/// Takes one step; false where the account is empty.
+/// Takes one step. Returns false if the account is empty.
 pub(in super::super) fn step() -> bool {
     ACCOUNT.with(|account| account.spend(1))
 }
 
-/// Whether a value at this depth may be looked into. Where not, the account is closed.
+/// Returns whether access inside a value at this depth is allowed. If not, closes the account.
 pub(super) fn may_enter(depth: usize) -> bool {
     depth < MAX_VALUE_DEPTH || ACCOUNT.with(|account| account.close(Spent::TooDeep))
 }
 
-/// Memory that the budget counts until it is given back.
+/// Memory reserved from the budget until it is dropped.
 pub(super) struct Reserved(u64);
 
 impl Reserved {
-    /// Reserves memory, in bytes; `None` where there is none, and the account is closed then.
+    /// Reserves memory, in bytes. Returns `None` and closes the account if there is none.
     pub(super) fn new(bytes: u64) -> Option<Self> {
         match asked(|budget| budget.reserve(bytes)) {
             Ok(()) => Some(Self(bytes)),
@@ -236,7 +240,7 @@ impl Drop for Reserved {
     }
 }
 
-/// Gives reserved memory back, in bytes.
+/// Releases reserved memory, in bytes.
 fn give_back(bytes: u64) {
     let _ = asked(|budget| {
         budget.release(bytes);

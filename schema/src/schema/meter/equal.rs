@@ -1,7 +1,8 @@
-//! Equality as JSON Schema has it, taken in steps: each pays for itself, and a long comparison can be stopped.
+//! Equality as defined by JSON Schema, metered in steps so that a long comparison can be stopped.
 //!
-//! The validator's own comparison runs to its end, and its hash of an object is known in advance: an array of objects that all
-//! have the same hash takes quadratic time. So does one of large integers, which it hashes as the floats that they round to.
+//! The validator's own comparison cannot be stopped, and its hash of an object is predictable: an
+//! array of objects with equal hashes takes quadratic time. The same holds for large integers,
+//! which it hashes as rounded floats.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState};
@@ -12,14 +13,15 @@ use serde_json::{Map, Number, Value};
 use super::account::{Reserved, may_enter, spend, step};
 use super::{in_bytes, in_lookup};
 
-/// Up to how many elements are compared one by one, which is faster than hashing them.
+/// The maximum number of elements that are compared pairwise, which is faster than hashing for few.
 const FEW: usize = 15;
-/// What an element takes in the set of those seen, in bytes: itself, and the room that the set leaves.
+/// The memory of an element in the hash set, in bytes, including the set's free slots.
 const SEEN_BYTES: u64 = 64;
-/// What hashing an element and looking it up in a large set costs, in steps: 250 ns among a million (measured, optimised).
+/// The steps of hashing an element and looking it up in a large set: 250 ns among a million
+/// (measured, optimised).
 const SEEN_STEPS: u64 = 7;
 
-/// Whether two values are equal. False also where the account ends.
+/// Returns whether two values are equal. Also false if the account is empty.
 pub(super) fn same(left: &Value, right: &Value, depth: usize) -> bool {
     match (left, right) {
         (Value::String(left), Value::String(right)) => {
@@ -39,7 +41,7 @@ pub(super) fn same(left: &Value, right: &Value, depth: usize) -> bool {
 }
 
 fn same_members(left: &Map<String, Value>, right: &Map<String, Value>, depth: usize) -> bool {
-    // Both are sorted, unless another crate of the build asks for maps that are not.
+    // Both iterate in key order, unless another crate of the build enables unsorted maps.
     left.iter().zip(right).all(|((name, value), (other_name, other))| {
         let other = if spend(|_| in_bytes(name.len())) && name == other_name {
             Some(other)
@@ -50,7 +52,7 @@ fn same_members(left: &Map<String, Value>, right: &Map<String, Value>, depth: us
     })
 }
 
-/// Whether all elements differ. False also where the account ends.
+/// Returns whether all elements differ. Also false if the account is empty.
 pub(super) fn all_differ(elements: &[Value], depth: usize) -> bool {
     if elements.len() <= FEW {
         let mut rest = elements;
@@ -63,7 +65,7 @@ pub(super) fn all_differ(elements: &[Value], depth: usize) -> bool {
         return true;
     }
     let bytes = SEEN_BYTES.saturating_mul(elements.len() as u64);
-    // The memory is written to when it is allocated, in part.
+    // The allocation initialises part of its memory.
     if !spend(|_| in_bytes(elements.len())) {
         return false;
     }
@@ -97,7 +99,7 @@ impl Hash for Element<'_> {
     }
 }
 
-/// Passes a hash on that is known already.
+/// A hasher that passes a precomputed hash through.
 #[derive(Default)]
 struct Known(u64);
 
@@ -113,7 +115,8 @@ impl Hasher for Known {
     }
 }
 
-/// A hash under keys that nobody knows, the same for equal values. `None` where the account ends.
+/// Hashes a value with secret keys, so that collisions cannot be prepared. Equal values have equal
+/// hashes. Returns `None` if the account is empty.
 fn digest(value: &Value, depth: usize, keys: &RandomState) -> Option<u64> {
     step().then_some(())?;
     Some(match value {
@@ -132,7 +135,7 @@ fn digest(value: &Value, depth: usize, keys: &RandomState) -> Option<u64> {
         }
         Value::Object(members) => {
             may_enter(depth).then_some(())?;
-            // A sum, since the order of members does not count.
+            // A sum, which does not depend on the order of members.
             let mut sum = 0_u64;
             for (name, value) in members {
                 let value = digest(value, depth + 1, keys)?;
@@ -143,7 +146,7 @@ fn digest(value: &Value, depth: usize, keys: &RandomState) -> Option<u64> {
     })
 }
 
-/// `2.0` is the integer 2. Other floats equal no integer.
+/// Hashes a number. `2.0` equals the integer 2; floats with a fraction equal no integer.
 fn number_digest(number: &Number, keys: &RandomState) -> u64 {
     const WHOLE: f64 = 9_223_372_036_854_775_808.0;
     let whole = match (number.as_i64(), number.as_u64(), number.as_f64()) {
