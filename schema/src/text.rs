@@ -75,9 +75,9 @@ fn is_invisible(c: char) -> bool {
     c == '\u{2800}' || (is_ignorable(c) && !matches!(c, '\u{fe0e}' | '\u{fe0f}'))
 }
 
-/// Returns Unicode's `Default_Ignorable_Code_Point`: direction marks, joiners, tags, variation
-/// selectors, Hangul fillers. Fonts render them as nothing, and case-insensitive file systems skip
-/// them when comparing names.
+/// Returns whether a character is a `Default_Ignorable_Code_Point` of Unicode: direction marks,
+/// joiners, tags, variation selectors, Hangul fillers. Fonts render these as nothing, and
+/// case-insensitive file systems skip them when comparing names.
 #[must_use]
 pub fn is_ignorable(c: char) -> bool {
     matches!(c,

@@ -1,4 +1,4 @@
-//! What the bounded reader accepts and refuses.
+//! Tests of the bounded parser.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use serde_json::json;
@@ -63,7 +63,7 @@ fn a_hostile_depth_ends_at_the_bound_and_not_at_the_end_of_the_stack() {
 }
 
 mod text {
-    //! What is kept as text is what would be kept as a value.
+    //! Canonical text is accepted, refused and written like the parsed value.
 
     use super::{JsonBounds, JsonError, SMALL};
     use crate::budget::{Budget, Exhausted};
@@ -102,7 +102,7 @@ mod text {
             let as_value = parse_bounded(text, SMALL).map(|value| value.to_string());
             assert_eq!(Json::parse(text, SMALL).map(|json| json.to_string()), as_value, "{text}");
         }
-        // Keys are compared where their member or their object ends.
+        // `Json` compares keys at the end of the member or of the object, `parse_bounded` earlier.
         for (text, key, offset) in [(r#"{"a":{"b":1,"\u0062":1}}"#, "b", 22), ("{\"a\":1,\n\"b\":2,\"a\":2}", "a", 19)]
         {
             assert!(
@@ -147,7 +147,7 @@ mod text {
         let text = format!("{{{}}}", members.join(","));
         let budget = Noting::new(u64::MAX);
         Json::parse_within(&text, WIDE, &budget).unwrap();
-        // Twice for each key that is read, and once for each two that are compared.
+        // Two checks for each key read, and one for each comparison.
         let checks = budget.checks.load(Ordering::Relaxed);
         assert!(checks >= 256 + 128 * 8, "{checks}");
     }
@@ -191,7 +191,7 @@ mod text {
         assert_eq!(serde_json::to_string_pretty(&json).unwrap(), serde_json::to_string_pretty(&value).unwrap());
     }
 
-    /// Notes the most that was reserved at once.
+    /// A budget that records the maximum reservation.
     struct Noting {
         held: AtomicU64,
         most: AtomicU64,
@@ -228,7 +228,7 @@ mod text {
         }
     }
 
-    /// 3.5 MB, of which a value would take 329 MiB.
+    /// Returns a text of 3.5 MB, whose value would take 329 MiB.
     fn expanding() -> String {
         format!("[{}]", vec![r#"{"":0}"#; 499_000].join(","))
     }

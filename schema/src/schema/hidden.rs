@@ -52,8 +52,8 @@ fn found(hidden: Option<char>) -> Option<Found> {
     hidden.map(|c| (String::new(), c))
 }
 
-/// Returns the first deceptive character of a JSON string, except control characters: JSON escapes
-/// those, and a constant or default may need them.
+/// Returns the first deceptive character of a JSON string, except C0 control characters: JSON
+/// escapes them, and a constant or default may need them.
 fn hides_in_json(text: &str) -> Option<char> {
     deceptive(text).find(|c| *c >= ' ')
 }

@@ -151,8 +151,8 @@ impl<'a> Node<'a, Metered> for Seen<'a> {
         self.is_open() && equal::same(self.value, expected, self.depth)
     }
 
-    /// Only errors and annotations ask for this, and neither is to repeat a value that may be a
-    /// secret.
+    /// Returns null and charges an error. Only errors and annotations call this, and neither may
+    /// repeat a value, which may be a secret.
     fn to_value(&self) -> Cow<'a, Value> {
         static NOTHING: Value = Value::Null;
         make_error();
@@ -191,7 +191,7 @@ impl<'a> Object<'a, Metered> for Members<'a> {
     }
 }
 
-/// Goes through the members of an object, to their end or that of the account.
+/// An iterator over the members of an object, which stops early once the account is empty.
 pub(super) struct MembersIter<'a> {
     members: serde_json::map::Iter<'a>,
     depth: usize,
@@ -232,7 +232,7 @@ impl<'a> Array<'a, Metered> for Elements<'a> {
     }
 }
 
-/// Goes through the elements of an array, to their end or that of the account.
+/// An iterator over the elements of an array, which stops early once the account is empty.
 pub(super) struct ElementsIter<'a> {
     elements: std::slice::Iter<'a, Value>,
     depth: usize,

@@ -1,4 +1,4 @@
-//! What schemas may say, what is refused, and what validating with them tells.
+//! Tests of schemas: accepted and refused ones, and the messages of violations.
 #![allow(
     clippy::unwrap_used,
     clippy::needless_pass_by_value,
@@ -19,12 +19,12 @@ fn refusal(schema: Value) -> SchemaError {
     Schema::output(schema).unwrap_err()
 }
 
-/// An input schema with one property `x`.
+/// Returns an input schema with one property `x`.
 fn with_x(x: Value) -> Value {
     json!({"type": "object", "properties": {"x": x}})
 }
 
-/// The text of the violations of `value`.
+/// Returns the text of the violations of `value`.
 fn complaint(schema: Value, value: &Value) -> String {
     Schema::output(schema).unwrap().validate(value).unwrap_err().to_string()
 }

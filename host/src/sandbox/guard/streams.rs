@@ -106,6 +106,7 @@ impl OutputStream for Writer {
             return Err(StreamError::trap("more bytes were written than check-write permitted"));
         }
         let outcome = self.write_all(&bytes);
+        // `wasi:io/streams`: a stream is closed after its first failed operation.
         self.failed = outcome.is_err();
         self.ledger.answer_stream(outcome)
     }

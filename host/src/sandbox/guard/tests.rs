@@ -1,4 +1,5 @@
-//! What the guard promises, tried on real directories through the bindings' own traits, with every way of resolving paths that this system has.
+//! Tests of the guard on real directories, through the host traits of the bindings and with every
+//! path resolver of this system.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -41,7 +42,7 @@ const FOLLOW: PathFlags = PathFlags::SYMLINK_FOLLOW;
 const READ: DescriptorFlags = DescriptorFlags::READ;
 const WRITE: DescriptorFlags = DescriptorFlags::WRITE;
 
-/// Every way of resolving paths that this system has.
+/// Returns every path resolver of this system.
 fn resolvers() -> Vec<Resolver> {
     let mut all = vec![Resolver::Walk];
     #[cfg(target_os = "linux")]
@@ -56,7 +57,7 @@ fn everywhere(test: impl Fn(&mut Call)) {
     }
 }
 
-/// One call: a workspace beside a file that nobody may reach, and a guard over it.
+/// One call: a guard over a workspace, next to a file outside of it that must stay unreachable.
 struct Call {
     outer: TempDir,
     table: ResourceTable,
@@ -66,14 +67,14 @@ struct Call {
 }
 
 impl Call {
-    /// With files of several names allowed, which are a matter of their own.
+    /// Creates a call that allows files with several hard links, which have their own tests.
     fn new(resolver: Resolver, access: Access, quotas: Quotas) -> Self {
         let mut call = Self::strict(resolver, access, quotas);
         call.keep(HostRules { hard_links: HardLinks::Allow, ..HostRules::default() });
         call
     }
 
-    /// Under the rules that hold where nobody has said anything.
+    /// Creates a call under the default rules.
     fn strict(resolver: Resolver, access: Access, quotas: Quotas) -> Self {
         let outer = TempDir::new().unwrap();
         let workspace = outer.path().join("workspace");
@@ -89,14 +90,14 @@ impl Call {
         Self { outer, table: ResourceTable::new(), guard, workspace, quotas }
     }
 
-    /// The same workspace in another call, under the rules of this host as well, and with the repository that it has by now.
+    /// Reopens the workspace for another call, with the rules of a host and the current repository.
     fn keep(&mut self, rules: HostRules) {
         self.workspace = Workspace::open(&self.host("")).unwrap();
         self.workspace.keep_rules_of(&Arc::new(rules));
         self.again();
     }
 
-    /// Another call in the same workspace.
+    /// Starts another call in the same workspace.
     fn again(&mut self) {
         let root = self.guard.root.clone().unwrap();
         let access = self.guard.access;
@@ -109,7 +110,7 @@ impl Call {
         GuardView { guard: &mut self.guard, table: &mut self.table }
     }
 
-    /// A place in the workspace, as the host sees it.
+    /// Returns the host path of an entry in the workspace.
     fn host(&self, path: &str) -> PathBuf {
         self.outer.path().join("workspace").join(path)
     }
@@ -145,7 +146,7 @@ impl Call {
         self.open(path, FOLLOW, OpenFlags::CREATE, READ | WRITE)
     }
 
-    /// Reads a whole file the way wasi-libc does: through a stream, up to its end.
+    /// Reads a whole file through a stream, as wasi-libc does.
     fn read(&mut self, path: &str) -> Result<String, ErrorCode> {
         let file = self.open_to_read(path)?;
         let stream = code(self.view().read_via_stream(file, 0))?;
@@ -198,7 +199,7 @@ impl Call {
     }
 }
 
-/// The outcome of something that must not wait: one look at the future has to be enough.
+/// Polls a future once, which must suffice for an operation that does not block.
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(outcome) => outcome,
@@ -210,7 +211,7 @@ fn code<T>(outcome: FsResult<T>) -> Result<T, ErrorCode> {
     outcome.map_err(|error| error.downcast().unwrap())
 }
 
-/// Some bytes of a stream, or none at its end.
+/// Reads from a stream. Returns none at its end.
 fn read_some(stream: &mut DynInputStream, size: usize) -> Result<Option<Vec<u8>>, ErrorCode> {
     match now(stream.blocking_read(size)) {
         Ok(bytes) => Ok(Some(bytes.to_vec())),

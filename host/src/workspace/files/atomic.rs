@@ -54,6 +54,7 @@ impl<'a> Temporary<'a> {
         if let Some(name) = &self.name {
             self.dir.rename(name, &place.dir, &place.name)?;
         }
+        // Disarms the clean-up on drop.
         self.name = None;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The file API: each operation obeyed, and each way out of the workspace tried on it.
+//! Tests of the file API: each operation inside the workspace, and each attempt to leave it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
 
@@ -53,7 +53,7 @@ impl World {
         fs::read_dir(self.at(path)).unwrap().count()
     }
 
-    /// What each of the operations says of a path.
+    /// Returns the outcomes of all operations on a path.
     fn everything(&self, path: &str) -> Vec<(&'static str, Result<(), FileError>)> {
         let reads = [
             ("read", self.workspace.files().read(path).map(drop)),
@@ -64,7 +64,7 @@ impl World {
         reads.into_iter().chain(self.changes(path)).collect()
     }
 
-    /// What each of those says that change something.
+    /// Returns the outcomes of all operations that change a path.
     fn changes(&self, path: &str) -> Vec<(&'static str, Result<(), FileError>)> {
         let files = self.workspace.files();
         vec![
@@ -187,7 +187,8 @@ fn a_directory_with_too_many_entries_is_refused_and_not_half_listed() {
     let limit = u32::try_from(MAX_ENTRIES).unwrap();
     let mut file = 0;
     for entry in 1..=limit {
-        // A file has a bounded number of names; making names is faster than making files.
+        // File systems bound the number of hard links, but creating a link is faster than creating
+        // a file.
         if entry % 10_000 == 0 {
             file = entry;
             fs::write(world.at(&format!("many/{file}")), "").unwrap();

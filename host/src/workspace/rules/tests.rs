@@ -1,4 +1,4 @@
-//! The rules as native tools meet them; the sandbox tries them on guests.
+//! The rules and native tools; the tests of the sandbox cover guests.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
 
@@ -7,7 +7,7 @@ use crate::workspace::{FileError, Workspace};
 use std::fs;
 use tempfile::TempDir;
 
-/// A workspace with plugins and a cache in it, beside a store of packages.
+/// Creates a workspace with plugins and a cache in it, next to a package store.
 fn world(hard_links: HardLinks) -> (TempDir, Workspace) {
     let outer = TempDir::new().unwrap();
     let root = outer.path().join("ws");
@@ -35,7 +35,7 @@ fn native_tools_change_nothing_of_the_host_s() {
         ["lib/plugins/a.wasm", "lib/plugins/b.wasm", "innocent/a.wasm", "lib/plugins/new/deep", "later/x/y", "LATER"]
     {
         for outcome in [files.write(path, "x"), files.append(path, "x"), files.delete(path)] {
-            // What is not there has nothing to be deleted.
+            // Deleting a missing file reports it as missing.
             let missing = matches!(outcome, Err(FileError::NotFound(_)));
             assert!(missing || matches!(outcome, Err(FileError::Protected { .. })), "{path}: {outcome:?}");
         }
@@ -208,7 +208,7 @@ fn a_tree_whose_way_comes_later_is_protected_as_far_as_it_is_there() {
         assert!(matches!(outcome, Err(FileError::Protected { .. } | FileError::Hidden { .. })), "{path}: {outcome:?}");
     };
     refused("far/other");
-    // Its user makes one directory after the other, and at last the tree.
+    // The user creates one directory after the other, and finally the tree.
     fs::create_dir(root.join("far")).unwrap();
     files.write("far/other", "free").unwrap();
     refused("far/off");

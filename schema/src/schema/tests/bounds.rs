@@ -8,7 +8,7 @@ use super::super::meter::{self, Seen, Tariff};
 use super::super::{Building, MAX_CHAIN, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_VISITS, Schema, SchemaError};
 use super::{complaint, refusal};
 
-/// What a thread of the runtime has, halved.
+/// Half the stack of a runtime thread, in bytes.
 const STACK: usize = 1 << 20;
 const TOO_LARGE: &str = "is too large to be checked against its schema; want less at once";
 
@@ -20,7 +20,7 @@ fn nested(levels: usize, inner: Value, wrap: impl Fn(Value) -> Value) -> Value {
     (0..levels).fold(inner, |inner, _| wrap(inner))
 }
 
-/// A chain of definitions, each leading to the next by `step`, the last to `end`.
+/// Returns a chain of definitions, each leading to the next by `step`, the last to `end`.
 fn chained(length: usize, step: impl Fn(Value) -> Value, end: Value) -> Value {
     let mut defs: Map<String, Value> =
         (0..length).map(|at| (format!("d{at}"), step(json!({"$ref": format!("#/$defs/d{}", at + 1)})))).collect();

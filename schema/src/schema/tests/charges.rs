@@ -1,4 +1,5 @@
-//! What validating costs: every keyword is charged by the size of what it looks at, and obeys the budget of its call.
+//! The cost of validation: every keyword is charged by the size of the data that it reads, and
+//! obeys the budget of the call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use crate::budget::{Budget, Exhausted};
 
 const TOO_LARGE: &str = "is too large to be checked against its schema; want less at once";
 
-/// The steps that judging a value takes.
+/// Returns the steps of validating a value.
 fn steps(schema: &Schema, value: &Value) -> u64 {
     let validator = schema.validator().unwrap();
     match meter::run(schema.tariff(MAX_STEPS, None), None, || validator.is_valid(Seen::root(value))) {
@@ -115,7 +116,7 @@ fn large_numbers_are_divided_within_the_account_or_refused_at_once() {
 fn a_million_elements_that_all_differ_are_told_apart() {
     let unique = Schema::output(json!({"uniqueItems": true})).unwrap();
     assert_eq!(unique.validate(&list(1_000_000, |at| json!(at))), Ok(()));
-    // As floats they are but five hundred.
+    // As floats they round to five hundred different values.
     let close = list(100_000, |at| json!((1_u64 << 63) + at as u64));
     assert!(steps(&unique, &close) <= 900_000);
     assert_eq!(unique.validate(&close), Ok(()));
@@ -152,7 +153,7 @@ fn elements_are_the_same_however_they_are_written() {
     }
 }
 
-/// A budget that ends at a certain question, and counts what is reserved.
+/// A budget that expires at a given check, and records reservations.
 struct Ends {
     questions: AtomicU64,
     last: u64,

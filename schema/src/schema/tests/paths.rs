@@ -1,4 +1,4 @@
-//! Which values are workspace paths.
+//! Tests of the marking of workspace paths.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,7 @@ fn found(schema: Value, input: &Value) -> Vec<String> {
     found
 }
 
-/// A budget that counts how often it is asked, and ends at the last time.
+/// A budget that counts its checks, and expires at the last one.
 struct Questions(AtomicU64, u64);
 
 impl Budget for Questions {
@@ -55,7 +55,7 @@ fn looking_for_paths_costs_by_the_size_of_the_input_and_ends_with_its_budget() {
     let free = Questions(AtomicU64::new(0), u64::MAX);
     schema.each_workspace_path(&pathless, &free, |_| Ok::<_, Exhausted>(())).unwrap();
     let asked = free.0.into_inner();
-    // Some 5 ms, as long as a hundred thousand values and no properties take.
+    // Some 5 ms, the same as for a hundred thousand values without properties.
     assert!((100..1000).contains(&asked), "{asked}");
     for last in [0, 1, asked - 1] {
         let budget = || Questions(AtomicU64::new(0), last);

@@ -1,4 +1,4 @@
-//! Every refusal names the keyword and its place, and says what would be accepted.
+//! Every refusal names the keyword, its position and the accepted alternative.
 
 use serde_json::json;
 

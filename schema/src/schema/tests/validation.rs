@@ -1,4 +1,4 @@
-//! What validating tells: the place, what is wanted, and never the value.
+//! Messages of violations: the position and the accepted form, never the value.
 
 use serde_json::{Value, json};
 

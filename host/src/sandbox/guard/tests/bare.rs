@@ -1,4 +1,4 @@
-//! Repositories without a `.git`: none is made, by whatever operation and in whatever order, and none that is there is changed.
+//! Bare git repositories: no operation creates one, in any order, or changes an existing one.
 
 use std::fs;
 use std::sync::Barrier;
@@ -10,7 +10,7 @@ use crate::sandbox::guard::{Mount, Refusal};
 
 const REFUSED: Result<(), ErrorCode> = Err(ErrorCode::NotPermitted);
 
-/// Every way in which a name comes to stand in a directory.
+/// Tries every operation that creates a name in a directory.
 fn additions(call: &mut Call, path: &str) -> Vec<(&'static str, Result<(), ErrorCode>)> {
     vec![
         ("create", call.open(path, FOLLOW, OpenFlags::CREATE, WRITE).map(drop)),
@@ -31,7 +31,7 @@ fn whichever_part_of_a_repository_comes_second_is_refused() {
             call.mkdir("docs").unwrap();
             call.mkdir(&format!("docs/{first}")).unwrap();
             if is_head(first) == is_head(second) {
-                // Parts of one kind make no repository.
+                // Parts of one kind do not form a repository.
                 assert!(first == second || call.mkdir(&format!("docs/{second}")).is_ok(), "{first} {second}");
             } else {
                 for (operation, outcome) in additions(call, &format!("docs/{second}")) {
@@ -65,7 +65,7 @@ fn a_part_that_stands_alone_and_names_that_only_begin_like_one_are_free() {
 #[test]
 fn a_part_that_is_there_already_can_be_replaced_and_written() {
     everywhere(|call| {
-        // Somebody else has put them there, and git takes them for no repository without `refs`.
+        // Created by the user; without `refs` git does not take them for a repository.
         fs::create_dir(call.host("dir/objects")).unwrap();
         fs::write(call.host("dir/HEAD"), "x").unwrap();
         call.write("dir/HEAD", "y").unwrap();
@@ -75,7 +75,7 @@ fn a_part_that_is_there_already_can_be_replaced_and_written() {
     });
 }
 
-/// The parts of a repository, put there by the user.
+/// Creates the parts of a repository, as the user would.
 fn repository(call: &Call, path: &str) {
     for part in ["objects", "refs", "hooks"] {
         fs::create_dir_all(call.host(path).join(part)).unwrap();
@@ -85,7 +85,7 @@ fn repository(call: &Call, path: &str) {
     }
 }
 
-/// Tries to change what a path names or to make something there.
+/// Tries to change the entry at a path, or to create one.
 fn changes(call: &mut Call, path: &str) -> Vec<(&'static str, Result<(), ErrorCode>)> {
     let mut all = vec![
         ("write", call.open(path, FOLLOW, OpenFlags::empty(), WRITE).map(drop)),
@@ -190,7 +190,8 @@ fn of_two_calls_at_once_that_each_put_one_part_there_one_is_refused() {
         other.again();
         let turn = Barrier::new(2);
         let both = [one.host("dir/HEAD"), one.host("dir/objects")];
-        // Counted, and judged at the end: a thread that stopped at the first would leave the other one waiting.
+        // Counted, and asserted at the end: a thread that panicked early would block the other one
+        // at the barrier.
         let mut repositories = 0;
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -238,7 +239,7 @@ fn a_directory_that_another_program_keeps_locked_for_a_moment_is_waited_for() {
                     let lock = fs::File::open(place).unwrap();
                     lock.lock().unwrap();
                     turn.wait();
-                    // Work of its own, for which it keeps the lock.
+                    // Keeps the lock busy for a while.
                     assert!((0..2_000).all(|_| file.exists()));
                 });
                 turn.wait();

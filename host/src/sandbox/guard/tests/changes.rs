@@ -1,4 +1,4 @@
-//! What changes, and what is noted of it.
+//! Changes of files, and their entries in the change log.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

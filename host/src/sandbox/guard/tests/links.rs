@@ -1,4 +1,4 @@
-//! Symbolic links that somebody else has put into the workspace, of every kind.
+//! Symbolic links of every kind that other programs have created in the workspace.
 
 use std::fs;
 
@@ -211,7 +211,7 @@ fn what_is_changed_through_a_link_is_noted_under_its_real_name() {
 fn a_path_made_to_be_slow_is_refused() {
     everywhere(|call| {
         call.link("to_dir", "dir");
-        // Each step back walks down again from the start, so this would open a million directories.
+        // Each `..` walks down again from the start, so this would open a million directories.
         let mut deep = call.host("deep");
         for _ in 0..150 {
             deep = deep.join("d");
@@ -222,7 +222,8 @@ fn a_path_made_to_be_slow_is_refused() {
     });
 }
 
-/// Swaps a directory for a link that leads out, over and over, while a guest opens and writes through it.
+/// Repeatedly swaps a directory for a link that leads out, while a guest opens and writes through
+/// it.
 #[test]
 fn a_directory_swapped_for_a_link_while_a_path_is_resolved_leads_nowhere() {
     everywhere(|call| {

@@ -53,7 +53,7 @@ fn a_large_directory_is_listed_whole() {
     });
 }
 
-/// Other systems refuse such names.
+/// Other systems reject such names.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_name_that_is_not_utf8_hides_no_other_name() {

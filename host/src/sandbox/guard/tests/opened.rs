@@ -1,4 +1,4 @@
-//! What is open for a guest, as seen from outside of it.
+//! The host's file descriptors for guests, inspected from outside.
 
 use std::fs;
 use std::process::Command;
@@ -24,7 +24,7 @@ fn nothing_that_is_open_for_a_guest_is_inherited_by_a_program_that_the_host_star
         code(now(call.view().read_directory(root))).unwrap();
         let mut seen = 0;
         for entry in fs::read_dir("/proc/self/fd").unwrap().flatten() {
-            // Other tests open and close files meanwhile.
+            // Skip descriptors of tests that run concurrently.
             let ours = entry.path().read_link().is_ok_and(|target| target.starts_with(call.host("")));
             let info = format!("/proc/self/fdinfo/{}", entry.file_name().display());
             if let (true, Ok(info)) = (ours, fs::read_to_string(info)) {

@@ -9,7 +9,7 @@ use super::{
 use crate::sandbox::guard::PREOPEN_NAME;
 use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
 
-/// What all operations on paths answer, in one list.
+/// Returns the outcomes of all operations on a path.
 fn every_operation(call: &mut Call, path: &str) -> Vec<Result<(), ErrorCode>> {
     vec![
         call.open_to_read(path).map(drop),

@@ -1,4 +1,4 @@
-//! Trees in which nothing is changed, by any operation and under any name, judged by where things really are.
+//! Protected trees: no operation changes them under any name, wherever they have moved.
 
 mod several;
 mod ways;
@@ -19,7 +19,7 @@ use crate::workspace::{HardLinks, HostRules, Reading, Tree};
 
 const REFUSED: Result<(), ErrorCode> = Err(ErrorCode::NotPermitted);
 
-/// A workspace with a repository at its root, one further down, and a worktree's file.
+/// Creates a repository at the root, a nested one, and the `.git` file of a worktree.
 fn repositories(call: &mut Call) {
     for dir in [".git/hooks", "sub/.git/hooks", "sub/.GIT", "tree"] {
         fs::create_dir_all(call.host(dir)).unwrap();
@@ -31,7 +31,7 @@ fn repositories(call: &mut Call) {
     call.keep(HostRules { hard_links: HardLinks::Allow, ..HostRules::default() });
 }
 
-/// Everything that could change what a path names.
+/// Tries every operation that could change the entry at a path.
 fn changes(call: &mut Call, path: &str) -> Vec<(&'static str, Result<(), ErrorCode>)> {
     let set = |call: &mut Call| {
         let root = call.root();
@@ -55,7 +55,7 @@ fn changes(call: &mut Call, path: &str) -> Vec<(&'static str, Result<(), ErrorCo
     ]
 }
 
-/// Tries all of it, and looks from outside.
+/// Tries all operations, and compares the file system before and after.
 #[track_caller]
 fn nothing_changes(call: &mut Call, path: &str) {
     let before = snapshot(call);
@@ -66,7 +66,7 @@ fn nothing_changes(call: &mut Call, path: &str) {
     assert_eq!(call.guard.modified(), [""; 0], "{path}");
 }
 
-/// Every entry with its time, inode, and contents.
+/// Returns every entry with its time, inode and contents.
 fn snapshot(call: &Call) -> Vec<String> {
     let (mut open, mut found) = (vec![call.host("")], Vec::new());
     while let Some(dir) = open.pop() {
@@ -238,7 +238,7 @@ fn a_repository_that_somebody_else_moves_stays_protected_for_whoever_holds_it() 
         let file = call.open("draft/config", FOLLOW, OpenFlags::empty(), WRITE).unwrap().rep();
         let write = |call: &mut Call| code(now(call.view().write(Resource::new_borrow(file), b"y".to_vec(), 0)));
         assert_eq!(write(call), Ok(1));
-        // What was an ordinary directory is a repository now.
+        // The ordinary directory becomes a repository.
         fs::rename(call.host("draft"), call.host("dir/.git")).unwrap();
         let open =
             now(call.view().open_at(Resource::new_borrow(dir), FOLLOW, "new".to_owned(), OpenFlags::CREATE, WRITE));
@@ -256,10 +256,9 @@ fn a_repository_that_somebody_else_moves_stays_protected_for_whoever_holds_it() 
         let stream = code(call.view().write_via_stream(Resource::new_borrow(file), 0)).unwrap();
         assert_eq!(write_some(call.table.get_mut(&stream).unwrap(), "more"), REFUSED);
         assert_eq!(fs::read_to_string(call.host("dir/.git/config")).unwrap(), "y");
-        // And back.
         fs::rename(call.host("dir/.git"), call.host("draft")).unwrap();
         assert_eq!(write(call), Ok(1));
-        // The workspace's own keeps its protection under every name.
+        // The workspace's own repository stays protected under every name.
         fs::rename(call.host(".git"), call.host("renamed")).unwrap();
         call.again();
         nothing_changes(call, "renamed/config");
@@ -291,7 +290,7 @@ fn a_file_that_somebody_takes_out_of_the_workspace_is_not_written_on() {
     });
 }
 
-/// The host's own files, and plugins, in the workspace.
+/// Creates host files and plugins in the workspace.
 fn host_state(call: &mut Call) {
     for dir in ["lib/plugins", "cache"] {
         fs::create_dir_all(call.host(dir)).unwrap();

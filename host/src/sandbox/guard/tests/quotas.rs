@@ -1,4 +1,4 @@
-//! Quotas, each obeyed and each violated.
+//! Quotas: for each one a call within it and a call beyond it.
 
 use std::fs;
 

@@ -14,7 +14,7 @@ fn read_only(test: impl Fn(&mut Call)) {
     }
 }
 
-/// Everything about the workspace that a guest could have changed.
+/// Returns all data of the workspace that a guest could have changed.
 fn snapshot(call: &Call) -> Vec<String> {
     let mut all = Vec::new();
     let mut pending = vec![call.host("")];

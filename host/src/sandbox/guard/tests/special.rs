@@ -15,7 +15,8 @@ fn pipe(call: &Call, name: &str) {
     mknodat(root, name, FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
 }
 
-/// Runs a test that would not end, in place of failing, if an open waited for a pipe's other end.
+/// Runs a test on a thread with a timeout, since an open that waits for a pipe's peer would never
+/// return.
 fn at_once(test: impl FnOnce() + Send + 'static) {
     let (done, wait) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -28,7 +29,7 @@ fn at_once(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// All ways of opening.
+/// Tries every combination of open flags.
 fn every_open(call: &mut Call, path: &str) {
     for flags in [READ, WRITE, READ | WRITE] {
         for open in [OpenFlags::empty(), OpenFlags::CREATE, OpenFlags::TRUNCATE] {
@@ -51,14 +52,14 @@ fn a_pipe_is_refused_at_once() {
     });
 }
 
-/// The same call with files opened by name, as where `/proc` is not mounted.
+/// Makes a call open files by name, as without `/proc`.
 fn by_name(call: &mut Call) {
     let resolver = call.guard.root.as_ref().unwrap().resolver();
     let root = std::fs::File::open(call.host("")).unwrap();
     call.guard.root = Some(super::Mount::with_ways(root.into(), resolver, Opener::Name).root());
 }
 
-/// Runs a test with every way of resolving paths and every way of opening what has been seen.
+/// Runs a test with every resolver and every opener.
 fn however_opened(test: impl Fn(&mut Call)) {
     assert_eq!(Opener::best(), Opener::Handle, "the better way is there to be tested");
     everywhere(&test);
@@ -82,7 +83,7 @@ fn a_pipe_is_seen_to_be_one_before_it_is_opened() {
         let mut space = [std::mem::MaybeUninit::uninit(); 512];
         let opened = inotify::Reader::new(&watch, &mut space).next().map(drop);
         assert_eq!(opened, Err(rustix::io::Errno::AGAIN), "a pipe was opened");
-        // The watch tells of what is opened.
+        // The watch does report opens.
         call.read("file.txt").unwrap();
         assert!(inotify::Reader::new(&watch, &mut space).next().is_ok());
     });
@@ -126,7 +127,7 @@ fn a_socket_is_refused_at_once() {
 
 #[test]
 fn a_device_is_refused_at_once() {
-    // Making a device node takes privileges; the directory of devices has some already.
+    // Creating a device node takes privileges, so the test uses those in `/dev`.
     for resolver in super::resolvers() {
         let mut call = of_the_machine("/dev", resolver, super::Access::ReadWrite);
         every_open(&mut call, "null");
@@ -135,7 +136,7 @@ fn a_device_is_refused_at_once() {
     }
 }
 
-/// A call in a directory of the machine.
+/// Creates a call in a directory of the machine.
 fn of_the_machine(directory: &str, resolver: super::Resolver, access: super::Access) -> Call {
     let call = Call::new(resolver, access, super::Quotas::default());
     let mount = super::Mount::with_resolver(std::fs::File::open(directory).unwrap().into(), resolver);
@@ -155,13 +156,13 @@ fn files_of_the_kernel_are_refused_wherever_their_file_system_is_mounted() {
                 let mut call = of_the_machine(root, resolver, super::Access::ReadOnly);
                 assert!(call.open_to_read(path).is_err(), "{root} {path}");
                 let refusal = call.guard.refusal().map(ToString::to_string).unwrap_or_default();
-                // What leads through a link of the kernel's is refused as that.
+                // A path through a magic link of the kernel is refused for the same reason.
                 assert!(refusal.contains("file system of the kernel"), "{root} {path}: {refusal}");
             }
         }
         let mut call = of_the_machine("/", resolver, super::Access::ReadOnly);
         assert!(call.open_to_read("etc").is_ok() && call.open_to_read("etc/passwd").is_ok());
-        // Mostly a file system of its own, and an ordinary one.
+        // Usually a separate mount, but of an ordinary file system.
         assert!(call.open_to_read("dev").is_ok());
         assert!(!call.guard.refused());
     }

@@ -1,4 +1,4 @@
-//! The way over the stock layer, which only other systems than Unix use.
+//! Tests of the stock layer, which only systems other than Unix use.
 
 use std::fs;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::sandbox::guard::Refusal;
 use crate::sandbox::guard::ledger::{Exhausted, Ledger};
 use crate::sandbox::guard::stock::{Mount, Root, StockView};
 
-/// One call over the stock layer, on the same workspace as the other tests have.
+/// One call over the stock layer, on the same workspace as the other tests.
 struct Stock {
     call: Call,
     root: Root,

@@ -1,9 +1,9 @@
-//! Repositories without a `.git`, as native tools meet them; the sandbox tries them on guests.
+//! Bare git repositories and native tools; the tests of the sandbox cover guests.
 
 use super::*;
 use std::sync::Barrier;
 
-/// Every way in which a name comes to stand in a directory.
+/// Tries every operation that creates a name in a directory.
 fn additions(world: &World, path: &str) -> Vec<(&'static str, Result<(), FileError>)> {
     let files = world.workspace.files();
     vec![
@@ -41,7 +41,7 @@ fn nothing_is_changed_in_a_repository_of_the_users_and_all_can_be_read() {
     }
     for path in ["store.git/config", "store.git/new", "store.git/refs/heads/main", "store.git/HEAD"] {
         for (operation, outcome) in world.changes(path) {
-            // What lies in a directory that is not there has nothing to be deleted or patched.
+            // Deleting or patching in a directory that does not exist reports a missing file.
             let missing = path.ends_with("main") && matches!(outcome, Err(FileError::NotFound(_)));
             assert!(missing || matches!(outcome, Err(FileError::Bare(_))), "{operation} {path}: {outcome:?}");
         }
@@ -55,7 +55,8 @@ fn of_two_calls_at_once_that_each_put_one_part_there_one_is_refused() {
     let world = World::new();
     let (turn, files) = (Barrier::new(2), world.workspace.files());
     let both = [world.at("sub/HEAD"), world.at("sub/objects")];
-    // Counted, and judged at the end: a thread that stopped at the first would leave the other one waiting.
+    // Counted, and asserted at the end: a thread that panicked early would block the other one at
+    // the barrier.
     let mut repositories = 0;
     std::thread::scope(|scope| {
         let rounds = 0..1_000;

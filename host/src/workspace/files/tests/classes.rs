@@ -1,4 +1,4 @@
-//! What a tool of each class may do with files.
+//! Access to files by the class of a tool.
 
 use super::*;
 use crate::tool::SideEffects;

@@ -1,9 +1,9 @@
-//! Every operation on every path that leads out, holds it up, or names what is protected.
+//! Every operation on paths that lead out, would block it, or name a protected tree.
 
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The operations that work on a name and follow no link at its end.
+/// The operations that do not follow a link in the last component.
 const KEEPS: &[&str] = &["delete"];
 
 #[test]
@@ -96,7 +96,7 @@ fn a_pipe_is_seen_to_be_one_before_it_is_opened() {
     let mut space = [std::mem::MaybeUninit::uninit(); 512];
     let opened = inotify::Reader::new(&watch, &mut space).next().map(drop);
     assert_eq!(opened, Err(rustix::io::Errno::AGAIN), "a pipe was opened");
-    // The watch tells of what is opened.
+    // The watch does report opens.
     world.workspace.files().read("file").unwrap();
     assert!(inotify::Reader::new(&watch, &mut space).next().is_ok());
 }
@@ -133,7 +133,7 @@ fn nothing_is_changed_in_a_git_directory_however_it_is_spelt_or_reached_and_all_
     world.workspace.files().write("sub/.gitignore", "target").unwrap();
 }
 
-/// Swaps an entry for a link to elsewhere and back, all the time, while `attempt` runs so often.
+/// Runs `attempt` repeatedly while another thread keeps swapping an entry with a link.
 fn while_swapping(world: &World, entry: &str, link: &str, attempt: impl Fn()) {
     let (entry, link, done) = (world.at(entry), world.at(link), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -180,7 +180,7 @@ fn a_file_that_is_swapped_for_a_link_while_a_call_runs_is_not_written_through() 
         let _ = files.append("file", "x");
         let _ = files.write("file", "y");
         assert!(files.read("file").map_or(true, |text| !text.contains("secret")));
-        // Whichever of the two is the link, it must be there again for the next turn.
+        // Recreate the link if it was replaced, for the next round.
         if world.at("file").symlink_metadata().is_ok_and(|meta| meta.is_file())
             && world.at("link").symlink_metadata().is_ok_and(|meta| meta.is_file())
         {

@@ -1,4 +1,4 @@
-//! Files with several names, of which the others may lie elsewhere.
+//! Files with several hard links, some of which may lie outside of the workspace.
 
 use std::fs;
 

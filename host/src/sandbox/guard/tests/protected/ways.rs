@@ -1,4 +1,4 @@
-//! Trees that stand behind links, and repositories that are named in every way there is.
+//! Protected trees behind links, and every form of naming a repository.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use crate::sandbox::guard::tests::{
 };
 use crate::workspace::{HardLinks, HostRules, Reading, Tree};
 
-/// Protects these, as a host does.
+/// Protects trees, as a host does.
 fn protect(call: &mut Call, trees: &[(&str, Reading)]) {
     let open = |(path, reading): &(&str, Reading)| Arc::new(Tree::open(&call.host(path), *reading).unwrap());
     let trees = trees.iter().map(open).collect();
@@ -91,7 +91,7 @@ fn a_repository_elsewhere_protects_nothing_here() {
     }
 }
 
-/// The links that a directory for settings has been brought with, and what it leads to.
+/// Protects a settings file behind a link, with the link at `link` and its target at `target`.
 fn linked_settings(call: &mut Call, link: &str, target: PathBuf) {
     put(call, "dotfiles/palisade/palisade.toml", "own");
     put(call, "notes.toml", "[policy]");
@@ -206,7 +206,7 @@ fn what_is_hidden_stays_hidden_when_it_is_replaced_or_made_later() {
             call.link("linked.toml", "dotfiles/linked.toml");
             let hidden = ["own.toml", "cache", "linked.toml", "later/own.toml"].map(|path| (path, Reading::Refused));
             protect(&mut call, &hidden);
-            // As an editor does it.
+            // Replaces files by rename, as editors do.
             for (new, name) in [("new", "own.toml"), ("newer", "linked.toml")] {
                 put(&call, new, "own");
                 fs::rename(call.host(new), call.host(name)).unwrap();
