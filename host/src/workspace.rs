@@ -155,6 +155,7 @@ impl Workspace {
         let mount = match self.mount.get() {
             Some(mount) => mount.clone(),
             None => {
+                // Racy by design: if two threads create one, the first one stored wins.
                 let made: Arc<dyn Any + Send + Sync> = Arc::new(make(&self.dir)?);
                 self.mount.get_or_init(|| made).clone()
             }

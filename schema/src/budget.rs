@@ -107,6 +107,7 @@ impl<'b> Purse<'b> {
         let ahead = needed.max(Self::STEP).max(Self::AHEAD.min(self.reserved / 8));
         let got = match self.budget.reserve(ahead) {
             Ok(()) => ahead,
+            // Near the limit the exact amount may still fit.
             Err(_) => self.budget.reserve(needed).map(|()| needed)?,
         };
         self.reserved += got;

@@ -168,6 +168,7 @@ impl Rules {
 
     /// Returns the policy for hard links of the strictest host.
     pub(crate) fn hard_links(&self) -> HardLinks {
+        // `Refuse` is the smallest variant.
         self.hosts.iter().map(|host| host.hard_links).min().unwrap_or_default()
     }
 

@@ -128,6 +128,7 @@ impl Look<'_> {
         }
         let first =
             || validator.validate(Seen::root(value)).err().map(|error| explain::violation(&error, value, document));
+        // Bounds this run to four hundred errors as well.
         let first = self.run(self.left, error(self.left / 400), first).map_err(unexplained)?;
         first.and_then(|violation| Violations::of([violation])).ok_or(Void::Unexplained)
     }

@@ -187,6 +187,7 @@ impl OpenFile {
         if !self.mode.writes() {
             return Err(ErrorCode::BadDescriptor.into());
         }
+        // `off_t` is signed.
         let end = offset.checked_add(wide(bytes.len())).filter(|end| i64::try_from(*end).is_ok());
         end.ok_or(ErrorCode::FileTooLarge)?;
         if offset <= self.size.load(Ordering::Relaxed) {

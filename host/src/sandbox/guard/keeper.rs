@@ -33,6 +33,7 @@ mod system {
         /// Checks the path again if the file has moved. If the system cannot report the path, the
         /// check at open stands.
         pub(in super::super) fn check(&self, file: &File, ledger: &Ledger) -> Result<(), Fault> {
+            // Ignore lock poisoning: the path is replaced as a whole.
             let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(now) = current(file) else { return Ok(()) };
             if judged.as_ref() == Some(&now) {
@@ -44,6 +45,7 @@ mod system {
                 return Ok(());
             }
             let (Some(parent), Some(name)) = (now.parent(), now.file_name()) else { return Err(Refusal::Moved.into()) };
+            // The path is only a hint: the file may have moved again since. Compare identities.
             let dir = pin(parent).map_err(|_| Refusal::Moved)?;
             let found = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|_| Refusal::Moved)?;
             if (found.st_dev, found.st_ino) != (stat.st_dev, stat.st_ino) {

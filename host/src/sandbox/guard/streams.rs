@@ -102,6 +102,7 @@ impl Writer {
 impl OutputStream for Writer {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.check_open()?;
+        // `wasi:io/streams`: a write beyond the permit of `check-write` traps.
         if bytes.len() > MAX_CHUNK {
             return Err(StreamError::trap("more bytes were written than check-write permitted"));
         }

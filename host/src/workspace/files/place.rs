@@ -45,6 +45,7 @@ impl Place {
             Err(Unreal::Io(error)) => return Err(fail(error)),
             Ok(real) => real,
         };
+        // The written path counts too: a link called `.git` is protected like a repository.
         for name in [&real, relative] {
             rules.check_names(&name.to_string_lossy()).map_err(forbidden)?;
         }
@@ -164,6 +165,7 @@ fn step(dir: &Dir, part: Component<'_>) -> io::Result<Dir> {
 
 fn create(dir: &Dir, part: Component<'_>) -> io::Result<Dir> {
     match dir.create_dir(part) {
+        // Another program may have created the directory in the meantime.
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
         _ => step(dir, part),
     }

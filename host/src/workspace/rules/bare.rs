@@ -45,6 +45,7 @@ fn locked(dir: BorrowedFd<'_>) -> Result<OwnedFd, Forbidden> {
     let own = openat(dir, ".", READ_DIRECTORY, Mode::empty()).map_err(io::Error::from)?;
     let begun = Instant::now();
     loop {
+        // Polls, since a blocking `flock` has no timeout.
         match flock(&own, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(own),
             Err(Errno::WOULDBLOCK | Errno::INTR) if begun.elapsed() < PATIENCE => {

@@ -180,6 +180,7 @@ impl Account {
     fn close(&self, why: Spent) -> bool {
         self.slice.set(0);
         self.rest.set(0);
+        // The first reason counts.
         self.ended.set(Some(self.ended.get().unwrap_or(why)));
         false
     }

@@ -108,6 +108,7 @@ impl Hasher for Known {
         self.0
     }
 
+    // Not called: `Element` writes a `u64`.
     fn write(&mut self, _: &[u8]) {}
 
     fn write_u64(&mut self, hash: u64) {

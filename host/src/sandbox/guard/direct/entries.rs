@@ -44,6 +44,7 @@ pub(in crate::sandbox::guard) fn unlink(dir: &OpenDir, path: &str, ledger: &Ledg
         return Err(ErrorCode::IsDirectory.into());
     }
     place.check_change(ledger)?;
+    // POSIX: a trailing slash names a directory, which `unlink` never removes.
     if place.slash {
         let directory = place.stat()?.is_some_and(|stat| is_directory(&stat));
         return Err(if directory { ErrorCode::IsDirectory } else { ErrorCode::NotDirectory }.into());
@@ -73,6 +74,7 @@ pub(super) fn rename(from: (&OpenDir, &str), to: (&OpenDir, &str), ledger: &Ledg
 /// create a symbolic link in another directory, where its target resolves differently.
 pub(super) fn link(from: (&OpenDir, &str), follow: Follow, to: (&OpenDir, &str), ledger: &Ledger) -> Result<(), Fault> {
     ledger.check_linking()?;
+    // As wasmtime-wasi: `link-at` does not follow links.
     if follow == Follow::Yes {
         return Err(ErrorCode::Invalid.into());
     }

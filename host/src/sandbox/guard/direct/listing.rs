@@ -35,6 +35,7 @@ impl Listing {
             if matches!(entry.file_name().to_bytes(), b"." | b"..") {
                 continue;
             }
+            // Skipped names are charged as well: reading them costs the same.
             ledger.charge_listed()?;
             if let Ok(name) = entry.file_name().to_str() {
                 let type_ = self.type_of(&entry)?;

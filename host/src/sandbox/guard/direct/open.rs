@@ -56,6 +56,7 @@ impl Wish {
         let sync = DescriptorFlags::FILE_INTEGRITY_SYNC
             | DescriptorFlags::DATA_INTEGRITY_SYNC
             | DescriptorFlags::REQUESTED_WRITE_SYNC;
+        // As wasmtime-wasi, which does not support these flags either.
         if flags.intersects(sync) {
             return Err(ErrorCode::Unsupported.into());
         }
