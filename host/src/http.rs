@@ -1,7 +1,9 @@
-//! A small HTTP/1.1 server: who may connect, under which name, with which token, how often, and how much one request may be. It knows nothing of what it serves.
+//! A small HTTP/1.1 server with host and origin checks, token authentication, a rate limit, and
+//! bounds on connections and requests. It is independent of the services it routes to.
 //!
-//! There is no TLS. Beyond this machine a token is needed, and a proxy that encrypts. On this machine only a caller's word
-//! that every local user may come in leaves the token out.
+//! TLS is not included. A listener that other machines can reach requires a token, and should sit
+//! behind a TLS-terminating proxy. On loopback, the token can be left out only with an explicit
+//! [`Access::Anybody`].
 
 mod accept;
 mod answer;
@@ -30,17 +32,17 @@ use hyper::Response;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// What lines about requests are logged as, at the level *debug*.
+/// The log target of the per-request lines, which are logged at level *debug*.
 pub(crate) const REQUESTS: &str = "palisade::requests";
 
-/// The body of an answer.
+/// The body of a response.
 pub(crate) type Body = BoxBody<Bytes, Infallible>;
 
-/// Something that is served at one path.
+/// A handler for one path.
 pub(crate) trait Service: Send + Sync {
-    /// Answers a request. Dropped when the client goes away before there is an answer.
+    /// Answers a request. The future is dropped if the client disconnects before the response.
     fn answer(&self, request: Admitted) -> BoxFuture<'_, Response<Body>>;
 }
 
-/// What is served, each at one path.
+/// The services, each with its path.
 pub(crate) type Routes = Vec<(&'static str, Arc<dyn Service>)>;

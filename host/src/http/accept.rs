@@ -1,4 +1,4 @@
-//! Connections: how many there are, and how they all come to an end.
+//! The listener: accepts connections within the connection limit, and shuts them down at the end.
 
 use super::names::Names;
 use super::peer::Peer;
@@ -13,15 +13,16 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// How long those that are being answered at the end are waited for.
+/// The grace period for in-flight requests at shutdown.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long to wait after the system could not take a connection in.
+/// The delay before the next attempt after `accept` fails, for example for lack of file
+/// descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
-/// What a connection is told that finds no place.
+/// The response on a connection above the limit.
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// A listener that is not served yet.
+/// A listener that does not accept connections yet.
 #[derive(Debug)]
 pub(crate) struct Server {
     listener: TcpListener,
@@ -30,35 +31,36 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Takes over a listener, inside of a runtime. Who may reach it is read off the listener itself.
+    /// Takes over a listener; must be called inside a runtime. The access rule is checked against
+    /// the listener's own address.
     ///
     /// # Errors
     ///
-    /// Where the listener cannot be used, or listens where the settings do not allow it.
+    /// Fails if the listener cannot be used, or if its address is not allowed by the settings.
     pub(crate) fn new(listener: std::net::TcpListener, settings: Settings) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let bound = listener.local_addr()?;
-        // The settings were checked for one address. What counts is the one that is listened at.
+        // The settings were validated for the configured address; the bound one is authoritative.
         let settings = settings.moved_to(bound).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         Ok(Self { listener: TcpListener::from_std(listener)?, settings, bound })
     }
 
-    /// Where it listens, with the port that the system chose.
+    /// Returns the bound address, with the port that the system chose.
     pub(crate) fn address(&self) -> SocketAddr {
         self.bound
     }
 
-    /// The names that it answers to, without ports.
+    /// Returns the host names that the server answers to, without ports.
     pub(crate) fn hosts(&self) -> Vec<String> {
         Names::new(self.bound, &self.settings.hosts, &self.settings.origins).hosts()
     }
 
-    /// The door to what is to be served.
+    /// Returns the connection handler for these routes.
     pub(crate) fn door(&self, routes: Routes) -> Arc<Door> {
         Arc::new(Door::new(&self.settings, self.bound, routes))
     }
 
-    /// Serves until `stop` is cancelled, and then for 2 s those that are being answered.
+    /// Serves until `stop` is cancelled, and then gives in-flight requests 2 s to finish.
     pub(crate) async fn run(self, door: Arc<Door>, stop: CancellationToken) {
         let (places, mut connections) = (Places::default(), JoinSet::new());
         loop {
@@ -91,13 +93,13 @@ impl Server {
                 report(ended);
             }
         };
-        // The others are dropped.
+        // Dropping the set aborts the connections that are still open.
         let _ = timeout(GRACE, ended).await;
     }
 }
 
 async fn serve(door: &Door, socket: TcpStream, place: Place, stop: &CancellationToken) {
-    // What is written is whole messages: nothing is gained by waiting for more.
+    // Hyper writes whole messages, so that Nagle's algorithm would only add latency.
     let _ = socket.set_nodelay(true);
     match Peer::of(&socket) {
         Ok(peer) => door.serve(socket, (&place, peer.gone()), stop).await,
@@ -111,7 +113,7 @@ fn report(ended: Result<(), JoinError>) {
     }
 }
 
-/// Without waiting: what does not fit into the socket at once is left out.
+/// Sends the 503 response in one non-blocking write, as far as the socket buffer takes it.
 fn turn_away(socket: TcpStream) {
     if let Ok(mut socket) = socket.into_std() {
         let _ = socket.write(FULL);

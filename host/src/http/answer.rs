@@ -1,4 +1,4 @@
-//! What is sent to a client, which keeps its connection from making room for others until all of it has been taken.
+//! The response body that marks its connection as busy until it is dropped.
 
 use super::Body;
 use super::places::Answering;
@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// The body of an answer, and with it the note that its connection is in use.
+/// A response body with the guard that keeps its connection from being evicted.
 pub(super) struct Answer {
     body: Body,
     _answering: Answering,

@@ -1,4 +1,4 @@
-//! The body of a request, read within bounds of size and time.
+//! Reads a request body within bounds of size and time.
 
 use super::refusal::Refusal;
 use bytes::Bytes;
@@ -9,12 +9,16 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The longest body, in bytes: an input of 1 MiB that stands in it with escapes.
+/// The maximum body size in bytes: room for a 1 MiB input whose JSON escapes lengthen it.
 pub(super) const MAX: usize = 2 << 20;
-/// How long a body may take to arrive.
+/// The deadline for the whole body.
 const TIME: Duration = Duration::from_secs(10);
 
-/// All of a body, or why not.
+/// Reads the whole body.
+///
+/// # Errors
+///
+/// [`Refusal::TooLong`], [`Refusal::Slow`] and [`Refusal::Broken`].
 pub(super) async fn read<B>(body: B) -> Result<Bytes, Refusal>
 where
     B: Body<Data = Bytes>,
@@ -26,7 +30,8 @@ where
     timeout(TIME, collect(body)).await.unwrap_or(Err(Refusal::Slow))
 }
 
-/// Copied together as it arrives: a body in chunks of one byte costs no more than what it says.
+/// Copies the chunks into one buffer: a list of one-byte chunks would cost far more memory than
+/// their content.
 async fn collect<B>(body: B) -> Result<Bytes, Refusal>
 where
     B: Body<Data = Bytes>,
@@ -56,7 +61,8 @@ mod tests {
     use std::task::{Context, Poll};
     use tokio::sync::mpsc::{Receiver, channel};
 
-    /// What is sent to it, and at least how long it says that it is: a body in chunks says nothing.
+    /// A body of the chunks from a channel, with the lower bound of its size hint. A chunked body
+    /// has a bound of 0.
     struct Chunks(Receiver<Bytes>, u64);
 
     impl Body for Chunks {

@@ -1,4 +1,4 @@
-//! One connection: requests in, answers out.
+//! Serves the requests of one connection.
 
 use super::answer::Answer;
 use super::gate::Gate;
@@ -19,19 +19,20 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-/// How long the head of a request may take to arrive, and so how long a connection may idle.
+/// The deadline for a request head. It is also the idle timeout, since the wait for the next head
+/// counts.
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// The longest head of a request, in bytes.
+/// The maximum size of a request head, in bytes.
 const HEAD: usize = 32 << 10;
-/// The most headers of a request.
+/// The maximum number of headers in a request.
 const HEADERS: usize = 64;
-/// What is read ahead of a connection, and written ahead to it, in bytes.
+/// The maximum read and write buffer of a connection, in bytes.
 const BUFFER: usize = 64 << 10;
 
-/// The part of the path of a request that is refused which the log shows, in characters.
+/// The maximum number of characters of a refused request's path in the log.
 const MAX_SHOWN: usize = 64;
 
-/// What connections come to: the gate, and behind it what is served.
+/// The connection handler: passes admitted requests to the services.
 pub(crate) struct Door {
     gate: Gate,
     routes: Routes,
@@ -39,7 +40,7 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// The door of a server that listens at this address.
+    /// Creates the handler for a server bound to this address.
     pub(crate) fn new(settings: &Settings, bound: SocketAddr, routes: Routes) -> Self {
         let paths = routes.iter().map(|(path, _)| *path).collect();
         let mut http = http1::Builder::new();
@@ -48,8 +49,11 @@ impl Door {
         Self { gate: Gate::new(settings, bound, paths), routes, http }
     }
 
-    /// Answers what comes over a connection, until either side ends it, or its place is wanted for another. Once `stop` is cancelled, no more requests are taken.
-    /// `gone` says that the client has gone, whatever it has left to be read: then nothing is done for it any more.
+    /// Serves a connection until either side closes it, or until it is evicted. After `stop` is
+    /// cancelled, no further requests are read.
+    ///
+    /// `gone` completes when the client disconnects, even while unread bytes are buffered. The
+    /// connection is then dropped with its in-flight request.
     pub(super) async fn serve<S>(
         &self,
         socket: S,
@@ -82,7 +86,7 @@ impl Door {
         let asked = tracing::enabled!(target: REQUESTS, tracing::Level::DEBUG)
             .then(|| format!("{} {}", request.method(), elided(request.uri().path(), MAX_SHOWN)));
         let (response, why) = self.answered(request, place).await;
-        // What came as far as its handler tells of itself.
+        // Services log the requests that reach them.
         if let Some(asked) = asked.filter(|_| response.status().is_client_error()) {
             let why = why.map(|refusal| format!(", {refusal}")).unwrap_or_default();
             tracing::debug!(target: REQUESTS, "{asked}: refused with {}{why}", response.status());
@@ -96,7 +100,8 @@ impl Door {
         let path = self.routes.iter().find(|(path, _)| *path == request.uri().path());
         match (self.gate.admit(request, place.from()).await, path) {
             (Ok(admitted), Some((_, service))) => {
-                // Not before: whoever sends slowly, or may not come in, is not being answered.
+                // Busy only from here on: a client that sends slowly or is refused must stay
+                // evictable.
                 let answering = spot.answering();
                 (service.answer(admitted).await.map(|body| Answer::new(body, answering)), None)
             }
@@ -113,7 +118,7 @@ fn refused(refusal: Refusal, spot: &Spot) -> (Response<Answer>, Option<Refusal>)
 
 #[cfg(test)]
 impl Door {
-    /// Serves a connection that is the only one, in memory.
+    /// Serves a single in-memory connection.
     pub(crate) async fn converse<S>(&self, socket: S, from: std::net::IpAddr, stop: &CancellationToken)
     where
         S: AsyncRead + AsyncWrite + Unpin,

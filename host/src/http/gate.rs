@@ -1,4 +1,5 @@
-//! What a request has to pass before anybody looks at what it asks for.
+//! The checks that every request passes before routing: host, origin, path, rate limit, token,
+//! method and body.
 
 use super::body;
 use super::names::Names;
@@ -15,19 +16,19 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use tokio::time::Instant;
 
-/// What a wrong token costs, in requests.
+/// The cost of a missing or wrong token, in requests of the rate limit.
 const WRONG: u32 = 20;
 
-/// Whoever asks, as far as is known.
+/// The identity of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
-    /// Anybody on this machine: no token is asked for.
+    /// Any local client: the server has no token.
     Anybody,
-    /// Who has the token of this digest.
+    /// A client that sent the token with this digest.
     Bearer(blake3::Hash),
 }
 
-/// A request that was let in. Only a [`Gate`] makes one.
+/// A request that passed all checks. Only a [`Gate`] creates one.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     caller: Caller,
@@ -35,18 +36,18 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
-    /// Who asks.
+    /// Returns the identity of the client.
     pub(crate) fn caller(&self) -> Caller {
         self.caller
     }
 
-    /// What is asked: without the token, and with its [`Caller`] among the extensions.
+    /// Returns the request: without its token, and with its [`Caller`] as an extension.
     pub(crate) fn into_request(self) -> Request<Bytes> {
         self.request
     }
 }
 
-/// What a request has to pass.
+/// The admission checks of a server.
 #[derive(Debug)]
 pub(super) struct Gate {
     names: Names,
@@ -56,13 +57,13 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// The gate of a server that listens at this address, and serves these paths.
+    /// Creates the checks for a server bound to this address that serves these paths.
     pub(super) fn new(settings: &Settings, bound: SocketAddr, paths: Vec<&'static str>) -> Self {
         let names = Names::new(bound, &settings.hosts, &settings.origins);
         Self { names, access: settings.access, paths, rates: Mutex::new(Rates::new(Instant::now())) }
     }
 
-    /// Lets a request in, with all of its body.
+    /// Checks a request and reads its whole body.
     pub(super) async fn admit<B>(&self, request: Request<B>, from: IpAddr) -> Result<Admitted, Refusal>
     where
         B: Body<Data = Bytes>,
@@ -71,13 +72,13 @@ impl Gate {
         let (mut head, body) = request.into_parts();
         let caller = self.check(&head, Source::of(from))?;
         let body = body::read(body).await?;
-        // What comes after needs it for nothing, and could show it.
+        // Strip the credential, so that handlers cannot log it.
         head.headers.remove(AUTHORIZATION);
         head.extensions.insert(caller);
         Ok(Admitted { caller, request: Request::from_parts(head, body) })
     }
 
-    /// What is told of a path where nothing is.
+    /// Returns the refusal for an unknown path.
     pub(super) fn nowhere(&self) -> Refusal {
         Refusal::Path(self.paths.clone())
     }
@@ -95,7 +96,8 @@ impl Gate {
         }
     }
 
-    /// A name in the request's own line counts as one in `Host`, and there is no request without either.
+    /// Checks the `Host` header, which is required, and the authority of an absolute-form target if
+    /// there is one.
     fn check_host(&self, head: &Parts) -> Result<(), Refusal> {
         let named = head.uri.authority().is_none_or(|authority| self.names.has_host(authority.as_str()));
         let host = only(&head.headers, &HOST)?.ok_or(Refusal::Host)?;
@@ -109,7 +111,8 @@ impl Gate {
         }
     }
 
-    /// Nobody is told whether a token was right once there were too many requests: so that tokens cannot be tried out.
+    /// Checks the token. The rate limit comes first, so that a rate-limited client learns nothing
+    /// about its token and cannot brute-force it.
     fn identify(&self, headers: &HeaderMap, source: Source) -> Result<Caller, Refusal> {
         let now = Instant::now();
         self.rates().take(now, source).map_err(Refusal::Rate)?;
@@ -132,7 +135,7 @@ impl Gate {
     }
 }
 
-/// A header that may be there once.
+/// Returns the value of a header that may occur once at most.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Refusal> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {

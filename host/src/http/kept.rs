@@ -1,5 +1,5 @@
-//! What counts for an answer until it is sent: it stays with each part of the body, since a body is dropped when its last
-//! part waits to be taken.
+//! Guards that live as long as the bytes of a response: each data frame holds one, since hyper
+//! drops the body while its last frame is still queued for writing.
 
 use super::Body;
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Bytes that keep something until the last part of them is dropped.
+/// Returns bytes that hold a guard until the last reference to them is dropped.
 pub(crate) fn kept(bytes: impl AsRef<[u8]> + Send + 'static, with: impl Send + 'static) -> Bytes {
     struct Kept<B, T>(B, T);
     impl<B: AsRef<[u8]>, T> AsRef<[u8]> for Kept<B, T> {
@@ -20,7 +20,7 @@ pub(crate) fn kept(bytes: impl AsRef<[u8]> + Send + 'static, with: impl Send + '
     Bytes::from_owner(Kept(bytes, with))
 }
 
-/// The same body, each part of which keeps something until it is dropped, as the body does.
+/// Wraps a body so that it and each of its data frames hold a guard until dropped.
 pub(crate) fn keeping(body: Body, with: impl Clone + Send + Sync + Unpin + 'static) -> Body {
     Keeping { body, with }.boxed()
 }

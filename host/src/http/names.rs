@@ -1,13 +1,14 @@
-//! The names that a server answers to, and the origins whose pages may ask it: what keeps a web page, by a name that it has turned to this machine, from asking.
+//! Allowed `Host` and `Origin` values: the defence against DNS rebinding, by which a web page
+//! reaches a local server under a name of its own.
 
 use std::net::{Ipv6Addr, SocketAddr};
 
-/// The port of `http`, which its clients leave out.
+/// The default port of `http`.
 const HTTP: u16 = 80;
-/// The port of `https`, likewise.
+/// The default port of `https`.
 const HTTPS: u16 = 443;
 
-/// A host and perhaps a port, as they are written in a `Host` header.
+/// A host with an optional port, as in a `Host` header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Authority {
     host: String,
@@ -15,7 +16,8 @@ pub(super) struct Authority {
 }
 
 impl Authority {
-    /// Reads a name or an address, an IPv6 one in brackets, and perhaps a port. Nothing else: no user, no path, no wildcard.
+    /// Parses a name or an address (IPv6 in brackets) with an optional port. User info, paths and
+    /// wildcards are rejected.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (host, rest) = match text.strip_prefix('[') {
             Some(bracketed) => {
@@ -54,17 +56,18 @@ struct Place {
     port: u16,
 }
 
-/// Where a web page comes from.
+/// The origin of a web page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Origin {
     scheme: String,
     host: String,
-    /// Where the scheme has one that is left out, that one.
+    /// The port, with the default of `http` and `https` filled in; `None` for another scheme
+    /// without one.
     port: Option<u16>,
 }
 
 impl Origin {
-    /// Reads a scheme, a name and perhaps a port. `null`, which is every page that hides where it comes from, is none.
+    /// Parses a scheme, a host and an optional port. `null`, the opaque origin, is rejected.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
@@ -84,7 +87,7 @@ impl Origin {
     }
 }
 
-/// All names that a server answers to, and all origins that may ask.
+/// The hosts that a server answers to, and the origins that it accepts.
 #[derive(Debug)]
 pub(super) struct Names {
     places: Vec<Place>,
@@ -92,7 +95,8 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Those of the address itself and those that were given. A given name without a port is meant with the server's port and with none, as behind a proxy.
+    /// Combines the names of the bound address with the configured ones. A configured host without
+    /// a port is accepted with the server's port and, for a reverse proxy, without one.
     pub(super) fn new(bound: SocketAddr, hosts: &[Authority], origins: &[Origin]) -> Self {
         let mut places = own(bound);
         let origins = places.iter().cloned().map(Origin::of).chain(origins.iter().cloned()).collect();
@@ -100,17 +104,17 @@ impl Names {
         Self { places, origins }
     }
 
-    /// Whether this is a `Host` that the server answers to.
+    /// Returns true if the server answers to this `Host` value.
     pub(super) fn has_host(&self, header: &str) -> bool {
         Authority::parse(header).is_some_and(|host| self.places.contains(&host.at(HTTP)))
     }
 
-    /// Whether this is an `Origin` that may ask.
+    /// Returns true if requests with this `Origin` value are accepted.
     pub(super) fn has_origin(&self, header: &str) -> bool {
         Origin::parse(header).is_some_and(|origin| self.origins.contains(&origin))
     }
 
-    /// The names alone, without ports.
+    /// Returns the host names without ports, sorted.
     pub(super) fn hosts(&self) -> Vec<String> {
         let mut hosts: Vec<String> = self.places.iter().map(|place| place.host.clone()).collect();
         hosts.sort();
@@ -119,7 +123,7 @@ impl Names {
     }
 }
 
-/// Those of the address that is listened at.
+/// Returns the names of the bound address itself.
 fn own(bound: SocketAddr) -> Vec<Place> {
     let ip = bound.ip();
     let loopback = ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned);

@@ -1,33 +1,36 @@
-//! Whether somebody is still at the other end of a connection, whatever lies unread in it.
+//! Detects that a client has disconnected while unread bytes are buffered.
 //!
-//! What reads the connection does not ask while bytes of a further request wait: then it learns of the end only after the answer that nobody waits for.
+//! Hyper does not poll the socket while bytes of a pipelined request wait in its buffer. It would
+//! notice the disconnect only after the response, so that the request would run for no client.
 
 use std::io;
 use std::os::fd::AsFd as _;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// A second handle to a connection. What is learned by it is taken from nobody.
+/// A duplicate of a connection's file descriptor that only observes readiness and never reads.
 pub(super) struct Peer(TcpStream);
 
 impl Peer {
-    /// Of this connection.
+    /// Duplicates the descriptor of this connection.
     ///
     /// # Errors
     ///
-    /// Where the system has no handle left.
+    /// Fails if the process has no file descriptor left.
     pub(super) fn of(socket: &TcpStream) -> io::Result<Self> {
         let socket = std::net::TcpStream::from(socket.as_fd().try_clone_to_owned()?);
         TcpStream::from_std(socket).map(Self)
     }
 
-    /// Returns once the client has said that it sends no more, or the connection is broken. That a client which sends no more still listens is possible, but none of
-    /// this protocol does so, and one that was ended by force looks just the same.
+    /// Completes when the client closes its sending half, or when the connection breaks. A
+    /// half-closed client could still read, but MCP clients do not do that, and a killed client
+    /// looks the same.
     pub(super) async fn gone(&self) {
         while let Ok(ready) = self.0.ready(Interest::READABLE).await
             && !ready.is_read_closed()
         {
-            // Something has come, which is not for this handle: it waits for the next thing.
+            // The readable data belongs to hyper. A `WouldBlock` result clears the readiness, so
+            // that the loop waits for the next event.
             let _ = self.0.try_io(Interest::READABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
         }
     }

@@ -1,4 +1,4 @@
-//! The places for connections: how many there are, and who makes room for others.
+//! The connection limit, and the eviction of idle connections above it.
 
 use super::rates::Source;
 use std::net::IpAddr;
@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The most connections at once.
+/// The maximum number of connections.
 const CONNECTIONS: usize = 128;
-/// The most connections at once of one address.
+/// The maximum number of connections per address.
 const OF_ONE: usize = 32;
-/// The most with those that are on their way out.
+/// The maximum number of connections, including evicted ones that are not closed yet.
 const WITH_LEAVING: usize = 2 * CONNECTIONS;
 
-/// All places. Where none is free, the connection that has been idle for the longest makes room; none that is being answered does.
+/// The connection table. When it is full, the connection that has been idle longest is evicted;
+/// connections with an in-flight response are not.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Places(Arc<Mutex<Book>>);
 
@@ -27,14 +28,14 @@ struct Book {
 struct Taken {
     number: u64,
     source: Source,
-    /// How many answers are being made and written.
+    /// The number of responses being computed or written.
     answers: usize,
-    /// When it came, or was last heard, or answered.
+    /// The time of the last activity: accept, request or end of a response.
     since: Instant,
     leave: CancellationToken,
 }
 
-/// A place for one connection. Free again when dropped.
+/// A slot for one connection, freed on drop.
 #[derive(Debug)]
 pub(super) struct Place {
     from: IpAddr,
@@ -42,19 +43,20 @@ pub(super) struct Place {
     leave: CancellationToken,
 }
 
-/// Which place it is.
+/// A handle to a connection's entry in the table.
 #[derive(Debug, Clone)]
 pub(super) struct Spot {
     number: u64,
     places: Places,
 }
 
-/// An answer that is being made or written. Until it is dropped, its connection makes room for nobody.
+/// An in-flight response. Its connection is not evicted until it is dropped.
 #[derive(Debug)]
 pub(super) struct Answering(Spot);
 
 impl Places {
-    /// A place for a connection from this address; `None` where all are being answered.
+    /// Reserves a slot for a connection from this address, evicting an idle connection if
+    /// necessary. Returns `None` if none can be evicted.
     pub(super) fn take(&self, from: IpAddr) -> Option<Place> {
         let mut book = self.book();
         let source = Source::of(from);
@@ -71,7 +73,8 @@ impl Places {
 }
 
 impl Book {
-    /// Of the same address first: whoever takes many places takes them from itself.
+    /// Evicts connections of the same address first, so that a client with many connections
+    /// competes with itself.
     fn make_room(&mut self, source: Source) -> Option<()> {
         let staying = || self.taken.iter().filter(|taken| !taken.leave.is_cancelled());
         let of_one = staying().filter(|taken| taken.source == source).count();
@@ -90,29 +93,29 @@ impl Book {
 }
 
 impl Place {
-    /// Whose it is.
+    /// Returns the client's address.
     pub(super) fn from(&self) -> IpAddr {
         self.from
     }
 
-    /// What notes what is done on the connection.
+    /// Returns the handle that records the connection's activity.
     pub(super) fn spot(&self) -> &Spot {
         &self.spot
     }
 
-    /// Returns once it is to make room.
+    /// Completes when the connection is evicted.
     pub(super) async fn wanted(&self) {
         self.leave.cancelled().await;
     }
 }
 
 impl Spot {
-    /// A request has begun to come.
+    /// Records the arrival of a request.
     pub(super) fn heard(&self) {
         self.note(|_| {});
     }
 
-    /// A request is answered from now on.
+    /// Marks the connection as busy until the guard is dropped.
     pub(super) fn answering(&self) -> Answering {
         self.note(|taken| taken.answers += 1);
         Answering(self.clone())
@@ -141,7 +144,7 @@ impl Drop for Answering {
 
 #[cfg(test)]
 impl Place {
-    /// The only one of its kind.
+    /// Returns the only slot of a table of its own.
     pub(super) fn alone(from: IpAddr) -> Self {
         Places::default().take(from).expect("the first place is free")
     }
@@ -159,7 +162,7 @@ mod tests {
         IpAddr::from([192, 0, 2, last])
     }
 
-    /// Connections that came one after the other, of as many addresses as that takes.
+    /// Reserves slots 1 ms apart, with a new address for each [`OF_ONE`] of them.
     async fn taken(places: &Places, count: usize) -> Vec<Place> {
         let mut taken = Vec::new();
         for number in 0..count {
@@ -169,7 +172,7 @@ mod tests {
         taken
     }
 
-    /// Which of them are to leave.
+    /// Returns the indices of the evicted connections.
     fn leaving(taken: &[Place]) -> Vec<usize> {
         (0..taken.len()).filter(|number| taken[*number].leave.is_cancelled()).collect()
     }

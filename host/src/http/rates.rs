@@ -1,25 +1,27 @@
-//! How often whoever sends from one address may ask. Pure: the clock is handed in.
+//! The rate limiter, keyed by client address. The current time is a parameter, so that it has no
+//! clock of its own.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The most addresses that are told apart. Beyond it, new ones share a bucket.
+/// The maximum number of addresses with a bucket of their own. New ones above it share a bucket.
 const SOURCES: usize = 4096;
-/// How often the full buckets are looked for, at most.
+/// The minimum interval between two searches for full buckets.
 const SWEEP: Duration = Duration::from_secs(1);
-/// Requests of another machine: 200 each second, and 400 at once.
+/// The limit per remote address: 200 requests per second, with a burst of 400.
 const FAR: Pace = Pace { every: Duration::from_millis(5), at_once: Duration::from_secs(2) };
-/// Requests of this machine: 10,000 each second, and 20,000 at once.
+/// The limit for all local clients together: 10,000 requests per second, with a burst of 20,000.
 const NEAR: Pace = Pace { every: Duration::from_micros(100), at_once: Duration::from_secs(2) };
 
-/// Whoever sends from one address, or from one network of IPv6, where a single machine has 2⁶⁴ addresses.
+/// The key of the rate limit: an IPv4 address, or an IPv6 /64 network, since one machine usually
+/// holds all 2⁶⁴ addresses of its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Source {
-    /// This machine.
+    /// A loopback address.
     Near,
-    /// An address, or the first half of one.
+    /// An IPv4 address, or the upper 64 bits of an IPv6 address.
     Far(u64),
 }
 
@@ -31,7 +33,8 @@ impl Source {
         }
         match address {
             IpAddr::V4(address) => Self::Far(address.to_bits().into()),
-            // The highest bits of a global address are never all zero, so that none is taken for one of IPv4.
+            // The upper bits of a global IPv6 address are never all zero, so that none of these
+            // keys equals that of an IPv4 address.
             IpAddr::V6(address) => Self::Far((address.to_bits() >> 64) as u64),
         }
     }
@@ -46,18 +49,18 @@ impl Source {
 
 #[derive(Debug, Clone, Copy)]
 struct Pace {
-    /// The time that each token takes to flow in.
+    /// The interval at which one token is added.
     every: Duration,
-    /// The time in which a bucket fills.
+    /// The time in which an empty bucket fills up, which sets the burst.
     at_once: Duration,
 }
 
-/// The buckets of all addresses. Of each, only the moment at which it will be full again is kept.
+/// The token buckets of all addresses. A bucket is stored as the time at which it is full again.
 #[derive(Debug)]
 pub(super) struct Rates {
     full_at: HashMap<u64, Instant>,
     near: Instant,
-    /// The bucket of all who find no place of their own.
+    /// The shared bucket of the addresses without one of their own.
     others: Instant,
     swept: Instant,
 }
@@ -71,7 +74,7 @@ impl Rates {
     ///
     /// # Errors
     ///
-    /// How long it takes until there is one.
+    /// Returns the time until the next token is available.
     pub(super) fn take(&mut self, now: Instant, source: Source) -> Result<(), Duration> {
         let pace = source.pace();
         let full_at = self.bucket(now, source);
@@ -85,7 +88,7 @@ impl Rates {
         }
     }
 
-    /// Takes this many tokens away, as far as there are any.
+    /// Removes tokens, down to an empty bucket.
     pub(super) fn fine(&mut self, now: Instant, source: Source, tokens: u32) {
         let pace = source.pace();
         let full_at = self.bucket(now, source);
@@ -97,7 +100,7 @@ impl Rates {
         if self.full_at.len() >= SOURCES && !self.full_at.contains_key(&address) {
             if now.saturating_duration_since(self.swept) >= SWEEP {
                 self.swept = now;
-                // Nothing is lost with a bucket that is full.
+                // A full bucket is the initial state, so that it can be forgotten.
                 self.full_at.retain(|_, full_at| *full_at > now);
             }
             if self.full_at.len() >= SOURCES {
@@ -184,7 +187,7 @@ mod tests {
         assert!(rates.take(start, another).is_err(), "it shares the bucket of the first that found no place");
         assert_eq!(rates.full_at.len(), SOURCES);
         assert!(rates.take(start, Source::Near).is_ok(), "this machine has a bucket of its own");
-        // Once the buckets are full again, there is a place for a new one.
+        // The full buckets were evicted, so that the new address has one of its own.
         assert_eq!(at_once(&mut rates, start + 2 * SWEEP, another), 400);
         assert_eq!(rates.full_at.len(), 1);
     }

@@ -1,4 +1,4 @@
-//! Requests that are not let in, and what they are told.
+//! Rejected requests, and the responses that explain them.
 
 use super::Body;
 use super::body::MAX;
@@ -8,7 +8,7 @@ use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTIC
 use hyper::{Response, StatusCode};
 use std::time::Duration;
 
-/// Why a request is not let in.
+/// The reason why a request is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error(
@@ -36,7 +36,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// A word for programs, which stays.
+    /// Returns the stable error code for programs.
     fn code(&self) -> &'static str {
         match self {
             Self::Host => "host_refused",
@@ -65,7 +65,7 @@ impl Refusal {
         }
     }
 
-    /// As an answer.
+    /// Builds the response, with a JSON body.
     pub(super) fn into_response(self) -> Response<Body> {
         let told = serde_json::json!({"error": self.code(), "message": self.to_string()});
         let mut response = Response::new(Full::new(Bytes::from(told.to_string())).boxed());

@@ -1,28 +1,29 @@
-//! Where a server listens and whom it lets in, checked when it is written down: what is not safe cannot be expressed.
+//! The server settings, validated on construction: a listener that other machines can reach without
+//! a token cannot be expressed.
 
 use super::names::{Authority, Origin};
 use crate::tool::text::elided;
 use std::fmt;
 use std::net::SocketAddr;
 
-/// The most names, and the most origins, that can be given.
+/// The maximum number of hosts, and of origins.
 const MOST: usize = 64;
-/// How long a token is, in characters. Shorter ones can be guessed.
+/// The length of a token in bytes. Shorter tokens could be guessed.
 const LENGTH: std::ops::RangeInclusive<usize> = 16..=1024;
-/// How much of a name is repeated in an error, in characters.
+/// The maximum number of characters of a value quoted in an error.
 const SHOWN: usize = 80;
 
-/// Whom a server lets in.
+/// The clients that a server accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Clients that send this token.
     Token(Token),
-    /// Everybody who can connect: on loopback every user of the machine, also one who may do nothing else. It holds on
-    /// loopback only.
+    /// Every client that can connect, which on loopback means every local user and process.
+    /// Accepted for loopback addresses only.
     Anybody,
 }
 
-/// Where a server listens, and whom it lets in.
+/// The address of a server, the clients it accepts, and its allowed hosts and origins.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub(super) address: SocketAddr,
@@ -31,26 +32,26 @@ pub struct Settings {
     pub(super) origins: Vec<Origin>,
 }
 
-/// Why a server cannot be set up so.
+/// An error in the settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// Others could reach it, and it asks for no token.
+    /// Other machines could reach the server, and it has no token.
     #[error("`{0}` can be reached from other machines: set a token, or serve on 127.0.0.1")]
     TokenNeeded(SocketAddr),
-    /// No name of a host.
+    /// The value is not a host.
     #[error("`{0}` is no host: want NAME or NAME:PORT, without a scheme, a path or a wildcard")]
     Host(String),
-    /// No origin.
+    /// The value is not an origin.
     #[error("`{0}` is no origin: want SCHEME://NAME or SCHEME://NAME:PORT; neither wildcards nor `null` are accepted")]
     Origin(String),
-    /// Too many names.
+    /// The list is full.
     #[error("at most 64 hosts and 64 origins can be given")]
     TooMany,
 }
 
 impl Settings {
-    /// A server at this address, and whom it lets in.
+    /// Creates settings for this address, with the default hosts and origins only.
     ///
     /// # Errors
     ///
@@ -62,18 +63,21 @@ impl Settings {
         }
     }
 
-    /// Answers to another name too. One without a port is meant with the server's port and with none.
+    /// Allows another host name. Without a port, it is accepted with the server's port and without
+    /// one.
     ///
     /// # Errors
     ///
-    /// [`SettingsError::Host`] for anything but a name and perhaps a port, [`SettingsError::TooMany`] beyond 64.
+    /// [`SettingsError::Host`] for anything but a host with an optional port,
+    /// [`SettingsError::TooMany`] beyond 64.
     pub fn with_host(mut self, host: &str) -> Result<Self, SettingsError> {
         let read = Authority::parse(host).ok_or_else(|| SettingsError::Host(elided(host, SHOWN)))?;
         push(&mut self.hosts, read)?;
         Ok(self)
     }
 
-    /// Lets the web pages of another origin ask. Those of the server itself may.
+    /// Allows requests from the web pages of another origin. The server's own origins are always
+    /// allowed.
     ///
     /// # Errors
     ///
@@ -84,13 +88,13 @@ impl Settings {
         Ok(self)
     }
 
-    /// The same for another address, under the same condition.
+    /// Returns the same settings for another address, checking the access rule again.
     pub(super) fn moved_to(self, address: SocketAddr) -> Result<Self, SettingsError> {
         let Self { address: _, access, hosts, origins } = self;
         Self::new(address, access).map(|moved| Self { hosts, origins, ..moved })
     }
 
-    /// Where it listens.
+    /// Returns the configured address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -105,24 +109,25 @@ fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), SettingsError> {
     Ok(())
 }
 
-/// What clients prove with that they may ask. Only its digest is kept, so that it can neither be shown nor be told from another by how long that takes.
+/// A bearer token. Only its digest is kept, so that it cannot be logged; the comparison of digests
+/// runs in constant time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Token(blake3::Hash);
 
-/// Why a text is no token.
+/// An error in a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenRefused {
-    /// It could be guessed, or does not fit in a header.
+    /// The length is out of range.
     #[error("a token has 16 to 1024 characters; this one has {0}")]
     Length(usize),
-    /// It cannot stand in a header.
+    /// The token has characters that are not allowed in the header.
     #[error("a token has letters, digits and `-._~+/=` only")]
     Characters,
 }
 
 impl Token {
-    /// A token of 16 to 1024 letters, digits and `-._~+/=`.
+    /// Creates a token of 16 to 1024 letters, digits and `-._~+/=`.
     ///
     /// # Errors
     ///
@@ -138,12 +143,12 @@ impl Token {
         Ok(Self::of(text))
     }
 
-    /// Whatever a client sent.
+    /// Hashes a value without validating it, for the comparison with a client's header.
     pub(super) fn of(text: &str) -> Self {
         Self(blake3::hash(text.as_bytes()))
     }
 
-    /// What stands for the token where it must not stand itself.
+    /// Returns the digest, which identifies the token where the token itself must not appear.
     pub(super) fn digest(&self) -> blake3::Hash {
         self.0
     }

@@ -1,6 +1,7 @@
-//! A connection that is given up when its client takes nothing for a while.
+//! A socket with a write timeout.
 //!
-//! The body of an answer cannot notice that: it is not asked for more while what it gave waits to be taken. The connection is, and with it goes the body.
+//! A response body cannot enforce the timeout: hyper does not poll it while earlier frames wait to
+//! be written. The socket fails instead, which drops the body with the connection.
 
 use super::places::{Answering, Spot};
 use std::io;
@@ -10,14 +11,14 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// How long a client may leave what waits for it.
+/// The time for which a write may make no progress.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A connection, which fails once what was to be written has not moved for 30 s.
+/// A socket whose writes fail after 30 s without progress.
 pub(super) struct Socket<S> {
     inner: S,
     spot: Spot,
-    /// While something waits to be written: until when, and that the connection is in use.
+    /// The write deadline and the busy guard, set while a write is pending.
     waiting: Option<(Pin<Box<Sleep>>, Answering)>,
 }
 

@@ -1,4 +1,4 @@
-//! How many connections there are, and how they end, over real sockets.
+//! Tests of the connection limit and of shutdown, over real sockets.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// Says `ok`, or nothing ever.
+/// A service that answers `ok`, or never answers a request that has a query.
 struct Fake;
 
 impl Service for Fake {
@@ -36,7 +36,7 @@ fn start() -> (SocketAddr, CancellationToken, JoinHandle<()>) {
     (address, stop.clone(), tokio::spawn(server.run(door, stop)))
 }
 
-/// Sends a request, and reads what comes of an answer.
+/// Sends a request and returns the first bytes of the response.
 async fn ask(socket: &mut TcpStream, target: &str) -> String {
     let host = socket.peer_addr().unwrap();
     let _ = socket.write_all(format!("GET {target} HTTP/1.1\r\nhost: {host}\r\n\r\n").as_bytes()).await;
@@ -60,7 +60,8 @@ async fn five_hundred_connections_that_say_nothing_keep_nobody_out() {
         sockets.push(TcpStream::connect(address).await.unwrap());
     }
     assert!(ask(&mut TcpStream::connect(address).await.unwrap(), "/x").await.contains(" 200 OK"));
-    // By the time at which that one was answered, all but the last had been taken in, and had to leave.
+    // The server accepts in order, so that all 500 were accepted before this request was answered,
+    // and the idle ones above the limit were evicted.
     let mut open = 0;
     for socket in &mut sockets {
         open += usize::from(ask(socket, "/x").await.contains(" 200 OK"));
@@ -78,7 +79,7 @@ async fn a_thirty_third_connection_is_told_to_come_again_while_the_others_are_an
         sockets.push(hang(address).await);
     }
     let until = Instant::now() + Duration::from_secs(60);
-    // Until the last of them has been heard, the new one takes its place.
+    // A connection whose request has not been read yet counts as idle, and the new one evicts it.
     while !ask(&mut TcpStream::connect(address).await.unwrap(), "/x").await.contains(" 503 ") {
         assert!(Instant::now() < until, "they are never all being answered");
         for socket in &mut sockets {
@@ -108,7 +109,7 @@ async fn a_server_knows_its_names_and_the_port_that_the_system_chose() {
 async fn at_the_end_nobody_is_let_in_and_who_hangs_is_waited_for_two_seconds() {
     let (address, stop, running) = start();
     let mut hanging = hang(address).await;
-    // It was taken in before this one, which was answered.
+    // The server accepts in order: the hanging connection was accepted before this one.
     assert!(ask(&mut TcpStream::connect(address).await.unwrap(), "/x").await.contains(" 200 OK"));
     let begun = Instant::now();
     stop.cancel();

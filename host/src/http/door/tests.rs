@@ -1,4 +1,4 @@
-//! What a connection may do, over a connection in memory and with a clock that is driven.
+//! Tests of one connection, in memory and with a paused clock.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::DropGuard;
 
-/// Says what it was sent; or, where nothing was sent, talks without an end.
+/// A service that echoes the body, or answers an empty one with an endless stream.
 struct Echo(CancellationToken);
 
 struct Endless {
@@ -66,7 +66,7 @@ impl Line {
         let _ = self.client.write_all(text.as_bytes()).await;
     }
 
-    /// All that comes until the server closes.
+    /// Reads until the server closes the connection.
     async fn rest(&mut self) -> String {
         let mut text = Vec::new();
         let _ = self.client.read_to_end(&mut text).await;

@@ -1,4 +1,4 @@
-//! Each line of the gate, obeyed and violated.
+//! Tests of each check, with requests that pass and requests that fail.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -27,7 +27,7 @@ async fn answer(gate: &Gate, request: Request<Full<Bytes>>) -> Result<Caller, Re
     gate.admit(request, NEAR).await.map(|admitted| admitted.caller())
 }
 
-/// Method, target, headers, and what comes of them.
+/// Method, target, headers, and the expected result.
 type Line<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], Result<(), Refusal>);
 
 const OWN: (&str, &str) = ("host", "localhost:8000");
