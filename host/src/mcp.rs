@@ -1,8 +1,9 @@
-//! The Model Context Protocol: every client that speaks it can call every tool of a host.
+//! The Model Context Protocol server: exposes the tools of a host to MCP clients.
 //!
-//! The library `rmcp` decides what a message means in which revision; the transports here decide who may send how much; the dispatcher decides what runs. Both
-//! revisions are answered side by side: *legacy*, with a handshake and requests in both directions (up to 2025-11-25), and *modern*, where each request stands
-//! for itself (2026-07-28).
+//! The `rmcp` library parses and routes the messages of each protocol revision, the transports here
+//! bound the load per client, and the dispatcher runs the calls. Both generations are served side
+//! by side: *legacy*, with a handshake and requests in both directions (up to 2025-11-25), and
+//! *modern*, where each request is self-contained (2026-07-28).
 
 mod answer;
 mod ask;
@@ -57,37 +58,40 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// What the log is to say of the protocol's library: nothing. It repeats what clients send, and takes a client that leaves for an error.
+/// The log filter that silences `rmcp`: its messages repeat client data, and it reports a
+/// disconnected client as an error.
 pub(crate) const QUIET: &str = "rmcp=off";
-/// What turns on the lines about requests, as a filter of the log.
+/// The log filter that enables the per-request lines.
 pub(crate) const REQUESTS: &str = "palisade::requests=debug";
 
-/// How long calls that were cancelled at the end are waited for.
+/// The grace period for cancelled calls at shutdown.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long answers that say so have to get on their way. What the library ends is not answered.
+/// The time for the last responses to be written at shutdown, before `rmcp` drops its streams
+/// without a response.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// A host as an MCP server. Cloning shares.
+/// A host as an MCP server. Clones share the server.
 #[derive(Clone)]
 pub struct Server(Arc<Shared>);
 
-/// What all connections share.
+/// The state shared by all connections.
 struct Shared {
     host: Arc<Host>,
     settings: Settings,
-    /// What the first client to ask was told of changes. All others are told the same.
+    /// The [`Changes`] setting announced to the first client. It is fixed from then on, so that
+    /// every client is told the same.
     announced: OnceLock<Changes>,
     sealer: Sealer,
     principals: Principals,
-    /// How many calls are under way.
+    /// The number of in-flight calls.
     calls: watch::Sender<usize>,
     lanes: Lanes,
-    /// Cancelled at the end of a server over HTTP: then the calls of all sessions are.
+    /// Cancelled at the shutdown of an HTTP server, which cancels the calls of all sessions.
     leaving: CancellationToken,
 }
 
-/// A call that is under way. Dropped when it has ended.
+/// A guard that counts one in-flight call.
 struct Underway<'a>(&'a Shared);
 
 impl Shared {
@@ -96,7 +100,7 @@ impl Shared {
         Underway(self)
     }
 
-    /// Ends what all clients have begun, and waits until that was answered, but not for ever.
+    /// Cancels the calls of all clients, and waits up to [`GRACE`] for their responses.
     async fn leave(&self) {
         let is_idle = *self.calls.borrow() == 0;
         self.leaving.cancel();
@@ -107,7 +111,7 @@ impl Shared {
         }
     }
 
-    /// Waits until every call has ended, but not for ever.
+    /// Waits until no call is in flight, for [`GRACE`] at most.
     async fn idle(&self) {
         let mut calls = self.calls.subscribe();
         let _ = tokio::time::timeout(GRACE, calls.wait_for(|calls| *calls == 0)).await;
@@ -120,46 +124,46 @@ impl Drop for Underway<'_> {
     }
 }
 
-/// How a host is served.
+/// The server settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// How long each call may take, at most 600 s; each tool's own time where nothing is said.
+    /// The timeout of each call, at most 600 s. Each tool's own timeout applies if `None`.
     pub timeout: Option<Duration>,
-    /// Whether tools may come, change and go while clients are connected.
+    /// Whether tools may be added, changed and removed while clients are connected.
     pub changes: Changes,
 }
 
 /// Whether the tools of a server change while it runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Changes {
-    /// What is loaded stays as it is.
+    /// The tools that are loaded at the start stay as they are.
     #[default]
     Never,
-    /// The directories of plugins are watched.
+    /// The plugin directories are watched.
     Watched,
 }
 
-/// Why a server did not start.
+/// An error when starting or running a server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// Without random numbers nothing can be sealed.
+    /// The system provides no random numbers, so that the state of a call cannot be signed.
     #[error("the system gives no random numbers: {0}")]
     Randomness(getrandom::Error),
-    /// Nobody could connect.
+    /// The listener cannot be used.
     #[error("cannot listen: {0}")]
     Listener(std::io::Error),
-    /// The threads that read and write could not be started.
+    /// The I/O threads could not be started.
     #[error("cannot start to read and write: {0}")]
     Thread(#[from] std::io::Error),
-    /// The client has left what was written to it unread for too long. What it was told may end in the middle of a line.
+    /// The client has not read its output for too long. The output may end in the middle of a line.
     #[error("{}: the connection was given up, perhaps in the middle of an answer", line::Gone::Stalled)]
     Stalled,
 }
 
 impl Server {
-    /// Serves this host.
+    /// Creates a server for this host.
     ///
     /// # Errors
     ///
@@ -168,8 +172,8 @@ impl Server {
         Self::in_lanes(host, settings, Lanes::default())
     }
 
-    /// Serves this host on a runtime of a single thread, where quick calls run in place: no other thread has to be woken up for them. Those that take their time
-    /// run on this pool.
+    /// Creates a server for this host on a single-threaded runtime. Quick calls run inline, so that
+    /// no other thread has to be woken for them; slow calls run on this thread pool.
     ///
     /// # Errors
     ///
@@ -185,13 +189,16 @@ impl Server {
         Ok(Self(Arc::new(Shared { host, settings, announced, sealer, principals, calls, lanes, leaving })))
     }
 
-    /// Serves one client that writes a message a line: until its input ends, it stops reading, or `stop` is cancelled. Its calls are cancelled then.
+    /// Serves one client over newline-delimited messages, until its input ends, it stops reading,
+    /// or `stop` is cancelled. Its in-flight calls are cancelled then.
     ///
-    /// Input and output are read and written on threads of their own; one that blocks for ever holds up nobody else, and is not waited for.
+    /// Input and output are read and written on their own threads. A thread that blocks forever
+    /// delays no other client, and is not joined.
     ///
     /// # Errors
     ///
-    /// [`ServeError::Thread`]; [`ServeError::Stalled`] where the client takes nothing of an answer for 30 s.
+    /// [`ServeError::Thread`]; [`ServeError::Stalled`] if the client reads nothing of a pending
+    /// message for 30 s.
     pub async fn serve_lines(
         &self,
         input: impl Read + Send + 'static,
@@ -201,11 +208,13 @@ impl Server {
         self.serve_over(stop, |ends| line::Lines::start(input, output, ends)).await
     }
 
-    /// The same over two ends that may be pipes or sockets, which nobody else reads or writes. Those are read and written in place, without threads.
+    /// Serves one client like [`serve_lines`](Self::serve_lines), over file descriptors that
+    /// nothing else reads or writes. Pipes and sockets are read on the runtime's thread, and
+    /// written there as far as they have room; all other I/O runs on threads.
     ///
     /// # Errors
     ///
-    /// As for [`serve_lines`](Self::serve_lines).
+    /// Same as [`serve_lines`](Self::serve_lines).
     #[cfg(unix)]
     pub async fn serve_pipes(
         &self,
@@ -232,7 +241,8 @@ impl Server {
         if let Ok(QuitReason::JoinError(error)) | Err(error) = running.waiting().await {
             tracing::error!("the connection ended in a panic: {error}");
         }
-        // Whoever listens to events learns how each call ended, and whoever still reads is answered.
+        // Let cancelled calls end, so that event subscribers see their results and the last
+        // responses are written.
         self.0.idle().await;
         let _ = tokio::time::timeout(GRACE, all_answered.recv()).await;
         match gone.get() {
@@ -241,9 +251,8 @@ impl Server {
         }
     }
 
-    /// Serves whoever connects to this listener, under the path `/mcp`. Nothing is answered until [`Http::run`] is.
-    ///
-    /// Called inside of a runtime.
+    /// Binds an HTTP server to this listener, with the endpoint at `/mcp`. Requests are answered
+    /// once [`Http::run`] runs. Must be called inside a runtime.
     ///
     /// # Errors
     ///
@@ -254,20 +263,21 @@ impl Server {
     }
 }
 
-/// A server over HTTP that is about to answer.
+/// An HTTP server that does not answer requests yet.
 pub struct Http {
     server: http::Server,
     shared: Arc<Shared>,
 }
 
 impl Http {
-    /// Where clients find it.
+    /// Returns the URL of the endpoint.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}{}", self.server.address(), endpoint::PATH)
     }
 
-    /// Serves until `stop` is cancelled. Every call is then, too, and whoever waits for it is told so; what is being answered has two seconds.
+    /// Serves until `stop` is cancelled. All calls are cancelled then, and in-flight requests have
+    /// two seconds to be answered.
     pub async fn run(self, stop: CancellationToken) {
         let shared = self.shared.clone();
         let make = move || Ok(Front::over_http(shared.clone()));
@@ -280,7 +290,7 @@ impl Http {
             ended.cancel();
         };
         tokio::join!(self.server.run(door, stop.clone()), leaving);
-        // Whoever listens to events learns how each call ended.
+        // Let cancelled calls end, so that event subscribers see their results.
         self.shared.idle().await;
     }
 }

@@ -1,8 +1,8 @@
-//! A bucket of tokens: how often something may happen, on average and at once.
+//! A token bucket, for rate limits.
 
 use tokio::time::Instant;
 
-/// So many at once, and so many more each second.
+/// A token bucket: a burst of `capacity`, refilled at `per_second`.
 #[derive(Debug)]
 pub(super) struct Bucket {
     capacity: f64,
@@ -12,13 +12,13 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// A full one.
+    /// Creates a full bucket.
     pub(super) fn new(capacity: u32, per_second: u32, now: Instant) -> Self {
         let capacity = f64::from(capacity);
         Self { capacity, per_second: f64::from(per_second), tokens: capacity, at: now }
     }
 
-    /// Takes a token, if there is one.
+    /// Takes a token. Returns false if there is none.
     pub(super) fn take(&mut self, now: Instant) -> bool {
         let gained = now.saturating_duration_since(self.at).as_secs_f64() * self.per_second;
         self.tokens = (self.tokens + gained).min(self.capacity);

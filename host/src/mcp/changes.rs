@@ -1,6 +1,8 @@
-//! Who hears that a list has changed, or a document: each client in a task of its own, which looks again whenever plugins have, and tells it where what it can be shown differs.
+//! Notifies clients when a list or a resource changes: one task per client compares snapshots of
+//! the lists whenever plugins change.
 //!
-//! However much changes while a client is told, it is told once more afterwards, and one that does not listen holds up nobody but itself.
+//! Changes during a notification are coalesced into one more notification. A client that does not
+//! read delays no other client.
 
 use super::client::Client;
 use super::documents::Documents;
@@ -14,14 +16,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::AbortHandle;
 
-/// How long a client is waited for that is told something.
+/// The timeout for sending one notification.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A list that a client can be shown.
+/// A list of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
     Tools,
-    /// Documents, and what they are made of.
+    /// Resources and resource templates.
     Resources,
     Prompts,
 }
@@ -30,29 +32,29 @@ impl List {
     const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
 }
 
-/// What a list says, in short: two that differ have different ones.
+/// The digest of a list, to detect changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark(blake3::Hash);
 
 impl Mark {
-    /// Of this list.
+    /// Computes the digest of a list.
     pub(super) fn of(list: &impl Serialize) -> Self {
-        // Only maps with keys that are no strings fail to serialise, and there are none.
+        // Serialization fails only for maps with keys that are not strings, and no list has such.
         Self(blake3::hash(&serde_json::to_vec(list).unwrap_or_default()))
     }
 
-    /// Of the two lists that say which documents there are.
+    /// Computes the digest of the resources and the resource templates together.
     pub(super) fn of_resources(server: &Shared) -> Self {
         Self::of(&(offers::resources(server), offers::templates(server)))
     }
 }
 
-/// All lists, as far as they are known.
+/// The known digests of all lists.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Lists([Option<Mark>; List::ALL.len()]);
 
 impl Lists {
-    /// What a client can be shown now.
+    /// Computes the digests of the lists as this client would see them now.
     fn now(server: &Shared, client: &Client, era: Era) -> Self {
         let mut lists = Self::default();
         for list in List::ALL {
@@ -76,7 +78,7 @@ impl Lists {
         self.0.get(list as usize).copied().flatten()
     }
 
-    /// The same, and what others know beside it.
+    /// Fills in unknown digests from `others`.
     pub(super) fn or(self, others: Self) -> Self {
         let mut all = self;
         for (own, other) in all.0.iter_mut().zip(others.0) {
@@ -86,12 +88,12 @@ impl Lists {
     }
 }
 
-/// How a client hears of it.
+/// The channel by which a client is notified.
 #[derive(Debug, Clone)]
 pub(super) enum Way {
-    /// Whether it has asked for it or not.
+    /// A legacy client, which is notified without a subscription.
     Legacy(Peer<RoleServer>),
-    /// Under a request that says what it wants to hear.
+    /// A subscription request of a modern client, with its filter.
     Modern(SubscriptionSink),
 }
 
@@ -112,19 +114,19 @@ impl Way {
         }
     }
 
-    /// The documents that were asked for together with this.
+    /// Returns the resources that a modern subscription names.
     fn documents(&self, server: &Shared) -> Documents {
         let documents = Documents::default();
         if let Self::Modern(sink) = self {
             for uri in sink.accepted().resource_subscriptions.iter().flatten() {
-                // As many as fit were accepted.
+                // The filter was cut to what fits when it was accepted.
                 let _ = documents.add(uri, offers::code(server, uri));
             }
         }
         documents
     }
 
-    /// Says that a list has changed.
+    /// Notifies the client that a list has changed.
     async fn tell(&self, list: List) {
         within_patience(async {
             match self {
@@ -145,7 +147,7 @@ impl Way {
         .await;
     }
 
-    /// Says that a document has changed.
+    /// Notifies the client that a resource has changed.
     async fn tell_of(&self, uri: String) {
         within_patience(async {
             match self {
@@ -160,7 +162,7 @@ impl Way {
     }
 }
 
-/// What comes of it is the client's matter: a connection that is gone is noticed elsewhere.
+/// Sends a notification, best effort: a broken connection is detected elsewhere.
 async fn within_patience(told: impl Future<Output = Result<(), String>>) {
     match tokio::time::timeout(PATIENCE, told).await {
         Ok(Ok(())) => {}
@@ -169,7 +171,8 @@ async fn within_patience(told: impl Future<Output = Result<(), String>>) {
     }
 }
 
-/// As much of what a client wants to hear of as there can be.
+/// Returns the part of a subscription filter that the server accepts: resources that exist, within
+/// the limits of [`Documents`].
 pub(super) fn accepted(server: &Shared, wanted: &SubscriptionFilter) -> SubscriptionFilter {
     let mut accepted = SubscriptionFilter::new();
     accepted.tools_list_changed = wanted.tools_list_changed;
@@ -183,20 +186,21 @@ pub(super) fn accepted(server: &Shared, wanted: &SubscriptionFilter) -> Subscrip
     accepted
 }
 
-/// From here on a client is to hear of changes: before it is answered that it will, so that none is lost on the way.
+/// Records the lists as known to the client. This runs before the client is told that it will be
+/// notified, so that no change in between is lost.
 pub(super) fn promise(server: &Shared, client: &Client, era: Era) {
-    // While plugins are still loaded, nobody can say what there is at first.
+    // While plugins are still loading, there is no initial state yet.
     if server.host.progress().has_ended() {
         client.expect(Lists::now(server, client, era));
     }
 }
 
-/// Tells one client, for as long as this lives.
+/// The notification task of one client. Dropping it aborts the task.
 #[derive(Debug)]
 pub(super) struct Telling(AbortHandle);
 
 impl Telling {
-    /// Begins, if anything can change at all.
+    /// Starts the task, unless no list can change.
     pub(super) fn begin(server: &Arc<Shared>, client: &Arc<Client>, way: Way) -> Option<Self> {
         if server.changes() == Changes::Never {
             return None;
@@ -220,7 +224,8 @@ async fn tell(server: Arc<Shared>, client: Arc<Client>, (way, documents): (Way, 
     };
     let mut changes = server.host.changes();
     let now = || Lists::now(&server, &client, way.era());
-    // What comes at the start is no change: whoever asks for a list waits for it. Who was shown a part of it hears when the rest is there.
+    // Plugins that load at startup are not a change: list requests wait for them. A client that was
+    // shown a partial list is notified when loading is complete.
     server.host.loaded().await;
     let mut before = client.shown();
     let mut told = before.or(now());
@@ -228,7 +233,9 @@ async fn tell(server: Arc<Shared>, client: Arc<Client>, (way, documents): (Way, 
         changes.mark_unchanged();
         let (now, shown) = (now(), client.shown());
         for list in List::ALL.into_iter().filter(|list| way.leads(*list)) {
-            // Whoever has asked since it changed knows. What was shown before the last word of a change was is forgotten, for a client may have asked elsewhere.
+            // A client that has fetched the list since the change knows it. Digests shown before
+            // the previous round are ignored: a modern HTTP client may have fetched a later list
+            // under another identity.
             let knows = now.get(list) == shown.get(list) && shown.get(list) != before.get(list);
             if now.get(list) != told.get(list) && !knows {
                 way.tell(list).await;

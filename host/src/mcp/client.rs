@@ -1,4 +1,4 @@
-//! One client: its session, and what it wants to hear.
+//! The state of one client: its session, its subscriptions, and its log level.
 
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
@@ -12,20 +12,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Counts clients, so that the ids of calls differ between them: those that clients choose do not.
+/// Numbers the clients, so that call ids are unique in the process. Request ids are not: clients
+/// choose them.
 static CLIENTS: AtomicU64 = AtomicU64::new(1);
 
-/// How a client is connected.
+/// The transport of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Transport {
-    /// By its standard input and output.
+    /// Standard input and output.
     Lines,
-    /// By HTTP.
+    /// HTTP.
     Http,
 }
 
 impl Transport {
-    /// The name that OpenTelemetry has for it.
+    /// Returns the name in OpenTelemetry's conventions.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Lines => "pipe",
@@ -34,22 +35,22 @@ impl Transport {
     }
 }
 
-/// Whoever is at the other end of a connection. Dropped, it ends its calls.
+/// The client at the other end of a connection. Dropping it cancels its calls.
 pub(super) struct Client {
     session: Session,
     name: String,
     transport: Transport,
     calls: AtomicU64,
     level: Mutex<LoggingLevel>,
-    /// The lists that it was last shown, or could have been when it came.
+    /// The lists that the client was last shown, or could have seen when it connected.
     shown: Mutex<Lists>,
-    /// The documents that it wants to hear of.
+    /// The resources that a legacy client has subscribed to.
     documents: Documents,
     left: CancellationToken,
 }
 
 impl Client {
-    /// A client that has come this way.
+    /// Creates a client with a session of its own.
     pub(super) fn new(host: &Host, transport: Transport) -> Self {
         let name = format!("mcp-{}", CLIENTS.fetch_add(1, Ordering::Relaxed));
         let session = host.new_session(&name).build();
@@ -65,7 +66,7 @@ impl Client {
         }
     }
 
-    /// Tells it from all others, in this process.
+    /// Returns a name that is unique in this process.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -78,12 +79,12 @@ impl Client {
         &self.session
     }
 
-    /// An id that no other call has, of this client or of another.
+    /// Returns a call id that is unique in this process.
     pub(super) fn next_call(&self) -> String {
         format!("{}-{}", self.name, self.calls.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The least that a legacy client wants to hear of. Until it says so, what is worth knowing.
+    /// Returns the minimum log level of a legacy client; `info` unless the client has set one.
     pub(super) fn level(&self) -> LoggingLevel {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,33 +93,33 @@ impl Client {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
 
-    /// The lists that it knows.
+    /// Returns the lists that the client knows.
     pub(super) fn shown(&self) -> Lists {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that it is shown a list.
+    /// Records that the client is shown a list.
     pub(super) fn show(&self, list: List, mark: Mark) {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).set(list, mark);
     }
 
-    /// Takes it that it knows these lists, but for those that it was shown.
+    /// Records these lists as known, except for the ones the client has been shown.
     pub(super) fn expect(&self, lists: Lists) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         *shown = shown.or(lists);
     }
 
-    /// The documents that it has subscribed to, as clients of the older revisions do.
+    /// Returns the resources that a legacy client has subscribed to.
     pub(super) fn documents(&self) -> &Documents {
         &self.documents
     }
 
-    /// Comes back when it has left.
+    /// Completes when the client has left.
     pub(super) async fn left(&self) {
         self.left.cancelled().await;
     }
 
-    /// Ends all that it has begun, and lets it begin nothing more.
+    /// Cancels the client's calls, and rejects new ones.
     pub(super) fn leave(&self) {
         self.left.cancel();
         self.session.close();

@@ -1,4 +1,4 @@
-//! Blocks of output as the protocol has them.
+//! Converts output content into content blocks of the protocol.
 
 use crate::tool::Content;
 use crate::tool::content::Body;
@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{Annotations, ContentBlock, EmbeddedResource, Resource, ResourceContents, Role, TextContent};
 
-/// One block. A JSON value is a text to clients; where it is structured content, it stands there, too.
+/// Converts one content block. JSON becomes text here; structured content is added elsewhere.
 pub(super) fn block(content: &Content) -> ContentBlock {
     match content {
         Content::Text(_) | Content::Json(_) => ContentBlock::text(content.as_text()),
@@ -25,7 +25,7 @@ pub(super) fn block(content: &Content) -> ContentBlock {
     }
 }
 
-/// The memory that the block of a content takes, in bytes.
+/// Returns the memory that a content's block takes, in bytes.
 pub(super) fn footprint(content: &Content) -> u64 {
     let bytes = match content {
         Content::Image { data, .. } | Content::Audio { data, .. } => encoded(data),
@@ -37,12 +37,12 @@ pub(super) fn footprint(content: &Content) -> u64 {
     bytes as u64
 }
 
-/// The length of bytes in Base64.
+/// Returns the length of Base64-encoded data.
 fn encoded(data: &[u8]) -> usize {
     data.len().div_ceil(3) * 4
 }
 
-/// A document, whole.
+/// Converts a whole resource.
 pub(super) fn resource(uri: &str, mime: Option<&str>, body: &Body) -> ResourceContents {
     let contents = match body {
         Body::Text(text) => ResourceContents::text(text.clone(), uri),
@@ -54,7 +54,7 @@ pub(super) fn resource(uri: &str, mime: Option<&str>, body: &Body) -> ResourceCo
     }
 }
 
-/// A text for the person in front of the client, not for its model.
+/// Creates a text block for the user rather than the model.
 pub(super) fn for_the_user(text: &str) -> ContentBlock {
     let annotations = Annotations::default().with_audience(vec![Role::User]);
     ContentBlock::Text(TextContent::new(text).with_annotations(annotations))

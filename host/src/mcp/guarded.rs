@@ -1,9 +1,10 @@
-//! A panic of a handler answers its request: otherwise nothing would, and its client would wait for ever.
+//! Turns a panic of a request handler into an error response. Otherwise the request would never be
+//! answered.
 
 use crate::execution::caught;
 use rmcp::model::ErrorData;
 
-/// The same work, with an error where it panics. What the panic said goes to the log by itself.
+/// Runs the work, and returns an internal error if it panics. The panic hook logs the message.
 pub(super) async fn guarded<T>(work: impl Future<Output = Result<T, ErrorData>>) -> Result<T, ErrorData> {
     let failed = |_| Err(ErrorData::internal_error("the server failed inside; its log has the details", None));
     caught(work).await.unwrap_or_else(failed)

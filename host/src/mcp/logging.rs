@@ -1,11 +1,11 @@
-//! Levels of log messages: the plugins' five, and the protocol's eight.
+//! Maps the five log levels of plugins to the eight levels of the protocol.
 
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
 use crate::execution::Severity;
 use rmcp::model::LoggingLevel;
 
-/// The protocol's name for a level.
+/// Returns the protocol's level.
 pub(super) fn level(severity: Severity) -> LoggingLevel {
     match severity {
         Severity::Trace | Severity::Debug => LoggingLevel::Debug,
@@ -15,7 +15,7 @@ pub(super) fn level(severity: Severity) -> LoggingLevel {
     }
 }
 
-/// Whether a message of this severity is one that a client wants which has named this level as the least.
+/// Returns true if a message of this severity reaches a client's minimum level.
 pub(super) fn is_wanted(severity: Severity, least: LoggingLevel) -> bool {
     rank(level(severity)) >= rank(least)
 }

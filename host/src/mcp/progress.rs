@@ -1,15 +1,15 @@
-//! How much of a tool's progress a client is told: steps forward only, and not too many.
+//! Throttles progress notifications, and drops those that go backwards.
 
 use super::bucket::Bucket;
 use crate::execution::Progress;
 use tokio::time::Instant;
 
-/// Steps that are told at once.
+/// The burst of progress notifications.
 const BURST: u32 = 10;
-/// Steps that are told in each second after that.
+/// The rate of progress notifications after the burst, per second.
 const PER_SECOND: u32 = 10;
 
-/// Lets steps through.
+/// The progress throttle of one call.
 #[derive(Debug)]
 pub(super) struct Pace {
     bucket: Bucket,
@@ -22,8 +22,9 @@ impl Pace {
         Self { bucket: Bucket::new(BURST, PER_SECOND, now), told: None, held: None }
     }
 
-    /// The step, where it may be told now. One that comes too soon is kept until another follows or the call ends; one that leads back is dropped, for the
-    /// protocol wants values that grow.
+    /// Returns the step if it may be sent now. A throttled step is kept until the next one or the
+    /// end of the call. A step that does not increase is dropped, since the protocol requires
+    /// increasing values.
     pub(super) fn admit(&mut self, step: Progress, now: Instant) -> Option<Progress> {
         if !step.done.is_finite() || self.told.is_some_and(|told| step.done <= told) {
             return None;
@@ -35,7 +36,7 @@ impl Pace {
         Some(self.telling(step))
     }
 
-    /// The step that was kept last: what a tool has come to is worth telling, however soon it came.
+    /// Returns the last throttled step: the final progress is worth sending despite the limit.
     pub(super) fn last(&mut self) -> Option<Progress> {
         let step = self.held.take().filter(|step| self.told.is_none_or(|told| step.done > told))?;
         Some(self.telling(step))

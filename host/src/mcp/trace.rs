@@ -1,6 +1,8 @@
-//! Where a call belongs in the traces of its caller: one span for each, named and described as OpenTelemetry's conventions for MCP and for generative AI have it.
+//! Tracing of calls: one span per call as part of the caller's trace, with the names and attributes
+//! of OpenTelemetry's semantic conventions for MCP and generative AI.
 //!
-//! Nothing of what a tool is given or gives back is in it. The conventions: <https://github.com/open-telemetry/semantic-conventions-genai>.
+//! Spans never contain a tool's input or output. The conventions:
+//! <https://github.com/open-telemetry/semantic-conventions-genai>.
 
 #[cfg(feature = "otel")]
 mod remote;
@@ -14,7 +16,8 @@ use rmcp::service::RequestContext;
 use tracing::Span;
 use tracing::field::{Empty, display};
 
-/// The part of a caller's trace that a request belongs to: `traceparent` of W3C's trace context, <https://www.w3.org/TR/trace-context/>.
+/// The parent span of a request: the `traceparent` of W3C Trace Context,
+/// <https://www.w3.org/TR/trace-context/>.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Parent<'a> {
     pub(super) trace: &'a str,
@@ -23,7 +26,8 @@ pub(super) struct Parent<'a> {
 }
 
 impl<'a> Parent<'a> {
-    /// Reads version 00, and of later versions what they share with it. What is malformed counts as absent, as the standard wants.
+    /// Parses version 00, and the fields that later versions share with it. Returns `None` for a
+    /// malformed value, which the standard treats as absent.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let mut parts = text.splitn(5, '-');
         let version = hex(parts.next()?, 2).filter(|version| *version != "ff")?;
@@ -44,7 +48,7 @@ fn is_zero(id: &str) -> bool {
     id.bytes().all(|byte| byte == b'0')
 }
 
-/// A call under way: its span, and how long it takes.
+/// An in-flight call, with its span, its log line and its duration metric.
 pub(super) struct Operation {
     span: Span,
     noted: Noted,
@@ -53,7 +57,7 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    /// Begins with a call of this tool.
+    /// Starts the span of a call to this tool.
     pub(super) fn begin(context: &RequestContext<RoleServer>, client: &Client, tool: &str) -> Self {
         let version = context.protocol_version();
         let span = span(context, client, (tool, version.as_ref()));
@@ -70,7 +74,7 @@ impl Operation {
         self.span.clone()
     }
 
-    /// How the call ended.
+    /// Records the result of the call.
     pub(super) fn end(self, answer: &Result<CallToolResponse, ErrorData>) {
         self.noted.called(answer);
         let error = failure(answer);
@@ -110,7 +114,7 @@ fn span(context: &RequestContext<RoleServer>, client: &Client, called: (&str, Op
     )
 }
 
-/// Makes a span of the caller the parent of this one, where the request names it.
+/// Sets the parent of a span to the caller's span, if the request names one.
 fn adopt(span: &Span, context: &RequestContext<RoleServer>) {
     let Some(parent) = context.meta.get_traceparent().and_then(Parent::parse) else { return };
     span.record("trace_id", parent.trace).record("parent_id", parent.span).record("trace_flags", parent.flags);
@@ -118,7 +122,7 @@ fn adopt(span: &Span, context: &RequestContext<RoleServer>) {
     remote::adopt(span, parent, context.meta.get_tracestate());
 }
 
-/// What kind of failure an answer is, where it is one.
+/// Returns the error type of a response, or `None` for a success.
 fn failure(answer: &Result<CallToolResponse, ErrorData>) -> Option<String> {
     match answer {
         Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => Some("tool_error".to_owned()),

@@ -1,4 +1,5 @@
-//! What a running call says to its client: progress, where the client asked for it, and the tool's log.
+//! Forwards a running call's progress and log messages to its client, where the client asked for
+//! them.
 
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
@@ -17,28 +18,29 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What a call may have said that was not sent yet.
+/// The maximum number of queued messages of a call.
 const WAITING: usize = 64;
-/// Messages that are sent at once, and in each second after that.
+/// The rate limit of log messages: the burst, and the rate per second.
 const LOGS: (u32, u32) = (50, 20);
 
-/// What a client wants to hear of a call.
+/// The notifications that a client requested for a call.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
-    /// Under which it wants to hear of progress.
+    /// The token of progress notifications.
     pub(super) progress: Option<ProgressToken>,
-    /// The least grave message of the log that it wants.
+    /// The minimum level of log messages.
     pub(super) log: Option<LoggingLevel>,
 }
 
-/// Something that a tool says while it runs.
+/// A notification of a tool.
 #[derive(Debug)]
 pub(super) enum Said {
     Progress(Progress),
     Log(Severity, String),
 }
 
-/// Listens to one call. Called on its thread: what finds no place at once is left out.
+/// The event subscriber of one call. It runs on the call's thread and must not block, so that
+/// messages are dropped while the queue is full.
 struct Ear {
     call: CallId,
     wanted: Wanted,
@@ -61,10 +63,10 @@ impl Subscriber for Ear {
     }
 }
 
-/// The way from a call to its client. Dropped with the call, after which nothing is said.
+/// The notifier of one call. Dropping it unsubscribes.
 pub(super) struct Voice {
     events: Events,
-    /// None where the client wants to hear nothing.
+    /// `None` if the client requested no notifications.
     listens: Option<(Arc<dyn Subscriber>, mpsc::Receiver<Said>)>,
     token: Option<ProgressToken>,
     logger: String,
@@ -73,7 +75,7 @@ pub(super) struct Voice {
 }
 
 impl Voice {
-    /// Listens to a call from now on, if its client wants to hear anything.
+    /// Subscribes to a call's events, if the client requested any notifications.
     pub(super) fn of(events: &Events, call: &CallId, wanted: Wanted, logger: &str) -> Self {
         let token = wanted.progress.clone();
         let is_wanted = token.is_some() || wanted.log.is_some();
@@ -113,7 +115,7 @@ impl Voice {
         }
     }
 
-    /// What the call says next; never comes back where nobody listens.
+    /// Returns the next notification. Never completes without a subscription.
     async fn next(&mut self) -> Said {
         if let Some((_, heard)) = &mut self.listens
             && let Some(said) = heard.recv().await
@@ -123,7 +125,7 @@ impl Voice {
         std::future::pending().await
     }
 
-    /// Passes on what the call has said, if it is not too much.
+    /// Forwards a notification within the rate limit.
     async fn tell(&mut self, peer: &Peer<RoleServer>, said: Said) {
         let now = Instant::now();
         match said {

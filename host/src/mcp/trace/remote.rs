@@ -1,4 +1,4 @@
-//! A call as OpenTelemetry has it: the caller's span as its parent, and how long it took.
+//! Exports a call to OpenTelemetry: the caller's span as its parent, and its duration as a metric.
 
 use super::Parent;
 use crate::mcp::client::Client;
@@ -11,13 +11,14 @@ use std::time::Instant;
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-/// The longest `tracestate` that is passed on, in bytes: what the standard wants everybody to take.
+/// The maximum length of a propagated `tracestate`, in bytes: the length that the standard asks
+/// every implementation to support.
 const STATE: usize = 512;
 
-/// The bounds that the convention has, in seconds.
+/// The bucket boundaries of the convention, in seconds.
 const BOUNDS: [f64; 14] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
 
-/// Without a provider of meters, which the program sets at its start, it measures nothing.
+/// The duration metric. It records nothing unless the program has set a global meter provider.
 static DURATION: LazyLock<Histogram<f64>> = LazyLock::new(|| {
     global::meter(env!("CARGO_PKG_NAME"))
         .f64_histogram("mcp.server.operation.duration")
@@ -27,15 +28,16 @@ static DURATION: LazyLock<Histogram<f64>> = LazyLock::new(|| {
         .build()
 });
 
-/// Makes a span of the caller the parent of this one.
+/// Sets the parent of a span to the caller's span.
 pub(super) fn adopt(span: &Span, parent: Parent<'_>, state: Option<&str>) {
     if let Some(context) = context(parent, state) {
-        // Where spans go nowhere, this has no effect.
+        // Fails without a tracing layer for OpenTelemetry: nothing is exported then.
         let _ = span.set_parent(Context::new().with_remote_span_context(context));
     }
 }
 
-/// The caller's span. A state that is malformed or too long counts as absent, as the standard wants.
+/// Builds the context of the caller's span. A `tracestate` that is malformed or too long is treated
+/// as absent, as the standard says.
 fn context(parent: Parent<'_>, state: Option<&str>) -> Option<SpanContext> {
     let trace = TraceId::from_hex(parent.trace).ok()?;
     let span = SpanId::from_hex(parent.span).ok()?;
@@ -44,7 +46,7 @@ fn context(parent: Parent<'_>, state: Option<&str>) -> Option<SpanContext> {
     Some(SpanContext::new(trace, span, flags, true, state.unwrap_or_default()))
 }
 
-/// How long a call takes.
+/// The duration of a call, and its attributes.
 pub(super) struct Measure {
     begun: Instant,
     attributes: Vec<KeyValue>,
@@ -61,7 +63,8 @@ impl Measure {
         Self { begun: Instant::now(), attributes }
     }
 
-    /// Only a tool that exists is named: each name is a series of its own, and clients could make up names without end.
+    /// Records the duration. Unknown tool names are left out: each name is a time series of its
+    /// own, and clients could create them without limit.
     pub(super) fn end(mut self, tool: Option<&str>, error: Option<String>) {
         self.attributes.extend(tool.map(|tool| KeyValue::new("gen_ai.tool.name", tool.to_owned())));
         self.attributes.extend(error.map(|error| KeyValue::new("error.type", error)));
