@@ -1,5 +1,5 @@
-//! Messages made into bytes. The length of a message is counted before its bytes are made, so that the memory of an
-//! answer is reserved before it is allocated.
+//! Serializes messages. The length of a message is measured first, so that its memory is reserved
+//! before it is allocated.
 
 use super::{endpoint, outcome};
 use crate::execution::account::{Account, Owed, address_space_limit};
@@ -10,18 +10,18 @@ use rmcp::model::{ErrorData, Extensions, JsonRpcMessage, ServerJsonRpcMessage, S
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// The longest message that is made as its length is counted, in bytes. What waits of such messages is bounded by their
-/// number.
+/// The maximum length of a message that is serialized in the measuring pass, in bytes. Queues of
+/// such messages are bounded by their number, so that their memory is not accounted for.
 pub(super) const SMALL: usize = 4 << 10;
 
-/// How often the library has an answer in memory while it writes it: as a text, in the room into which that grows, and as
-/// an event made of the text.
+/// The number of copies that the library makes of a response while it writes it: the text, the
+/// spare capacity of its growing buffer, and the event made from the text.
 const COPIES: u64 = 3;
 
-/// What an error says of an answer that has no room.
+/// The error message for a response that does not fit into memory.
 pub(super) const LEFT_OUT: &str = "the answer cannot be made";
 
-/// The bytes of a message, and the memory that they count for.
+/// A serialized message, with its accounted memory.
 #[derive(Debug)]
 pub(super) struct Written {
     bytes: Vec<u8>,
@@ -29,8 +29,8 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// The answer to a request, whose memory is reserved in the account of the request. Where that has no room, the answer
-    /// says so instead.
+    /// Serializes a response, reserving its memory in the account of the request. Returns an error
+    /// response instead if there is not enough memory.
     pub(super) fn answer(message: &ServerJsonRpcMessage, account: &Account) -> Self {
         written(message, account).unwrap_or_else(|why| {
             tracing::warn!("an answer was left out: {why}");
@@ -38,21 +38,21 @@ impl Written {
         })
     }
 
-    /// A message that answers no call: it is bounded where it is made.
+    /// Serializes a message that is bounded where it is created.
     pub(super) fn unasked(message: &ServerJsonRpcMessage) -> Self {
-        // A message of the library's own is JSON.
+        // Serialization cannot fail: these types always map to JSON.
         let bytes = serde_json::to_vec(message).unwrap_or_default();
         let owed = (bytes.len() > SMALL).then(|| Owed::new(bytes.len()));
         Self { bytes, owed }
     }
 
-    /// The message as a line, and its memory.
+    /// Returns the message as a line, with its accounted memory.
     pub(super) fn into_line(mut self) -> (Vec<u8>, Option<Owed>) {
         self.bytes.push(b'\n');
         (self.bytes, self.owed)
     }
 
-    /// The message as the body of an answer, which counts until it is sent.
+    /// Returns the message as a response body, accounted for until it is sent.
     pub(super) fn into_body(self) -> Bytes {
         match self.owed {
             Some(owed) => kept(self.bytes, owed),
@@ -63,45 +63,45 @@ impl Written {
 
 #[cfg(test)]
 impl Written {
-    /// These bytes.
+    /// Wraps these bytes.
     pub(super) fn of(bytes: Vec<u8>) -> Self {
         Self { bytes, owed: None }
     }
 }
 
-/// The same result, with the memory reserved that the library takes to write it, where the library writes the answer to
-/// this request. It counts until the answer is sent.
+/// Reserves the memory that the library needs to write this result, if the library writes the
+/// response to this request, and returns the result. The memory is held until the response is sent.
 ///
 /// # Errors
 ///
-/// [`Exhausted`], where the account of the request has no room.
+/// [`Exhausted`] if the account of the request has not enough memory.
 pub(super) fn afforded<T: Serialize>(result: T, request: &Extensions) -> Result<T, Exhausted> {
     endpoint::library(request).map_or(Ok(()), |account| reserve(&result, &account)).map(|()| result)
 }
 
-/// As [`afforded`], with the error of the request.
+/// Same as [`afforded`], with an error response.
 pub(super) fn granted<T: Serialize>(result: T, request: &Extensions) -> Result<T, ErrorData> {
     afforded(result, request).map_err(|why| outcome::exhausted(LEFT_OUT, why))
 }
 
-/// Reserves the memory that the library takes to write an answer. A small answer takes none.
+/// Reserves the memory that the library needs to write a response. Small responses need none.
 fn reserve(answer: &impl Serialize, account: &Account) -> Result<(), Exhausted> {
     let mut counted = Counted::default();
-    // A message of the library's own is JSON.
+    // Serialization cannot fail: these types always map to JSON.
     let _ = serde_json::to_writer(&mut counted, answer);
     if counted.length <= SMALL { Ok(()) } else { account.reserve(COPIES * counted.length as u64) }
 }
 
 fn written(message: &ServerJsonRpcMessage, account: &Account) -> Result<Written, Exhausted> {
     let mut counted = Counted::default();
-    // A message of the library's own is JSON.
+    // Serialization cannot fail: these types always map to JSON.
     let _ = serde_json::to_writer(&mut counted, message);
     let Counted { head, length } = counted;
     if length <= SMALL {
         return Ok(Written { bytes: head, owed: None });
     }
     drop(head);
-    // With a byte for the end of the line.
+    // One byte more, for the line feed.
     let charge = account.charge(length as u64 + 1)?;
     let mut bytes = Vec::new();
     let no_space = |_| Exhausted::AddressSpace { limit: address_space_limit().unwrap_or(u64::MAX) };
@@ -110,7 +110,7 @@ fn written(message: &ServerJsonRpcMessage, account: &Account) -> Result<Written,
     Ok(Written { bytes, owed: Some(charge.into_owed()) })
 }
 
-/// What a request is told whose answer has no room in memory.
+/// Builds the response to a request whose own response does not fit into memory.
 fn without_memory(message: &ServerJsonRpcMessage, why: Exhausted) -> ServerJsonRpcMessage {
     let id = match message {
         JsonRpcMessage::Response(answer) => {
@@ -127,7 +127,7 @@ fn without_memory(message: &ServerJsonRpcMessage, why: Exhausted) -> ServerJsonR
     JsonRpcMessage::error(outcome::exhausted(LEFT_OUT, why), id)
 }
 
-/// Counts what is written, and keeps it as long as it is small.
+/// A writer that measures a message, and keeps its bytes while it is small.
 #[derive(Default)]
 struct Counted {
     head: Vec<u8>,

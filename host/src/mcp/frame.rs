@@ -1,4 +1,4 @@
-//! Bytes made into a message, within bounds; or into the error that they are answered with.
+//! Parses messages within bounds, or returns the error response.
 
 use super::outcome::exhausted;
 use super::requests::is_long;
@@ -9,10 +9,11 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAcces
 use serde_json::Value;
 use std::fmt;
 
-/// What one message may be: 2 MiB, for an input of 1 MiB that stands in it with escapes; and as deep and as full as an input, with what stands around it.
+/// The bounds of one message: 2 MiB, for an input of 1 MiB with JSON escapes; depth and members as
+/// for an input, plus the envelope.
 pub(super) const BOUNDS: JsonBounds = JsonBounds { bytes: 2 << 20, depth: 72, members: 100_256 };
 
-/// A message that was refused, and whom to tell.
+/// A rejected message, with the id for the error response.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Refused {
     pub(super) id: Option<RequestId>,
@@ -20,25 +21,25 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    /// The answer to the message.
+    /// Returns the error response.
     pub(super) fn into_message(self) -> ServerJsonRpcMessage {
         JsonRpcMessage::error(self.error, self.id)
     }
 }
 
-/// Reads a message that was found to be an object.
+/// Converts a JSON object into a message.
 pub(super) fn message(value: Value) -> Result<ClientJsonRpcMessage, Refused> {
     let id = id(&value);
     serde_json::from_value(value).map_err(|_| no_message(id))
 }
 
-/// What is said of an object that is no message.
+/// Builds the error for an object that is not a message.
 pub(super) fn no_message(id: Option<RequestId>) -> Refused {
     let error = ErrorData::invalid_request("want a JSON-RPC 2.0 request, notification or response", None);
     Refused { id, error }
 }
 
-/// Checks that bytes are one JSON object within bounds. Its memory stays reserved.
+/// Parses bytes as one JSON object within bounds. Its memory stays reserved.
 pub(super) fn check(bytes: &[u8], budget: &dyn Budget) -> Result<Value, Refused> {
     let refused = |error| Refused { id: id_of(bytes), error };
     let text = std::str::from_utf8(bytes).map_err(|error| refused(ErrorData::parse_error(error.to_string(), None)))?;
@@ -58,8 +59,9 @@ fn unreadable(error: &JsonError) -> ErrorData {
     }
 }
 
-/// The id of a request whose text was refused for what else it holds: a key twice, too much depth, half of a surrogate
-/// pair, a number out of range. Its client can tell by it which of its requests has failed.
+/// Returns the id of a request that was rejected for its content, such as a duplicate key, too much
+/// depth, a lone surrogate or a number out of range, so that the client can tell which of its
+/// requests failed.
 pub(super) fn id_of(bytes: &[u8]) -> Option<RequestId> {
     let mut head = Head::default();
     let mut source = serde_json::Deserializer::from_slice(bytes);
@@ -67,18 +69,19 @@ pub(super) fn id_of(bytes: &[u8]) -> Option<RequestId> {
     head.id()
 }
 
-/// The same, where no more than the beginning of the text is known.
+/// Returns the id of a request of which only a prefix is known.
 pub(super) fn id_at_head(bytes: &[u8]) -> Option<RequestId> {
     let mut head = Head::default();
-    // It fails where the bytes end: what was read before that counts.
+    // The parser fails at the end of the prefix; the members before it count.
     let _ = HeadOf(&mut head).deserialize(&mut serde_json::Deserializer::from_slice(bytes));
     head.id()
 }
 
-/// What the members of a message say of whom to answer.
+/// The members of a message that identify a request.
 #[derive(Default)]
 struct Head {
-    /// The id that was read last. It counts once another token follows: at the end of the bytes it may be cut.
+    /// The id that was read last. It is confirmed by the next token: at the end of a prefix it may
+    /// be cut off.
     read: Option<RequestId>,
     known: Option<RequestId>,
     ids: usize,
@@ -86,13 +89,14 @@ struct Head {
 }
 
 impl Head {
-    /// Of a request only: what has no method is an answer, and the id is one of the server's own.
+    /// Returns the id of a request. A message without a method is a response, and its id is one of
+    /// the server's own.
     fn id(self) -> Option<RequestId> {
         self.known.filter(|id| self.ids == 1 && self.has_method && !is_long(id))
     }
 }
 
-/// Reads a head out of a text, without recursion: the values of all other members are passed over as they are.
+/// Parses the head of a message without recursion, by skipping the values of all other members.
 struct HeadOf<'h>(&'h mut Head);
 
 impl<'de> DeserializeSeed<'de> for HeadOf<'_> {
@@ -140,7 +144,7 @@ enum Key {
 
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        // As bytes: a name that is no text is one of the others.
+        // As bytes, so that a name that is not valid UTF-8 counts as another member.
         source.deserialize_bytes(KeyOf)
     }
 }
@@ -163,7 +167,7 @@ impl Visitor<'_> for KeyOf {
     }
 }
 
-/// The id that an object has, if it can be one.
+/// Returns the id of an object, if it is a valid one.
 pub(super) fn id(message: &Value) -> Option<RequestId> {
     serde_json::from_value(message.get("id")?.clone()).ok()
 }
@@ -255,7 +259,7 @@ mod tests {
         ] {
             assert_eq!(refusal(&call(r#""r""#, arguments)), (code, named.clone()), "{arguments:.60}");
         }
-        // Whatever stands beside it, also in the names of members, and wherever the id stands.
+        // The error may be anywhere, also in the name of a member or before the id.
         assert_eq!(refusal(r#"{"\ud800":1,"id":"r","method":"ping"}"#).1, named);
         assert_eq!(refusal(r#"{"method":"ping","method":"ping","id":"r"}"#).1, named);
         assert_eq!(refusal(r#"{"\u0069d":"r","method":"ping","a":1e400}"#).1, named);

@@ -1,41 +1,40 @@
-//! What a client replies to the server's own questions, and the memory of it: the library hands the message over without
-//! the account that it counts in, so that the account goes beside it.
+//! Memory accounting of the client's replies to the server's own requests. The library delivers a
+//! reply without its memory account, so that the account takes this side channel.
 
 use crate::execution::account::Account;
 use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Where the account of a reply is left for the question's asker. Stands among the extensions of the question. Cloning
-/// shares.
+/// The slot for the account of a reply, stored in the extensions of the request. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reply(Arc<Mutex<Option<Account>>>);
 
 impl Reply {
-    /// The account, once the reply has come.
+    /// Returns the account, once the reply has arrived.
     pub(super) fn account(&self) -> Option<Account> {
         lock(&self.0).clone()
     }
 }
 
-/// The questions of one connection that have no reply yet.
+/// The requests to one client that have no reply yet.
 #[derive(Debug, Default)]
 pub(super) struct Replies(Mutex<HashMap<RequestId, Weak<Mutex<Option<Account>>>>>);
 
 impl Replies {
-    /// Takes note of a message that goes out, where it is a question.
+    /// Records an outgoing message if it is a request.
     pub(super) fn sent(&self, message: &ServerJsonRpcMessage) {
         if let JsonRpcMessage::Request(question) = message
             && let Some(Reply(place)) = question.request.extensions().get()
         {
             let mut open = lock(&self.0);
-            // Those whose asker has gone are over.
+            // Remove requests that no task waits for any more.
             open.retain(|_, place| place.strong_count() > 0);
             open.insert(question.id.clone(), Arc::downgrade(place));
         }
     }
 
-    /// Leaves the account of a message that has come to its asker, where it is a reply that somebody waits for.
+    /// Stores the account of an incoming message, if it is the reply to a pending request.
     pub(super) fn came(&self, message: &ClientJsonRpcMessage, account: &Account) {
         let id = match message {
             JsonRpcMessage::Response(reply) => Some(&reply.id),

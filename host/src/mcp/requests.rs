@@ -1,5 +1,7 @@
-//! The requests of one client that are under way, by their ids, and those that were cancelled: none of these ids may be used again, as the protocol says, for what
-//! is still said about the old request would be taken for an answer to the new one.
+//! The in-flight requests of one client, and the ids of cancelled ones.
+//!
+//! The protocol forbids the reuse of these ids: a late message about the old request would be taken
+//! for one about the new request.
 
 use crate::execution::account::Account;
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
@@ -7,29 +9,30 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 use tokio_util::sync::CancellationToken;
 
-/// The most of each weight that are answered at once. What runs of the heavy ones at once is the
-/// session's cap.
+/// The maximum number of in-flight requests per weight. The session limits separately how many of
+/// the heavy ones run at once.
 const AT_ONCE: usize = 64;
-/// How many cancelled ones are remembered. Whoever comes around again after that has waited long enough for the old request to have ended.
+/// The number of cancelled ids that are remembered. After that many more cancellations, the old
+/// request is assumed to have ended.
 const REMEMBERED: usize = 4096;
-/// The longest id, in bytes.
+/// The maximum length of an id, in bytes.
 const ID: usize = 1024;
 
-/// What a request may take. Each weight has a bound of its own, so that a client with many calls
-/// can still tell whether the server is there, and what it offers.
+/// The cost of a request. Each weight has its own limit, so that a client with many calls in flight
+/// can still ping the server and list its tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
-    /// It is answered from what the server knows: a ping, a list, a greeting.
+    /// Answered from the server's own state: a ping, a list, a handshake.
     Light,
-    /// A plugin is called for it, or it stays open.
+    /// Runs a plugin, or stays open.
     Heavy,
 }
 
-/// The book of one client.
+/// The request table of one client.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     under_way: HashMap<RequestId, UnderWay>,
-    /// What stands for each: a client has long ids for nothing.
+    /// Hashes of the cancelled ids, which bound the memory that long ids take.
     cancelled: VecDeque<u64>,
     marks: RandomState,
 }
@@ -37,13 +40,13 @@ pub(super) struct Requests {
 #[derive(Debug)]
 struct UnderWay {
     weight: Weight,
-    /// What ends it.
+    /// Cancelled when the request is.
     ends: CancellationToken,
-    /// The account that its answer counts in.
+    /// The memory account of the response.
     account: Option<Account>,
 }
 
-/// Why a request is not taken.
+/// The reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotTaken {
     #[error("a request of this id is still being answered, or was cancelled; no id may be used twice")]
@@ -59,7 +62,8 @@ impl Requests {
         self.marks.hash_one(id)
     }
 
-    /// Takes note of a request. What it gives is cancelled when the request is, for whoever has no other way to hear of it.
+    /// Records a request. Returns a token that is cancelled with the request, for calls that the
+    /// library does not know of.
     pub(super) fn begin(&mut self, id: &RequestId, weight: Weight) -> Result<CancellationToken, NotTaken> {
         if is_long(id) {
             return Err(NotTaken::LongId);
@@ -75,24 +79,26 @@ impl Requests {
         Ok(ends)
     }
 
-    /// Whether the one that `begin` gave this for is still to be answered, which it is with this: whoever reads the answer may use its id again at once.
+    /// Removes the request if it is still the one that `begin` returned this token for. Returns
+    /// false if it was cancelled, so that it must not be answered. Must be called before the
+    /// response is written: the client may reuse the id as soon as it has read the response.
     pub(super) fn answer(&mut self, id: &RequestId, ends: &CancellationToken) -> bool {
         !ends.is_cancelled() && self.under_way.remove(id).is_some()
     }
 
-    /// Keeps the account of a request that is under way.
+    /// Attaches a memory account to an in-flight request.
     pub(super) fn keep(&mut self, id: &RequestId, account: &Account) {
         if let Some(known) = self.under_way.get_mut(id) {
             known.account = Some(account.clone());
         }
     }
 
-    /// It is answered with this, or will not be: the account that was kept for it.
+    /// Removes a request that is about to be answered, or will not be. Returns its memory account.
     pub(super) fn end(&mut self, id: &RequestId) -> Option<Account> {
         self.under_way.remove(id)?.account
     }
 
-    /// It is not to be answered any more.
+    /// Cancels a request.
     pub(super) fn cancel(&mut self, id: &RequestId) {
         if let Some(known) = self.under_way.remove(id) {
             known.ends.cancel();
@@ -108,13 +114,13 @@ impl Requests {
     }
 }
 
-/// Whether an id is longer than one may be. Such an id is not repeated in an answer.
+/// Returns true if an id is too long. Responses do not repeat such an id.
 pub(super) fn is_long(id: &RequestId) -> bool {
     matches!(id, RequestId::String(text) if text.len() > ID)
 }
 
 impl Weight {
-    /// What this request takes.
+    /// Returns the weight of a request.
     pub(super) fn of(request: &ClientRequest) -> Self {
         match request {
             ClientRequest::PingRequest(_)
@@ -130,7 +136,7 @@ impl Weight {
     }
 }
 
-/// The request that a message cancels, if it is such a one.
+/// Returns the id of the request that a message cancels, if it is a cancellation.
 pub(super) fn cancelled(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
     let JsonRpcMessage::Notification(notification) = message else { return None };
     match &notification.notification {
@@ -173,7 +179,8 @@ mod tests {
         let again = requests.begin(&id(1), Weight::Heavy).expect("it was answered");
         requests.cancel(&id(1));
         assert!(!requests.answer(&id(1), &again));
-        // When nobody remembers the cancellation, the answer to the old one is none to the new one.
+        // Even if the id is forgotten and used again, the old response must not pass for the new
+        // one.
         requests.cancelled.clear();
         let new = requests.begin(&id(1), Weight::Heavy).expect("it is new");
         assert!(!requests.answer(&id(1), &again) && requests.answer(&id(1), &new));

@@ -1,7 +1,8 @@
-//! The sessions of legacy clients over HTTP: how many there are, whose they are, and when they end.
+//! The session manager of legacy clients over HTTP: limits, ownership and expiry of sessions.
 //!
-//! The library's own keeper of sessions has no cap, knows nothing of who asks, and takes a session that is silent for one that has been left, however long its
-//! calls run. Its parts are used here. No lock is held while anything is waited for.
+//! The library's own session manager has no limit, does not check who uses a session, and expires a
+//! silent session even while its calls run. Only its building blocks are used here. No lock is held
+//! across an await point.
 
 mod held;
 mod stream;
@@ -26,24 +27,26 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use stream::{CallStream, Place};
 
-/// The most sessions that are in use: in which there was more than a beginning.
+/// The maximum number of sessions in use: those with a request after `initialize`.
 const SESSIONS: usize = 64;
-/// The most sessions that have only begun. They make room for each other at once, so that whoever begins many keeps nobody out.
+/// The maximum number of sessions not in use yet. They evict each other, so that a client that
+/// opens many sessions locks out no other client.
 const BEGUN: usize = 256;
-/// How long a session is kept in which nothing runs and to which nobody listens.
+/// The idle timeout of a session without in-flight requests and listeners.
 const IDLE: Duration = Duration::from_secs(300);
-/// How long a session in use has to have been left in this way before it makes room for another.
+/// The minimum idle time before a session in use can be evicted for another.
 const LEFT: Duration = Duration::from_secs(10);
-/// How long a client whose connection broke has to come back for a call's result. Then the call is cancelled.
+/// The time for a client to resume a call's stream after its connection broke. The call is
+/// cancelled after that.
 pub(super) const RESUME: Duration = Duration::from_secs(5);
-/// After what time a client whose connection broke is asked to come back.
+/// The reconnection delay that clients are told.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
-/// All sessions. Cloning shares.
+/// The session table. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct Sessions(Arc<Mutex<HashMap<SessionId, Arc<Held>>>>);
 
-/// Why something was refused to a client, in terms of its session.
+/// The reason why a session rejects a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("there is no such session, or it has ended: initialize again")]
@@ -54,7 +57,7 @@ pub(super) enum Refusal {
     NotTaken(#[from] NotTaken),
 }
 
-/// Why a session did not do what it was to.
+/// An error of the session manager.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     #[error(transparent)]
@@ -67,25 +70,25 @@ pub(super) enum Failure {
     NoRequest,
 }
 
-/// The sessions of one caller, as one request sees them: those of others are not there.
+/// The sessions of one caller, as one request sees them. The sessions of other callers are hidden.
 pub(super) struct View {
     sessions: Sessions,
     caller: Caller,
-    /// Of the request.
+    /// The memory account of the request.
     account: Account,
     refusal: OnceLock<Refusal>,
 }
 
 impl Sessions {
-    /// What this caller sees, with a request that counts in this account.
+    /// Returns the view of this caller, for a request with this memory account.
     pub(super) fn seen_by(&self, caller: Caller, account: Account) -> View {
         View { sessions: self.clone(), caller, account, refusal: OnceLock::new() }
     }
 
-    /// Takes a session in that begins. Where there are too many such, the oldest of them makes room.
+    /// Adds a session that begins, evicting the oldest of its kind above the limit.
     fn admit(&self, id: SessionId, held: Arc<Held>) -> Result<(), Refusal> {
         let mut all = self.all();
-        // Whoever could do nothing in it learns so now.
+        // Reject the client now if it could not use the session anyway.
         let _ = room(&all)?;
         let begun = || all.iter().filter(|(_, held)| !held.is_in_use());
         let oldest = if begun().count() < BEGUN { None } else { begun().min_by_key(|(_, held)| held.touched()) };
@@ -96,7 +99,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The caller's session of this id.
+    /// Returns the caller's session with this id.
     fn find(&self, id: &str, caller: Caller) -> Result<Arc<Held>, Refusal> {
         let all = self.all();
         let held = all.get(id).filter(|held| held.caller() == caller).ok_or(Refusal::Gone)?;
@@ -104,7 +107,7 @@ impl Sessions {
         Ok(held.clone())
     }
 
-    /// The same, in use from now on: in place of one that was left, where there is no room.
+    /// Returns the session and marks it as in use, evicting an idle one if necessary.
     fn take(&self, id: &str, caller: Caller) -> Result<Arc<Held>, Refusal> {
         let held = self.find(id, caller)?;
         if !held.is_in_use() {
@@ -117,7 +120,7 @@ impl Sessions {
         Ok(held)
     }
 
-    /// Ends the session once it was left for long enough.
+    /// Ends the session once it has been idle for [`IDLE`].
     async fn watch(self, id: SessionId, held: Arc<Held>) {
         loop {
             let wait = IDLE.saturating_sub(held.left_since().map_or(Duration::ZERO, |since| since.elapsed()));
@@ -125,7 +128,7 @@ impl Sessions {
                 () = held.ended() => break,
                 () = tokio::time::sleep(wait) => {}
             }
-            // Under the lock under which it is found, so that nobody finds it and then has it ended.
+            // Check and remove under one lock, so that it cannot race with `find`.
             let mut all = self.all();
             if held.left_since().is_some_and(|since| since.elapsed() >= IDLE) {
                 all.remove(&id);
@@ -142,7 +145,7 @@ impl Sessions {
     }
 }
 
-/// Room for one more session in use: of which other, where it has to make room first.
+/// Checks the limit of sessions in use. Returns the session to evict, if one is necessary.
 fn room(all: &HashMap<SessionId, Arc<Held>>) -> Result<Option<SessionId>, Refusal> {
     let in_use = || all.iter().filter(|(_, held)| held.is_in_use());
     if in_use().count() < SESSIONS {
@@ -154,12 +157,12 @@ fn room(all: &HashMap<SessionId, Arc<Held>>) -> Result<Option<SessionId>, Refusa
 }
 
 impl View {
-    /// Whether the caller has a session of this id.
+    /// Returns true if the caller has a session with this id.
     pub(super) fn has(&self, id: &str) -> bool {
         self.find(id).is_ok()
     }
 
-    /// What the request was refused, if it was.
+    /// Returns the reason why the request was rejected, if it was.
     pub(super) fn refusal(&self) -> Option<Refusal> {
         self.refusal.get().copied()
     }
@@ -172,7 +175,7 @@ impl View {
         self.sessions.take(id, self.caller)
     }
 
-    /// Keeps in mind what was refused: the library answers everything with the same status.
+    /// Remembers the reason for a rejection: the library maps all errors to one status.
     fn refuse<T>(&self, result: Result<T, Failure>) -> Result<T, Failure> {
         let refusal = match &result {
             Err(Failure::Refused(refusal)) => *refusal,
@@ -201,12 +204,13 @@ impl View {
         };
         let flight = held.take_off(request.id.clone(), (Weight::of(&request.request), self.account.clone()))?;
         message.insert_extension(held.seat());
-        // In a task of its own, so that a client which goes away meanwhile leaves nothing half done.
+        // In its own task, so that a client that disconnects meanwhile cannot drop the future
+        // halfway.
         tokio::spawn(stream::open(flight, message)).await.unwrap_or_else(|_| Err(Refusal::Gone.into()))
     }
 }
 
-/// The way of a session's messages to the library, on which its questions are noted.
+/// The transport between a session and the library, which records the server's requests.
 pub(super) struct Noting {
     inner: WorkerTransport<LocalSessionWorker>,
     held: Arc<Held>,
@@ -232,12 +236,12 @@ impl Transport<RoleServer> for Noting {
     }
 }
 
-/// How the library keeps a session. When it ends is decided here.
+/// Configures a session of the library without an expiry of its own; [`Sessions::watch`] ends it.
 fn config() -> SessionConfig {
     let mut config = SessionConfig::default();
     config.keep_alive = None;
     config.sse_retry = Some(RETRY);
-    // A call that is over is kept with its memory, in a slot of its own.
+    // [`stream::Slot`] keeps the messages of a finished call, with their memory accounted for.
     config.completed_cache_ttl = Duration::ZERO;
     config
 }

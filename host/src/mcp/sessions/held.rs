@@ -1,4 +1,4 @@
-//! One session: what runs in it, who listens to it, and since when nobody has.
+//! One session: its in-flight requests, its listeners, and its idle time.
 
 use super::Refusal;
 use super::stream::Slot;
@@ -14,16 +14,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Which session a message belongs to. Stands among the extensions of every request and notification.
+/// The session of a message, found in the extensions of each request and notification.
 #[derive(Debug, Clone)]
 pub(in crate::mcp) struct Seat {
     /// The session's id.
     pub(in crate::mcp) session: SessionId,
-    /// Cancelled when the session ends, however it does.
+    /// Cancelled when the session ends, for whatever reason.
     pub(in crate::mcp) ended: CancellationToken,
 }
 
-/// A session that is kept.
+/// A session in the table.
 pub(super) struct Held {
     caller: Caller,
     handle: LocalSessionHandle,
@@ -34,14 +34,14 @@ pub(super) struct Held {
 
 struct Books {
     requests: Requests,
-    /// The calls by the numbers of their streams.
+    /// The calls, keyed by the number of their stream.
     calls: HashMap<u64, Weak<Slot>>,
     listeners: usize,
     touched: Instant,
     state: State,
 }
 
-/// Whether there was more in a session than its beginning.
+/// The state of a session: in use after the first message that follows `initialize`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Begun,
@@ -63,7 +63,7 @@ impl Held {
         &self.handle
     }
 
-    /// The questions that are put in it.
+    /// Returns the server's own requests that have no reply yet.
     pub(super) fn replies(&self) -> &Replies {
         &self.replies
     }
@@ -72,7 +72,7 @@ impl Held {
         Seat { session: self.handle.id().clone(), ended: self.stop.clone() }
     }
 
-    /// Ends the session when it is cancelled, and is cancelled when the session ends.
+    /// Returns the token that ends the session and is cancelled when it ends.
     pub(super) fn stop(&self) -> CancellationToken {
         self.stop.clone()
     }
@@ -89,7 +89,7 @@ impl Held {
         self.books().touched = Instant::now();
     }
 
-    /// When it was last asked for anything.
+    /// Returns the time of the last activity.
     pub(super) fn touched(&self) -> Instant {
         self.books().touched
     }
@@ -98,23 +98,25 @@ impl Held {
         self.books().state == State::InUse
     }
 
-    /// It counts among those in use from now on.
+    /// Marks the session as in use.
     pub(super) fn put_to_use(&self) {
         self.books().state = State::InUse;
     }
 
-    /// Since when nothing runs in it and nobody listens to it; `None` while something does.
+    /// Returns the start of the idle time, or `None` while a request is in flight or a listener is
+    /// connected.
     pub(super) fn left_since(&self) -> Option<Instant> {
         let books = self.books();
         (books.requests.is_empty() && books.listeners == 0).then_some(books.touched)
     }
 
-    /// Takes note of a request that was cancelled.
+    /// Records that a request was cancelled.
     pub(super) fn cancel(&self, id: &RequestId) {
         self.books().requests.cancel(id);
     }
 
-    /// Takes note of a request, whose answer counts in this account for as long as it may be sent again.
+    /// Records an in-flight request. The account holds the memory of its response for as long as
+    /// the response may be sent again.
     pub(super) fn take_off(
         self: &Arc<Self>,
         id: RequestId,
@@ -124,12 +126,12 @@ impl Held {
         Ok(Flight { held: self.clone(), id, number: None, _account: account })
     }
 
-    /// The call of this number, if it is still going on.
+    /// Returns the call with this number, if it has not ended.
     pub(super) fn slot(&self, number: u64) -> Option<Arc<Slot>> {
         self.books().calls.get(&number)?.upgrade()
     }
 
-    /// Puts a call where its client finds it again.
+    /// Registers a call, so that its client can resume it.
     pub(super) fn put(&self, number: u64, slot: &Arc<Slot>) {
         self.books().calls.insert(number, Arc::downgrade(slot));
     }
@@ -144,7 +146,7 @@ impl Held {
     }
 }
 
-/// A request that is being answered. Dropped when it has been.
+/// An in-flight request. Dropping it records the end.
 pub(super) struct Flight {
     pub(super) held: Arc<Held>,
     pub(super) id: RequestId,
@@ -163,7 +165,7 @@ impl Drop for Flight {
     }
 }
 
-/// Somebody who listens to a session. Dropped when they have gone.
+/// A client that listens to a session. Dropping it records the end.
 pub(super) struct Ear(Arc<Held>);
 
 impl Drop for Ear {

@@ -1,5 +1,5 @@
-//! What a client hears of a call, over one connection or several: when a connection breaks, the call goes on for a while, and whoever comes back for it misses
-//! nothing. Nobody does: the call is cancelled.
+//! Resumable streams: a call outlives a broken connection for [`RESUME`], and a client that
+//! reconnects in time misses no message. Otherwise the call is cancelled.
 
 use super::held::{Ear, Flight, Held};
 use super::{Failure, RESUME, Refusal};
@@ -18,10 +18,10 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
 
-/// How many of the last messages of a call are kept for a client that comes back.
+/// The number of recent messages of a call that are kept for a client that resumes.
 const KEPT: usize = 16;
 
-/// A message of a call, as a client names the last that it has seen.
+/// The position of a message in a call's stream, as clients send it in `Last-Event-ID`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     index: u64,
@@ -29,14 +29,15 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Reads what stands in `Last-Event-ID`. `None` for a message of no call.
+    /// Parses a `Last-Event-ID`. Returns `None` for a message that belongs to no call.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (index, call) = text.split_once('/')?;
         Some(Self { index: index.parse().ok()?, call: call.parse().ok()? })
     }
 }
 
-/// Where a call stands that is going on: with whoever listens to it, or waiting for its client. Empty once it is over or somebody else has taken it on.
+/// The holder of a running call, shared by its stream and the task that waits for its client. Empty
+/// once the call has ended or another stream has taken it.
 #[derive(Default)]
 pub(super) struct Slot(Mutex<Option<Call>>);
 
@@ -45,12 +46,12 @@ impl Slot {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the call out, so that its end is not reached under the lock.
+    /// Takes the call out, so that it is dropped outside the lock.
     fn take(&self) -> Option<Call> {
         self.lock().take()
     }
 
-    /// The next message, or `None` at the end of the call, which then is forgotten.
+    /// Polls for the next message. The end of the call empties the slot.
     fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<ServerSseMessage>> {
         let message = match &mut *self.lock() {
             Some(call) => ready!(call.poll_next(cx)),
@@ -62,7 +63,8 @@ impl Slot {
         Poll::Ready(message)
     }
 
-    /// Hears a call whose client has gone. Ready once somebody else has taken it on; its end is kept for whoever comes back.
+    /// Drains a call without a connection. Ready once another stream has taken the call; pending at
+    /// its end, which is kept for a client that resumes.
     fn poll_left(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut call = self.lock();
         let Some(call) = &mut *call else { return Poll::Ready(()) };
@@ -100,7 +102,7 @@ impl Call {
         self.kept.push_back(message);
     }
 
-    /// What was said after the message of this index, as far as it was kept.
+    /// Returns the kept messages after this index.
     fn since(&self, index: u64) -> VecDeque<ServerSseMessage> {
         let is_later = |message: &&ServerSseMessage| {
             let place = message.event_id.as_deref().and_then(Place::parse);
@@ -120,7 +122,7 @@ impl Call {
     }
 }
 
-/// What one connection hears of a call.
+/// The stream of one connection to a call.
 pub(super) struct CallStream {
     again: VecDeque<ServerSseMessage>,
     slot: Arc<Slot>,
@@ -154,7 +156,8 @@ impl Drop for CallStream {
     }
 }
 
-/// Waits for the client of a call to come back. What is said meanwhile is heard, so that the session's other calls are not held up.
+/// Waits for the client of a call to resume it. Messages are drained meanwhile, so that
+/// backpressure does not reach the session's other calls.
 async fn wait(slot: Arc<Slot>) {
     let _ = timeout(RESUME, poll_fn(|cx| slot.poll_left(cx))).await;
     if let Some(call) = slot.take()
@@ -165,7 +168,7 @@ async fn wait(slot: Arc<Slot>) {
     }
 }
 
-/// Starts a call, and listens to it.
+/// Starts a call, and returns its stream.
 pub(super) async fn open(mut flight: Flight, message: ClientJsonRpcMessage) -> Result<CallStream, Failure> {
     let held = flight.held.clone();
     let channel = held.handle().establish_request_wise_channel().await?;
@@ -176,28 +179,28 @@ pub(super) async fn open(mut flight: Flight, message: ClientJsonRpcMessage) -> R
     Ok(CallStream::new(call, number, VecDeque::new()))
 }
 
-/// Listens to a call again, in place of whoever listened to it before.
+/// Resumes a call, taking it from its previous stream.
 pub(super) fn resume(held: &Held, place: Place) -> Result<Heard, Failure> {
     let call = held.slot(place.call).and_then(|slot| slot.take()).ok_or(Refusal::Gone)?;
     let again = call.since(place.index);
     Ok(Heard::Call(CallStream::new(call, place.call, again)))
 }
 
-/// Listens to what belongs to no call.
+/// Listens to the messages that belong to no call.
 pub(super) async fn listen(held: Arc<Held>) -> Result<Heard, Failure> {
     let ear = held.listen();
     let channel = held.handle().establish_common_channel().await?;
     Ok(Heard::Rest(channel, ear))
 }
 
-/// The same, from a message on.
+/// Listens to the messages that belong to no call, from an event on.
 pub(super) async fn listen_from(held: Arc<Held>, event: EventId) -> Result<Heard, Failure> {
     let ear = held.listen();
     let channel = held.handle().resume(event).await?;
     Ok(Heard::Rest(channel, ear))
 }
 
-/// What one connection hears.
+/// The stream of one connection.
 pub(super) enum Heard {
     Call(CallStream),
     Rest(StreamableHttpMessageReceiver, #[expect(dead_code, reason = "counts for as long as it lives")] Ear),
