@@ -1,4 +1,5 @@
-//! A message a line: in bounds, and in order; read and written in place where that does not wait, and on threads of their own otherwise.
+//! The transport of newline-delimited messages: bounded, in order, and with backpressure. Pipes and
+//! sockets are read and written inline where that does not block, and other files on I/O threads.
 
 mod reader;
 #[cfg(unix)]
@@ -35,31 +36,31 @@ use tokio_util::sync::CancellationToken;
 pub(super) use writer::Gone;
 use writer::Writer;
 
-/// The lines of one client.
+/// The connection of one client.
 pub(super) struct Lines {
     reader: Reader,
     writer: Arc<Writer>,
     ends: Ends,
     requests: Arc<Mutex<Requests>>,
     replies: Replies,
-    /// Held by each call that goes the short way until it was answered.
+    /// Held by each call on the fast path until its response is written.
     underway: mpsc::Sender<Infallible>,
     handshake: Handshake,
 }
 
-/// What lines lead to.
+/// The endpoints of a connection: the fast path's handler, the client, and shutdown signals.
 pub(super) struct Ends {
-    /// Answers what goes the short way.
+    /// Answers the calls on the fast path.
     pub(super) short: Arc<Front>,
     pub(super) client: Arc<Client>,
     pub(super) stop: CancellationToken,
-    /// Whose other end learns when all calls were answered that went the short way.
+    /// Its receiver learns when all calls on the fast path are answered.
     pub(super) underway: mpsc::Sender<Infallible>,
-    /// Where the reason is left if the client does not read any more.
+    /// Set to the reason if the client stops reading.
     pub(super) gone: Arc<OnceLock<Gone>>,
 }
 
-/// Whether a legacy client has said who it is.
+/// The state of a legacy client's handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Handshake {
     Awaited,
@@ -67,7 +68,8 @@ enum Handshake {
 }
 
 impl Lines {
-    /// Starts to read and to write; when either has ended, the client's calls are, and `stop` is cancelled.
+    /// Starts reading and writing on I/O threads. When either ends, the client's calls are
+    /// cancelled, and `stop` with them.
     pub(super) fn start(
         input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
@@ -76,7 +78,8 @@ impl Lines {
         Ok(Self::over(Reader::start(input)?, Writer::start(output)?, ends))
     }
 
-    /// The same over two that may be pipes or sockets, in which nobody else reads or writes. Called inside of a runtime.
+    /// Starts over file descriptors that nothing else reads or writes; pipes and sockets are used
+    /// inline. Must be called inside a runtime.
     #[cfg(unix)]
     pub(super) fn between(input: OwnedFd, output: OwnedFd, ends: Ends) -> io::Result<Self> {
         let reader = if ready::tells(&input) {
@@ -106,31 +109,32 @@ impl Lines {
         }
     }
 
-    /// The next message that may go on; one that may not is answered here. `None` at the end.
+    /// Returns the next message that is admitted, answering rejected ones. `None` at the end.
     async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             let line = tokio::select! {
                 biased;
                 _ = self.writer.gone() => return None,
-                // Whoever does not read what was answered is not read any further.
+                // Backpressure: stop reading while the client does not read its responses.
                 line = async { self.writer.room().await; self.reader.next().await } => line?,
             };
             match self.take(line) {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
-                // Waited for: whoever sends nonsense and reads nothing is not read any further.
+                // Await the write, so that a client that sends garbage without reading is stopped,
+                // too.
                 Err(refused) => self.writer.write(&refused.into_message()).await.ok()?,
             }
         }
     }
 
-    /// The message of a line, unless it is a call that has begun with this.
+    /// Parses a line. Returns `None` for a call that was started on the fast path.
     fn take(&mut self, line: Line) -> Result<Option<ClientJsonRpcMessage>, Refused> {
         let bytes = match line {
             Line::Whole(bytes) => bytes,
             Line::TooLong(id) => return Err(Refused { id, error: too_long() }),
         };
-        // What the message takes is held until it is answered.
+        // Hold the memory of the message until it is answered.
         let account = self.ends.short.account();
         match Plain::of(frame::check(&bytes, &account)?) {
             Ok(plain) => {
@@ -140,7 +144,7 @@ impl Lines {
         }
     }
 
-    /// Whether a message may go on to its handler.
+    /// Checks that a message may go to its handler.
     fn admit(&mut self, message: ClientJsonRpcMessage) -> Result<ClientJsonRpcMessage, Refused> {
         if let JsonRpcMessage::Request(request) = &message {
             self.expect_handshake(&request.request, &request.id)?;
@@ -152,7 +156,7 @@ impl Lines {
         Ok(message)
     }
 
-    /// A message that is handed on with the account that its memory counts in.
+    /// Attaches the memory account to a message.
     fn held(&self, mut message: ClientJsonRpcMessage, account: Account) -> ClientJsonRpcMessage {
         use rmcp::model::GetExtensions as _;
         if let JsonRpcMessage::Request(request) = &mut message {
@@ -166,12 +170,12 @@ impl Lines {
 
     fn book(&self, id: &RequestId, weight: Weight) -> Result<CancellationToken, Refused> {
         let taken = books(&self.requests).begin(id, weight);
-        // A long id is not repeated.
+        // The error must not repeat a long id.
         let known = |why| (why != NotTaken::LongId).then(|| id.clone());
         taken.map_err(|why| Refused { id: known(why), error: ErrorData::invalid_request(why.to_string(), None) })
     }
 
-    /// Begins with a call, which answers by itself.
+    /// Starts a call, which writes its own response.
     fn begin(&self, call: Plain, ends: CancellationToken, account: Account) {
         let (id, writer, requests) = (call.id().clone(), self.writer.clone(), self.requests.clone());
         let (front, underway) = (self.ends.short.clone(), self.underway.clone());
@@ -183,7 +187,8 @@ impl Lines {
             let line = Written::answer(&answer, &account);
             drop((answer, account));
             let written = {
-                // What was cancelled is not answered: its answer has its place before the next cancellation is read, or gets none.
+                // A cancelled call must not be answered. The response takes its place in the queue
+                // under the lock, before the next cancellation can be read.
                 let mut books = books(&requests);
                 books.answer(&id, &ends).then(|| writer.put(line))
             };
@@ -212,7 +217,7 @@ impl Lines {
 impl Transport<RoleServer> for Lines {
     type Error = Gone;
 
-    /// The line has its place before this returns, and is written when the future ends.
+    /// Queues the line before returning; the future completes when it is written.
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Gone>> + Send + 'static {
         let answered = match &message {
             JsonRpcMessage::Response(response) => Some(response.id.clone()),
@@ -223,7 +228,8 @@ impl Transport<RoleServer> for Lines {
             self.replies.sent(&message);
             return self.writer.put(Written::unasked(&message));
         };
-        // Before it is written: whoever reads the answer may use its id again at once.
+        // Remove the request before the write: the client may reuse the id as soon as it has read
+        // the response.
         let account = books(&self.requests).end(&id);
         self.writer.put(Written::answer(&message, &account.unwrap_or_else(|| self.ends.short.account())))
     }
@@ -232,10 +238,11 @@ impl Transport<RoleServer> for Lines {
         match self.next().await {
             Some(message) => Some(message),
             None => {
-                // Whoever does not read any more, or write, waits for nothing.
+                // The connection has ended: cancel its in-flight calls.
                 self.ends.client.leave();
                 self.ends.stop.cancel();
-                // By that token the library ends sooner than by an end of messages, after which it waits for answers.
+                // The token stops the library at once. After an end of input it would wait for
+                // responses.
                 std::future::pending().await
             }
         }

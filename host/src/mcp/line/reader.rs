@@ -1,4 +1,4 @@
-//! Reads lines: on a thread of its own, or where the input says when there is something to read, without one.
+//! Reads lines: inline from a pipe or a socket, and otherwise on a thread.
 
 #[cfg(unix)]
 use super::ready::Ready;
@@ -6,12 +6,12 @@ use super::split::{Line, Splitter};
 use std::io::{self, Read};
 use tokio::sync::mpsc;
 
-/// Lines that wait to be handled. Beyond them nothing is read.
+/// The maximum number of queued lines. Reading pauses while the queue is full.
 const WAITING: usize = 16;
-/// How much is read at once, in bytes.
+/// The size of the read buffer, in bytes.
 pub(super) const AT_ONCE: usize = 64 << 10;
 
-/// The lines of an input, as they come.
+/// A source of lines.
 pub(super) enum Reader {
     Thread(mpsc::Receiver<Line>),
     #[cfg(unix)]
@@ -19,17 +19,18 @@ pub(super) enum Reader {
 }
 
 impl Reader {
-    /// Reads this input until it ends, or nobody listens. The thread may stay behind where the input blocks.
+    /// Reads this input on a thread until it ends or the receiver is dropped. A thread whose input
+    /// blocks stays behind.
     pub(super) fn start(input: impl Read + Send + 'static) -> io::Result<Self> {
         let (send, lines) = mpsc::channel(WAITING);
         std::thread::Builder::new().name("palisade-input".to_owned()).spawn(move || {
-            // Whoever listens is gone where it fails.
+            // An error drops the sender, which ends the receiver.
             let _ = each(input, |line| send.blocking_send(line).is_ok());
         })?;
         Ok(Self::Thread(lines))
     }
 
-    /// The next line; `None` at the end of the input, or where it fails. Nothing is lost where the future is dropped.
+    /// Returns the next line; `None` at the end of the input, or after an error. Cancel safe.
     pub(super) async fn next(&mut self) -> Option<Line> {
         match self {
             Self::Thread(lines) => lines.recv().await,
@@ -39,7 +40,7 @@ impl Reader {
     }
 }
 
-/// Hands over each line for as long as they are wanted. What has no end was not sent to its end, and is none.
+/// Passes each line to `wanted` until it returns false. An unterminated last line is dropped.
 fn each(mut input: impl Read, mut wanted: impl FnMut(Line) -> bool) -> io::Result<()> {
     let (mut buffer, mut splitter) = (vec![0; AT_ONCE], Splitter::default());
     loop {
@@ -93,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_line_without_an_end_costs_no_memory() {
-        // Ten gigabytes would not fit.
+        // 1 GiB, which is discarded as it is read.
         let endless = io::repeat(b'x').take(1 << 30).chain(&b"\nz\n"[..]);
         assert_eq!(lines(endless), [Line::TooLong(None), Line::Whole(b"z".to_vec())]);
     }

@@ -1,5 +1,5 @@
-//! An input that says when there is something to read, and an output that says when there is room: pipes and sockets. On the way of a message that is read and
-//! written in place, no other thread is woken up, which takes longer than most calls do.
+//! Non-blocking I/O on pipes and sockets. A message that is read and written inline saves two
+//! thread wake-ups, which take longer than most calls.
 
 use super::reader::AT_ONCE;
 use super::split::{Line, Splitter};
@@ -13,18 +13,18 @@ use std::os::fd::{AsFd, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// What a pipe takes whole where it says that it has room: POSIX's `PIPE_BUF` on Linux, in bytes.
+/// The number of bytes that a writable pipe takes without blocking: `PIPE_BUF` on Linux.
 const AT_ONCE_WRITTEN: usize = 4096;
 
-/// Whether this is something of which the system tells when it may be read or written.
+/// Returns true if the kernel reports the readiness of this file: a pipe or a socket.
 pub(super) fn tells(fd: &impl AsFd) -> bool {
     fstat(fd).is_ok_and(|stat| matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::Socket))
 }
 
-/// Lines that are read in place, on the thread of the runtime.
+/// A reader that runs on the runtime's thread.
 ///
-/// The input itself is left as it is: who else holds it may not expect that it does not block. So it is read when the system has just said that there is
-/// something, and by nobody else.
+/// `O_NONBLOCK` is not set, since it is shared with other processes that hold the same open file.
+/// So each read follows a poll that reported data, and there must be no other reader.
 pub(super) struct Ready {
     input: AsyncFd<OwnedFd>,
     buffer: Vec<u8>,
@@ -33,11 +33,11 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// Reads from here on. Called inside of a runtime.
+    /// Wraps an input. Must be called inside a runtime.
     ///
     /// # Errors
     ///
-    /// Where the system does not tell of such an input.
+    /// Fails if the kernel does not report the readiness of this file.
     pub(super) fn new(input: OwnedFd) -> io::Result<Self> {
         #[expect(
             deprecated,
@@ -47,7 +47,7 @@ impl Ready {
         Ok(Self { input, buffer: vec![0; AT_ONCE], unread: 0..0, splitter: Splitter::default() })
     }
 
-    /// The next line; `None` at the end of the input, or where it fails.
+    /// Returns the next line; `None` at the end of the input, or after an error.
     pub(super) async fn next(&mut self) -> Option<Line> {
         loop {
             while !self.unread.is_empty() {
@@ -61,11 +61,11 @@ impl Ready {
         }
     }
 
-    /// Waits for bytes, and reads them: how many.
+    /// Waits for data and reads it. Returns the number of bytes.
     async fn fill(&mut self) -> io::Result<usize> {
         loop {
             let mut ready = self.input.readable().await?;
-            // What the runtime knows may be of bytes that were read since.
+            // The runtime's readiness may be stale, from data that was read since.
             if !is_now(&self.input, PollFlags::IN) {
                 ready.clear_ready();
                 continue;
@@ -73,7 +73,7 @@ impl Ready {
             match read(self.input.get_ref(), &mut self.buffer) {
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Ok(read) if (1..self.buffer.len()).contains(&read) => {
-                    // That was all: what comes next is told anew.
+                    // A short read has drained the input: wait for the next event.
                     ready.clear_ready();
                     return Ok(read);
                 }
@@ -83,7 +83,7 @@ impl Ready {
     }
 }
 
-/// An output into which a line is written in place where it has room for it.
+/// An output that is written inline as far as it does not block.
 pub(super) struct Room(OwnedFd);
 
 impl Room {
@@ -91,7 +91,8 @@ impl Room {
         Self(output)
     }
 
-    /// Writes what there is room for, without waiting: how many bytes, none where that cannot be known.
+    /// Writes without blocking. Returns the number of bytes written, which is 0 if the write could
+    /// block.
     pub(super) fn write(&self, line: &[u8]) -> io::Result<usize> {
         if line.len() > AT_ONCE_WRITTEN || !is_now(&self.0, PollFlags::OUT) {
             return Ok(0);
@@ -103,7 +104,8 @@ impl Room {
     }
 }
 
-/// A file that is waited for where somebody has made it one that does not block: that is a matter of all who hold it, and so not to be changed.
+/// A file that blocks even if `O_NONBLOCK` is set. The flag is shared with other processes that
+/// hold the same open file, so that it must not be cleared.
 pub(super) struct Patient(pub(super) File);
 
 impl Patient {
@@ -111,7 +113,7 @@ impl Patient {
         loop {
             match tries(&mut self.0) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    // Interrupted, it is tried again.
+                    // Interrupted or not, try again.
                     let _ = poll(&mut [PollFd::new(&self.0, what)], None);
                 }
                 done => return done,
@@ -136,7 +138,8 @@ impl Write for Patient {
     }
 }
 
-/// Whether this may be read, or written, without waiting. An end, or an error, is told by whoever reads or writes then.
+/// Polls a file once. Returns true also at the end of the file or after an error, which the
+/// following read or write reports.
 fn is_now(fd: &impl AsFd, what: PollFlags) -> bool {
     let mut asked = [PollFd::new(fd, what)];
     poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)

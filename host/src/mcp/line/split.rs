@@ -1,32 +1,32 @@
-//! Bytes made into lines of a bounded length, as they come.
+//! Splits a byte stream into lines of bounded length.
 
 use crate::mcp::frame::{BOUNDS, id_at_head};
 use rmcp::model::RequestId;
 
-/// What stands between two line ends.
+/// A line without its terminator.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Whole(Vec<u8>),
-    /// Longer than a message may be. Its bytes were not kept; the id is, where their beginning says it.
+    /// Longer than the bound. The bytes were dropped; the id is kept if the beginning has it.
     TooLong(Option<RequestId>),
 }
 
-/// The line that has begun.
+/// The line that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     line: Vec<u8>,
     too_long: Option<TooLong>,
 }
 
-/// A line that has passed the bound.
+/// A line that has exceeded the bound.
 #[derive(Debug)]
 struct TooLong {
     id: Option<RequestId>,
 }
 
 impl Splitter {
-    /// Takes bytes in up to the next line end: how many those are, and the line, where one ends there that is not blank. What a line has more than it may have
-    /// is thrown away.
+    /// Consumes bytes up to the next line end. Returns their number, and the line if one ends there
+    /// and is not blank. Bytes beyond the bound are dropped.
     pub(super) fn take(&mut self, bytes: &[u8]) -> (usize, Option<Line>) {
         let (part, ends) = match bytes.iter().position(|byte| *byte == b'\n') {
             Some(end) => (end, true),

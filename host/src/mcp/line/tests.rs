@@ -1,4 +1,4 @@
-//! How a connection ends whose client does not read.
+//! Tests of how a connection to a client that does not read ends.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -9,19 +9,19 @@ use std::io::{self, Write};
 use std::sync::{Arc, mpsc};
 use tokio_util::sync::CancellationToken;
 
-/// Serves a client that asks once, and whose output is this one.
+/// Serves a client that sends one request, with this output.
 async fn served(output: impl Write + Send + 'static) -> Result<(), ServeError> {
     let (input, mut asks) = io::pipe().unwrap();
     asks.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").unwrap();
     let host = Host::builder().shipped(Shipped::LeftOut).build().unwrap();
     let server = Server::new(Arc::new(host), Settings::default()).unwrap();
     let ended = server.serve_lines(input, output, CancellationToken::new()).await;
-    // The input was open until here: its end is not what ended the connection.
+    // The input stays open until here, so that its end did not end the connection.
     drop(asks);
     ended
 }
 
-/// A pipe that nobody reads.
+/// A pipe that is never read.
 struct Stuck(mpsc::Receiver<()>);
 
 impl Write for Stuck {
@@ -55,7 +55,7 @@ async fn a_client_that_takes_nothing_is_given_up_with_an_error() {
     assert!(matches!(ended, Err(ServeError::Stalled)), "{ended:?}");
 }
 
-/// By the real clock: one that is driven would go on while the thread that writes meets the closed end.
+/// Runs in real time: a paused clock would advance while the writer thread meets the closed end.
 #[tokio::test]
 async fn a_client_that_closes_its_end_has_left() {
     assert!(served(Closed).await.is_ok());

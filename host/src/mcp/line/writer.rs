@@ -1,4 +1,4 @@
-//! Writes lines in the order in which they were given: in place where the output has room, and otherwise on a thread of its own.
+//! Writes lines in order: inline while the output has room, and otherwise on a thread.
 
 #[cfg(unix)]
 use super::ready::Room;
@@ -12,40 +12,41 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-/// How long the client may take no byte of what waits to be written. Then it counts as gone.
+/// The write timeout: the time in which the client may read no byte of pending output.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How much is written at once, in bytes: a pipe whose reader has freed one page takes so much, so that a slow reader is
-/// seen to read.
+/// The size of one write, in bytes: a pipe has room for it as soon as its reader has freed one
+/// page, so that a slow reader still shows progress.
 const PIECE: usize = 4096;
 
-/// How many lines may wait to be written before nothing more is read.
+/// The maximum number of queued lines. Reading pauses above it.
 const WAITING: usize = 64;
-/// How many bytes they may have together: some answers of the largest size.
+/// The maximum number of queued bytes: room for several responses of maximum size.
 const WAITING_BYTES: usize = 16 << 20;
 
-/// The client does not read any more.
+/// The reason why a client counts as disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(in crate::mcp) enum Gone {
-    /// Its end is closed, or cannot be written.
+    /// The client's end is closed, or a write failed.
     #[error("the client has closed its end")]
     Closed,
-    /// It has taken no byte for too long.
+    /// The client has read no byte for the write timeout.
     #[error("the client has read nothing of what waits for it for {} s", PATIENCE.as_secs())]
     Stalled,
 }
 
-/// The lines of an output. What waits in it is bounded by what waits for it to be written.
+/// A queue of lines to write. Its memory is bounded by the producers, which wait in [`Self::room`]
+/// or for their own line.
 pub(super) struct Writer {
-    /// Whoever has it gives a line its place.
+    /// Locking this sender fixes the position of a line.
     lines: Mutex<mpsc::Sender<Waiting>>,
-    /// How many of them the thread has not written yet.
+    /// The number of queued lines that the thread has not written yet.
     waiting: Arc<AtomicUsize>,
-    /// How many bytes those have.
+    /// The number of bytes in these lines.
     bytes: Arc<AtomicUsize>,
-    /// Told of each that the thread has written.
+    /// Notified for each line that the thread has written.
     written: Arc<Notify>,
-    /// Told of each piece that the client has taken.
+    /// Notified for each piece that the client has read.
     taken: watch::Sender<()>,
     #[cfg(unix)]
     room: Option<Room>,
@@ -56,12 +57,13 @@ pub(super) struct Writer {
 struct Waiting {
     line: Vec<u8>,
     written: oneshot::Sender<()>,
-    /// It counts among the memory of all calls.
+    /// The memory of the line, counted for the whole process.
     owed: Owed,
 }
 
 impl Writer {
-    /// Writes to this output until nobody has lines any more. The thread may stay behind where the output blocks.
+    /// Writes to this output on a thread until the queue is dropped. A thread whose output blocks
+    /// stays behind.
     pub(super) fn start(mut output: impl Write + Send + 'static) -> io::Result<Self> {
         let (send, lines) = mpsc::channel::<Waiting>();
         let (gone, waiting) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
@@ -94,18 +96,18 @@ impl Writer {
         })
     }
 
-    /// Leaves the reason here where the client does not read any more.
+    /// Stores the reason here if the client disconnects.
     pub(super) fn noting(self, why: Arc<OnceLock<Gone>>) -> Self {
         Self { why, ..self }
     }
 
-    /// Writes in place what this output, which is the same, has room for.
+    /// Writes inline to `room`, a duplicate of the output, as far as it has room.
     #[cfg(unix)]
     pub(super) fn in_place(self, room: Room) -> Self {
         Self { room: Some(room), ..self }
     }
 
-    /// Completes once no more lines wait to be written than may.
+    /// Completes when the queue is below its limits.
     pub(super) async fn room(&self) {
         let is_full =
             || self.waiting.load(Ordering::Acquire) >= WAITING || self.bytes.load(Ordering::Acquire) >= WAITING_BYTES;
@@ -114,7 +116,7 @@ impl Writer {
         }
     }
 
-    /// Gives a message its place, at once; the future ends when it is written.
+    /// Queues a message at once. The future completes when it is written.
     pub(super) fn write(
         &self,
         message: &ServerJsonRpcMessage,
@@ -122,7 +124,7 @@ impl Writer {
         self.put(Written::unasked(message))
     }
 
-    /// The same with a message that is made into bytes.
+    /// Queues a serialized message at once. The future completes when it is written.
     pub(super) fn put(&self, message: Written) -> impl Future<Output = Result<(), Gone>> + Send + 'static + use<> {
         let (mut line, owed) = message.into_line();
         let waits = {
@@ -130,7 +132,7 @@ impl Writer {
             let left = self.write_now(&line).map(|written| line.split_off(written));
             left.map(|left| (!left.is_empty()).then(|| self.queue(&lines, (left, owed))))
         };
-        // What was written in place needs nothing of this.
+        // A line written inline needs none of these handles.
         let slow = waits.transpose().map(|waits| (waits, self.gone.clone(), self.why.clone(), self.taken.subscribe()));
         async move {
             let Some((waits, gone, why, taken)) = slow else { return Ok(()) };
@@ -146,11 +148,11 @@ impl Writer {
         }
     }
 
-    /// What of a line could be written without waiting, in bytes.
+    /// Writes inline as far as that does not block. Returns the number of bytes written.
     #[cfg(unix)]
     fn write_now(&self, line: &[u8]) -> io::Result<usize> {
         match &self.room {
-            // What waits came first.
+            // Queued lines come first.
             Some(room) if self.waiting.load(Ordering::Acquire) == 0 => room.write(line),
             _ => Ok(0),
         }
@@ -161,26 +163,27 @@ impl Writer {
         Ok(0)
     }
 
-    /// Completes, with an error where the thread has ended, once a line is written.
+    /// Queues a line. The receiver completes when it is written, with an error if the thread has
+    /// ended.
     fn queue(&self, lines: &mpsc::Sender<Waiting>, (line, owed): (Vec<u8>, Option<Owed>)) -> oneshot::Receiver<()> {
         let (written, is_written) = oneshot::channel();
         self.waiting.fetch_add(1, Ordering::AcqRel);
         self.bytes.fetch_add(line.len(), Ordering::AcqRel);
         let owed = owed.unwrap_or_else(|| Owed::new(line.len()));
-        // Where nobody takes it, it is dropped, and that is known.
+        // A failed send drops the line with its sender, which the receiver reports.
         let _ = lines.send(Waiting { line, written, owed });
         is_written
     }
 
-    /// Completes once the client does not read any more.
+    /// Completes when the client has disconnected.
     pub(super) async fn gone(&self) -> Gone {
         self.gone.cancelled().await;
-        // Without another reason the thread has met an error.
+        // No reason was stored: the thread met a write error.
         *self.why.get_or_init(|| Gone::Closed)
     }
 }
 
-/// Tells of each piece that the output has taken.
+/// Writes a line in pieces, and reports each piece that the output has taken.
 fn write_in_pieces(output: &mut impl Write, line: &[u8], taken: &watch::Sender<()>) -> io::Result<()> {
     for piece in line.chunks(PIECE) {
         output.write_all(piece)?;
@@ -189,7 +192,8 @@ fn write_in_pieces(output: &mut impl Write, line: &[u8], taken: &watch::Sender<(
     output.flush()
 }
 
-/// Waits for a line to be written for as long as the client takes something, of this line or of one before it.
+/// Waits for a line to be written, as long as the client reads anything of this line or an earlier
+/// one.
 async fn patiently(mut written: oneshot::Receiver<()>, mut taken: watch::Receiver<()>) -> Result<(), Gone> {
     loop {
         tokio::select! {
@@ -212,7 +216,7 @@ mod tests {
         JsonRpcMessage::error(ErrorData::invalid_request("no", None), Some(RequestId::Number(id)))
     }
 
-    /// A message of so many letters.
+    /// Builds a message of this many letters.
     fn letters(length: usize) -> Written {
         Written::of(vec![b'x'; length])
     }
@@ -231,7 +235,7 @@ mod tests {
         }
     }
 
-    /// A pipe whose reader takes one piece at each word, and none without.
+    /// A pipe whose reader takes one piece per signal.
     struct Slow {
         words: mpsc::Receiver<()>,
         taken: mpsc::Sender<()>,
@@ -269,7 +273,7 @@ mod tests {
         let (mut input, output) = io::pipe().unwrap();
         let room = Room::new(output.try_clone().unwrap().into());
         let writer = Writer::start(output).unwrap().in_place(room);
-        // More than a pipe holds, so that some wait.
+        // More lines than a pipe holds, so that some are queued.
         let written: Vec<_> = (0..2000).map(|id| writer.write(&message(id))).collect();
         let reading = std::thread::spawn(move || {
             let mut text = String::new();
@@ -284,12 +288,13 @@ mod tests {
         assert_eq!(text.lines().map(id).collect::<Vec<_>>(), (0..2000).collect::<Vec<_>>());
     }
 
-    /// Whether a future is ready now. Nothing is waited for, so that the clock stays where it is.
+    /// Polls a future once. Awaiting it would let the paused clock advance.
     async fn now<T>(future: &mut (impl Future<Output = T> + Unpin)) -> std::task::Poll<T> {
         std::future::poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx))).await
     }
 
-    /// What comes of a future that another thread completes. The clock would go on if this waited for it.
+    /// Spins until another thread completes a future. Awaiting it would let the paused clock
+    /// advance.
     async fn soon<T>(mut future: impl Future<Output = T> + Unpin) -> T {
         loop {
             match now(&mut future).await {
@@ -341,7 +346,7 @@ mod tests {
             assert!(now(&mut line).await.is_pending());
             tokio::time::advance(PATIENCE - Duration::from_millis(2)).await;
             says.send(()).unwrap();
-            // The thread is another's: real time passes here, and the clock of the test does not.
+            // The writer thread runs in real time, while the test's clock is paused.
             while !changes.has_changed().unwrap() {
                 std::thread::yield_now();
             }
