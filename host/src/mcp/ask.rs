@@ -1,7 +1,7 @@
-//! Asking a legacy client: with a request of the server's own, while the call waits.
+//! Asks legacy clients by server requests, while the call waits.
 //!
-//! Such a request belongs to the one that it is about, which the library knows by the task that sends it. The call may run on another thread; so it only hands its
-//! questions over, and the task of the request puts them.
+//! The library relates a server request to the client's request by the task that sends it. The call
+//! may run in another task, so that it sends its questions over a channel to the request's task.
 
 use super::asked::{self, told};
 use super::question::{Lasting, answer, form};
@@ -17,48 +17,48 @@ use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// What users say no with to a request that has no other way to say it.
+/// The error code of a request that the user rejected, for methods without a result that says so.
 const REJECTED: i32 = -1;
 
-/// A question on its way to the client. Whoever asked takes back what has no answer by going away.
+/// A question on its way to the client. Dropping the receiver of its answer withdraws it.
 pub(super) struct Question {
     request: ServerRequest,
     answer: oneshot::Sender<Answered>,
 }
 
-/// What the client has said, and the memory that it counts for.
+/// The client's reply, with its memory account.
 struct Answered {
     said: Result<ClientResult, ServiceError>,
     reply: Reply,
 }
 
 impl Answered {
-    /// Reserves the memory of the copies that are made of it: a value, what a form was filled in with, and a text.
+    /// Reserves memory for the copies of the answer: a JSON value, the form content, and a text.
     fn copied(&self) -> Result<(), Exhausted> {
         self.reply.account().map_or(Ok(()), |account| account.reserve(COPIES * account.held()))
     }
 }
 
-/// How often what a client has said is copied on its way to the plugin.
+/// The number of copies of an answer that are made on its way to the plugin.
 const COPIES: u64 = 3;
 
-/// The end of the way at which questions are asked.
+/// The sending end of a call's questions.
 struct Asking {
     way: mpsc::Sender<Question>,
     kinds: AskKinds,
     plugin: String,
 }
 
-/// The party of a call whose client can be asked for these kinds, and where its questions arrive. A client that can be
-/// asked for nothing has no questions.
+/// Returns the party of a call whose client supports these kinds of questions, and the receiver of
+/// its questions. There is no receiver if the client supports none.
 ///
-/// Nothing but the party holds the sending end. The caller waits for the withdrawal of questions after the call, so a
-/// second holder would make each call wait for the whole patience of a withdrawal.
+/// Only the party holds the sending end. The caller waits for the withdrawal of questions after the
+/// call, so that a second holder would delay each call by the whole withdrawal timeout.
 pub(super) fn party(kinds: AskKinds, plugin: &str) -> (Party, Option<mpsc::Receiver<Question>>) {
     if kinds.is_empty() {
         return (Party::default(), None);
     }
-    // A call asks one thing after the other.
+    // A call asks one question at a time.
     let (way, receive) = mpsc::channel(1);
     let can_confirm = kinds.contains(&AskKind::Elicitation);
     let asking = Arc::new(Asking { way, kinds, plugin: plugin.to_owned() });
@@ -67,7 +67,8 @@ pub(super) fn party(kinds: AskKinds, plugin: &str) -> (Party, Option<mpsc::Recei
 }
 
 impl Asking {
-    /// Nothing where the question could not be put, or nobody is there any more to answer it.
+    /// Puts a question and waits for its answer. `None` if it cannot be put, or if the request's
+    /// task is gone.
     async fn hand_over(&self, request: ServerRequest) -> Option<Answered> {
         let (answer, answered) = oneshot::channel();
         self.way.try_send(Question { request, answer }).ok()?;
@@ -114,7 +115,7 @@ impl Client for Asking {
 
     fn ask<'a>(&'a self, requests: Vec<AskRequest>) -> BoxFuture<'a, Result<Vec<String>, AskFailure>> {
         Box::pin(async move {
-            // All are looked at before the first is put.
+            // Validate all questions before the first one is put.
             let questions = requests.iter().map(|request| asked::question(&self.plugin, request));
             let questions = questions.collect::<Result<Vec<_>, _>>()?;
             let mut answers = Vec::with_capacity(requests.len());
@@ -135,7 +136,7 @@ fn server_request(question: InputRequest) -> Option<ServerRequest> {
     }
 }
 
-/// Puts a question to the client, and withdraws it where whoever asked no longer waits.
+/// Sends a question to the client, and cancels it if the call no longer waits for the answer.
 pub(super) async fn put(peer: &Peer<RoleServer>, question: Question) {
     let Question { mut request, answer: mut asked } = question;
     let reply = Reply::default();

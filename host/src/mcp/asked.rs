@@ -1,4 +1,4 @@
-//! What a plugin asks, in the protocol's words, and what comes back, in the contract's.
+//! Converts a plugin's questions into requests of the protocol, and the client's answers back.
 
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
@@ -16,13 +16,13 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value, json};
 
-/// The longest text that a person is shown, in bytes.
+/// The maximum length of a message shown to the user, in bytes.
 const MESSAGE: usize = 4 << 10;
-/// What names of fields are made of that ask for what nobody should type into a form.
+/// Substrings that mark a form field as one for a secret.
 const SECRETS: [&str; 9] =
     ["password", "passwd", "passphrase", "passcode", "secret", "apikey", "accesskey", "privatekey", "credential"];
 
-/// What a client can be asked for, as it says.
+/// Returns the kinds of questions that the client supports.
 pub(super) fn kinds(context: &RequestContext<RoleServer>) -> AskKinds {
     match context.extensions.get::<Known>() {
         Some(Known(capabilities)) => kinds_of(capabilities),
@@ -39,7 +39,7 @@ fn kinds_of(capabilities: &ClientCapabilities) -> AskKinds {
     can.into_iter().filter_map(|(kind, can)| can.then_some(kind)).collect()
 }
 
-/// The capabilities that a client needs to be asked for these.
+/// Returns the capabilities that a client needs for these kinds of questions.
 pub(super) fn capabilities(kinds: &[AskKind]) -> ClientCapabilities {
     let needs = |kind: &AskKind| match kind {
         AskKind::Elicitation => ("elicitation", json!({"form": {}})),
@@ -50,7 +50,7 @@ pub(super) fn capabilities(kinds: &[AskKind]) -> ClientCapabilities {
     serde_json::from_value(Value::Object(needed)).unwrap_or_default()
 }
 
-/// A question of the plugin of this name.
+/// Converts a question of the plugin with this name.
 pub(super) fn question(plugin: &str, request: &AskRequest) -> Result<InputRequest, AskFailure> {
     let key = &request.key;
     let refused = |reason: String| AskFailure::Invalid(format!("`{key}` cannot be asked: {reason}"));
@@ -62,7 +62,7 @@ pub(super) fn question(plugin: &str, request: &AskRequest) -> Result<InputReques
     .map_err(refused)
 }
 
-/// Whoever reads the form is told whose words they are.
+/// Builds a form. The message names the plugin, so that the user knows the author.
 fn form(plugin: &str, params: &Map<String, Value>) -> Result<ElicitRequest, String> {
     if params.get("mode").is_some_and(|mode| mode != "form") {
         return Err("a person is asked by forms only".to_owned());
@@ -82,7 +82,7 @@ fn form(plugin: &str, params: &Map<String, Value>) -> Result<ElicitRequest, Stri
     Ok(ElicitRequest::new(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }))
 }
 
-/// A field that asks for a secret, by its name, title or format.
+/// Returns the first field that asks for a secret, by its name, title or format.
 fn secret(schema: &Map<String, Value>) -> Option<&str> {
     let fields = schema.get("properties").and_then(Value::as_object)?;
     let is_secret = |(name, field): &(&String, &Value)| {
@@ -97,7 +97,8 @@ fn names_secret(name: &str) -> bool {
     plain.ends_with("token") || SECRETS.iter().any(|secret| plain.contains(secret))
 }
 
-/// Messages for the client's model. What other servers have told it, and tools, are not a plugin's to ask for.
+/// Builds a sampling request. Tools and the context of other servers are rejected: a plugin must
+/// not reach them through the client's model.
 fn messages(mut params: Map<String, Value>) -> Result<CreateMessageRequest, String> {
     params.remove("_meta");
     if params.get("includeContext").is_some_and(|context| context != "none") {
@@ -110,7 +111,8 @@ fn messages(mut params: Map<String, Value>) -> Result<CreateMessageRequest, Stri
     params.map(CreateMessageRequest::new).map_err(|error| format!("the parameters are not those of sampling: {error}"))
 }
 
-/// What an answer to this question says to the plugin. `None` where it is none to a question of this kind.
+/// Converts the answer to a question for the plugin. `None` if it does not match the kind of
+/// question.
 pub(super) fn told(request: &AskRequest, answer: &Value) -> Option<Result<String, AskFailure>> {
     let is_right = match request.kind {
         AskKind::Elicitation => return filled(request, serde_json::from_value(answer.clone()).ok()?),
@@ -132,7 +134,7 @@ fn filled(request: &AskRequest, form: ElicitResult) -> Option<Result<String, Ask
     content.is_object().then(|| schema.validate(&content).map(|()| content.to_string()).map_err(misfit))
 }
 
-/// What a form has to be filled in with.
+/// Returns the schema that the content of a form must match.
 fn fields(schema: &Map<String, Value>) -> Result<Schema, String> {
     Schema::input(Value::Object(schema.clone())).map_err(|error| format!("the schema is not one of a form: {error}"))
 }

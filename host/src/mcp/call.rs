@@ -1,4 +1,4 @@
-//! `tools/call`: a request made into a call, run on the one road of the dispatcher, and answered.
+//! `tools/call`: converts a request into a call, dispatches it, and converts the result.
 
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
@@ -35,15 +35,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 use tracing::Instrument as _;
 
-/// How long a call waits for a tool whose plugin may still be loaded.
+/// How long a call waits for a tool whose plugin may still be loading.
 const LOADING: Duration = Duration::from_secs(30);
-/// How long the withdrawal of a question may hold up the answer to its call, where the client does not read.
+/// How long the withdrawal of a question may delay the response, if the client does not read.
 const WITHDRAWAL: Duration = Duration::from_secs(1);
 
-/// How long the value of an output may take to be made.
+/// The deadline for parsing an output into a JSON value.
 const ANSWERING: Duration = Duration::from_secs(10);
 
-/// A request on its way.
+/// A request in progress.
 pub(super) struct Request {
     pub(super) server: Arc<Shared>,
     pub(super) client: Arc<Client>,
@@ -51,15 +51,15 @@ pub(super) struct Request {
     pub(super) context: RequestContext<RoleServer>,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 pub(super) enum Settled {
     Ended(Box<ToolResult>),
-    /// It ended with questions, and is made again with the answers.
+    /// The call ended with questions. The client repeats it with the answers.
     Asks(InputRequiredResult),
 }
 
 impl Request {
-    /// Runs the call to its end, and says how it ended. Dropping the future ends it, too.
+    /// Runs the call, and returns its response. Dropping the future cancels the call.
     pub(super) async fn call(self, params: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
         let operation = trace::Operation::begin(&self.context, &self.client, elided(&params.name, 64).as_ref());
         let answer = self.answer(params).instrument(operation.span()).await;
@@ -78,7 +78,7 @@ impl Request {
         })
     }
 
-    /// The answer that a result makes, or a failure where there is no memory for it.
+    /// Builds the response of a result, or of a failure if there is not enough memory.
     async fn answered(&self, tool: &Registered, result: &ToolResult) -> CallToolResult {
         let made = self.made(tool, result).await;
         made.and_then(|made| afforded(made, &self.context.extensions)).unwrap_or_else(|why| {
@@ -87,8 +87,8 @@ impl Request {
         })
     }
 
-    /// The output stands in an answer as text, and as a value where there is memory for one; a tool that has promised a
-    /// value fails without it.
+    /// Builds the response with the output as text, and as a JSON value if there is memory for it.
+    /// A tool with an output schema fails without the value.
     async fn made(&self, tool: &Registered, result: &ToolResult) -> Result<CallToolResult, Exhausted> {
         let account = self.account();
         account.reserve(result.content().iter().map(footprint).sum())?;
@@ -111,12 +111,12 @@ impl Request {
         }
     }
 
-    /// The account that the memory of this request counts in.
+    /// Returns the memory account of this request.
     pub(super) fn account(&self) -> Account {
         endpoint::account(&self.context.extensions).unwrap_or_else(|| self.server.host.limits().account())
     }
 
-    /// Runs a call to its end, in the way of the request's era.
+    /// Runs a call, asking questions as the request's era does.
     pub(super) async fn settle(
         &self,
         tool: &Arc<Registered>,
@@ -129,7 +129,7 @@ impl Request {
         }
     }
 
-    /// The tool of this name, as far as this client is shown it.
+    /// Returns the tool with this name, if the client may see it.
     async fn tool(&self, name: &str) -> Result<Arc<Registered>, ErrorData> {
         let host = &self.server.host;
         if !host.registry().has(name) {
@@ -152,13 +152,13 @@ impl Request {
         ErrorData::invalid_params(kind.to_string(), Some(data))
     }
 
-    /// With questions put to the client while the call waits.
+    /// Runs a call that puts its questions to the client while it waits.
     async fn asking(&self, tool: &Arc<Registered>, input: Value) -> ToolResult {
         let (party, questions) = ask::party(asked::kinds(&self.context), plugin(tool));
         self.run(tool, input, party, questions).await
     }
 
-    /// With questions that end the call, and answers that come with the next.
+    /// Runs a call that ends with its questions, and is repeated with the answers.
     async fn in_rounds(
         &self,
         tool: &Arc<Registered>,
@@ -167,7 +167,8 @@ impl Request {
     ) -> Result<Settled, ErrorData> {
         let subject = Subject { code: tool.origin().digest(), plugin: plugin(tool).to_owned() };
         let kinds = asked::kinds(&self.context);
-        // Who can be asked nothing, and has been asked nothing, needs no proof of what the questions were about.
+        // Without questions now or earlier, no state is signed, so that hashing the input is
+        // wasted.
         let purpose = (!kinds.is_empty() || brought.0.is_some())
             .then(|| Purpose::of(self.client.name(), tool.definition().name().as_str(), &input));
         let sealer = &self.server.sealer;
@@ -190,7 +191,7 @@ impl Request {
         }
     }
 
-    /// Runs the call, while what it says and asks is passed on.
+    /// Runs the call while forwarding its notifications and questions.
     async fn run(
         &self,
         tool: &Arc<Registered>,
@@ -203,7 +204,8 @@ impl Request {
         let voice = Voice::of(host.hub(), call.id(), self.wanted(), plugin(tool));
         let (mut asked, mut all_asked) = (pin!(put_all(peer, questions)), false);
         let over = Notify::new();
-        // The call goes on, and keeps its deadline, while a client does not read the call's notifications.
+        // Concurrently, so that the call runs on and keeps its deadline while the client does not
+        // read.
         let mut speaking = pin!(voice.speak(peer, &self.context.ct, &over));
         let mut all_said = false;
         let result = {
@@ -218,7 +220,7 @@ impl Request {
             }
         };
         over.notify_one();
-        // With nobody left who asks, what was asked is withdrawn.
+        // The call is over and its sender dropped: withdraw the questions without an answer.
         if !all_asked {
             let _ = tokio::time::timeout(WITHDRAWAL, asked).await;
         }
@@ -228,9 +230,9 @@ impl Request {
         result
     }
 
-    /// On the one road of the dispatcher, with the very tool that was looked up: what was answered about its code is
-    /// never taken for an answer about other code that has come to its name meanwhile. In a box: whatever this is part of
-    /// is moved about.
+    /// Dispatches the call with the tool that was looked up. A second lookup could find other code
+    /// under the name, for which the client's answers do not count. The future is boxed, since its
+    /// callers are moved around.
     fn running(&self, tool: &Arc<Registered>, call: Call, party: Party) -> impl Future<Output = ToolResult> {
         let (server, client, tool) = (self.server.clone(), self.client.clone(), tool.clone());
         let party = party.with_account(endpoint::account(&self.context.extensions));
@@ -252,11 +254,12 @@ impl Request {
         }
     }
 
-    /// What a client says of itself, for whoever reads the tool's metadata; nothing is decided by it.
+    /// Returns the name and version that a client claims, as metadata for the tool. Unverified: no
+    /// decision may depend on it.
     fn metadata(&self) -> Map<String, Value> {
         let client = match self.era {
             Era::Legacy => self.context.client_info().map(|info| json!({"name": info.name, "version": info.version})),
-            // Of a modern request without it, the library would give its own name.
+            // The library would substitute its own name if a modern request has none.
             Era::Modern => self.context.meta.get(CLIENT).and_then(named),
         };
         client.map(|client| Map::from_iter([("mcp_client".to_owned(), client)])).unwrap_or_default()
@@ -271,23 +274,24 @@ impl Request {
     }
 }
 
-/// Whether what came of a call may be the tool's own work: not where it was cancelled, refused or stopped.
+/// Returns true if the run time of a call is representative of its tool: not after a cancellation,
+/// rejection or timeout.
 fn has_run(result: &ToolResult) -> bool {
     result.error().is_none_or(|error| error.class() == ErrorClass::ExecutionError)
 }
 
-/// The two that every client says of itself, of all that it may say.
+/// Returns the name and version of a client, shortened; its other fields are dropped.
 fn named(client: &Value) -> Option<Value> {
     let text = |key| client.get(key).and_then(Value::as_str);
     Some(json!({"name": cut(text("name")?, NAME), "version": cut(text("version")?, NAME)}))
 }
 
-/// Whose words a tool's are.
+/// Returns the plugin that a tool belongs to.
 fn plugin(tool: &Registered) -> &str {
     tool.origin().plugin().unwrap_or(env!("CARGO_PKG_NAME"))
 }
 
-/// Puts each question as it comes, for as long as anybody may ask one.
+/// Forwards questions until all senders are dropped.
 async fn put_all(peer: &Peer<RoleServer>, questions: Option<mpsc::Receiver<Question>>) {
     if let Some(mut questions) = questions {
         while let Some(question) = questions.recv().await {

@@ -1,4 +1,4 @@
-//! The protocol's methods, each a few lines that say who does the work.
+//! The handlers of the protocol's methods, which delegate to the modules that do the work.
 
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
@@ -27,10 +27,10 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long a list may be kept by a client, in milliseconds, where it may change, and where it does not.
+/// How long a client may cache a list, in milliseconds: if it may change, and if it does not.
 const KEPT: (u64, u64) = (1_000, 60_000);
 
-/// The methods that there are in either era, of which a request may have come with parameters that are none.
+/// The methods of both eras whose parameters can be invalid.
 const METHODS: &[&str] = &[
     "tools/list",
     "tools/call",
@@ -42,50 +42,51 @@ const METHODS: &[&str] = &[
     "prompts/get",
     "completion/complete",
 ];
-/// Those that there are only before 2026-07-28.
+/// The methods of revisions before 2026-07-28 only.
 const LEGACY_METHODS: &[&str] =
     &["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
-/// How long a client that says hello waits for plugins that are still being loaded, so that it learns of all that they offer.
+/// How long `initialize` waits for loading plugins, so that the capabilities are complete.
 const HELLO: Duration = Duration::from_secs(5);
-/// The same for a client that wants to know the tools, which has come so far. Clients give a server some ten seconds.
+/// How long `tools/list` waits for them. Clients allow a server some ten seconds.
 const LISTING: Duration = Duration::from_secs(8);
 
-/// The one by which a client of the current revision hears of changes, where there can be any.
+/// The method by which modern clients subscribe to changes.
 const LISTEN: &str = "subscriptions/listen";
 
-/// What answers requests: of one connection, or of one session, or a single one.
+/// The handler of the requests of one connection, one session, or a single HTTP request.
 pub(super) struct Front {
     server: Arc<Shared>,
     seat: Seat,
-    /// Ends with the connection, or the session.
+    /// The notification task, which ends with the connection or session.
     telling: OnceLock<Option<Telling>>,
 }
 
-/// Whose requests they are.
+/// The client that requests belong to.
 enum Seat {
-    /// One client's, from the beginning of its connection to its end.
+    /// The client of a connection, for its whole lifetime.
     Own(Arc<Client>),
-    /// That of whoever comes by HTTP: of one legacy session, which makes itself known with its first request, or of modern requests, each by its own words.
+    /// The client of HTTP requests: set by the first request of a legacy session. A modern request
+    /// identifies its client by itself.
     Http(OnceLock<Arc<Client>>),
 }
 
 impl Front {
-    /// A connection that is one client's from its beginning to its end.
+    /// Creates the handler of a connection with one client.
     pub(super) fn of_one(server: Arc<Shared>, client: Arc<Client>) -> Self {
         Self { server, seat: Seat::Own(client), telling: OnceLock::new() }
     }
 
-    /// What comes by HTTP.
+    /// Creates a handler for HTTP requests.
     pub(super) fn over_http(server: Arc<Shared>) -> Self {
         Self { server, seat: Seat::Http(OnceLock::new()), telling: OnceLock::new() }
     }
 
-    /// An empty account for a message.
+    /// Returns an empty memory account for a message.
     pub(super) fn account(&self) -> Account {
         self.server.host.limits().account()
     }
 
-    /// Begins to answer a call of this tool that was read as a line.
+    /// Starts to answer a call of this tool that was read from a line.
     pub(super) fn begin(&self, tool: &str, answering: impl Future<Output = ()> + Send + 'static) {
         let Shared { host, lanes, .. } = &*self.server;
         lanes.begin(|| host.registry().get(tool).ok().map(|tool| tool.pace().clone()), answering);
@@ -106,7 +107,8 @@ impl Front {
         }
     }
 
-    /// Whoever listens: the client of this connection or session, or one that does nothing but this, for the library does not say whose request it is.
+    /// Returns the client of a subscription: that of the connection or session, and otherwise a new
+    /// one, since the library does not tell whose request it is.
     fn listener(&self) -> Arc<Client> {
         match &self.seat {
             Seat::Own(client) => client.clone(),
@@ -114,7 +116,7 @@ impl Front {
         }
     }
 
-    /// The client of a session, whose calls end with it, or with the server.
+    /// Creates the client of a session, whose calls end with the session or the server.
     fn of_session(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
         let client = Arc::new(Client::new(&self.server.host, Transport::Http));
         if let Some(seat) = context.extensions.get::<sessions::Seat>() {
@@ -141,27 +143,27 @@ impl Front {
         Request { server: self.server.clone(), client: self.client(&context), era: Era::of(&context), context }
     }
 
-    /// Waits for plugins that are still being loaded, for so long at most: how long a list of what there is then may be kept by a client, in milliseconds.
+    /// Waits for loading plugins. Returns how long a list may be cached, in milliseconds.
     async fn settled(&self, patience: Duration) -> u64 {
         let loading = self.server.settled(patience).await;
         let changes = self.server.settings.changes;
         if loading == Loading::Ended && changes == Changes::Never { KEPT.1 } else { KEPT.0 }
     }
 
-    /// Notes that a client is shown a list, so that it hears when that differs.
+    /// Records the list that a client is shown, so that it is notified of later changes only.
     fn shows(&self, context: &RequestContext<RoleServer>, (list, mark): (List, impl FnOnce() -> Mark)) {
         if self.watches() {
             self.client(context).show(list, mark());
         }
     }
 
-    /// What is not announced is not there. Gives how long a list of it may be kept.
+    /// Rejects a method that is not announced. Returns how long its list may be cached.
     async fn offering(&self, method: &str, is_its: fn(offers::Kinds) -> bool) -> Result<u64, ErrorData> {
         let kept = self.settled(HELLO).await;
         if is_its(offers::kinds(&self.server)) { Ok(kept) } else { Err(no_method(method)) }
     }
 
-    /// Whose document it is that a client of an older revision subscribes to: where nothing changes, nobody can.
+    /// Returns the code behind a resource, if legacy clients can subscribe to it.
     async fn subscribable(
         &self,
         (method, uri): (&str, &str),
@@ -174,7 +176,7 @@ impl Front {
     }
 }
 
-/// A list with what each era says of it, where there is memory for it.
+/// Adds the cache hints of the modern era to a list, and reserves the memory of its response.
 macro_rules! listed {
     ($list:expr, $kept:expr, $context:expr) => {{
         let list = match Era::of($context) {
@@ -194,7 +196,7 @@ impl ServerHandler for Front {
         Cow::Borrowed(VERSIONS)
     }
 
-    /// The connection is of the revision that was agreed on, whatever was asked for.
+    /// Negotiates the revision and stores it, so that later requests follow it.
     async fn initialize(
         &self,
         mut params: InitializeRequestParams,
@@ -281,7 +283,7 @@ impl ServerHandler for Front {
         params: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        // Whose plugin has gone may still go, too.
+        // A client may unsubscribe from a resource whose plugin is gone.
         if self.client(&context).documents().remove(&params.uri) {
             return Ok(());
         }
@@ -326,12 +328,12 @@ impl ServerHandler for Front {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        // In a box: the library moves about what it has to wait for.
+        // Boxed, since the library moves the future around.
         guarded(Box::pin(self.request(context).call(params))).await
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        // Asked before each call over HTTP, for the parameters that are repeated in headers. Few tools have any.
+        // Asked before each HTTP call, to check headers that repeat parameters. Few tools do.
         let tool =
             self.server.host.registry().get(name).ok().filter(|tool| listing::repeats_in_headers(tool.definition()))?;
         listing::tool(tool.definition(), Era::Modern)
@@ -351,7 +353,7 @@ impl ServerHandler for Front {
         }
     }
 
-    /// A client of an older revision is told of changes from here on, without asking for it.
+    /// Starts the notifications of a legacy client, which gets them without a subscription.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         self.telling.get_or_init(|| Telling::begin(&self.server, &self.listener(), Way::Legacy(context.peer)));
     }
@@ -373,7 +375,7 @@ impl ServerHandler for Front {
         Ok(())
     }
 
-    /// The library takes a request whose parameters it cannot read for one whose method it does not know.
+    /// Rejects unknown methods, and known ones whose parameters the library cannot parse.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

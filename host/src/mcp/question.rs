@@ -1,31 +1,32 @@
-//! A question whether a call may run, as a form that a client shows, and what the form says when it comes back.
+//! The confirmation of a call as a form for the client, and the interpretation of the form's
+//! result.
 
 use crate::confirm::{Answer, ConfirmationRequest};
 use crate::tool::text::{cut, elided, visible};
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Value, json};
 
-/// The one field of the form.
+/// The only field of the form.
 const FIELD: &str = "decision";
-/// The longest summary of an input that is shown, in bytes.
+/// The maximum length of the displayed input, in bytes.
 const SUMMARY: usize = 2048;
-/// The most paths that are named.
+/// The maximum number of displayed paths.
 const PATHS: usize = 20;
-/// How much of a plugin's name is shown, in characters: a file may have any.
+/// The maximum length of a displayed plugin name, in characters: it comes from a file name.
 const PLUGIN: usize = 80;
-/// How many digits of a digest are shown: enough to tell two plugins of one name apart.
+/// The number of displayed digits of a digest: enough to tell plugins with the same name apart.
 const DIGITS: usize = 12;
 
-/// Whether the form offers an answer for later calls, too.
+/// Whether the form offers an answer that also counts for later calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lasting {
-    /// For the whole session, which one client holds from its beginning to its end.
+    /// For a session that belongs to one client.
     Offered,
-    /// Who calls next is only that caller's word.
+    /// For a client that only identifies itself by name: another one could profit from the answer.
     Withheld,
 }
 
-/// The form. Fails where the library's idea of a form has changed, which a test would tell.
+/// Builds the form. `None` if the library's form schema has changed, which a test would detect.
 pub(super) fn form(request: &ConfirmationRequest, lasting: Lasting) -> Option<ElicitRequestParams> {
     let schema = json!({
         "type": "object",
@@ -48,7 +49,7 @@ fn choices(lasting: Lasting) -> Value {
     }
 }
 
-/// All of it is the host's own words, but for the input, which is escaped and cut.
+/// Builds the message in the host's own words. The input is untrusted: escaped and shortened.
 fn message(request: &ConfirmationRequest) -> String {
     let ConfirmationRequest { tool, side_effects, input_summary, projected_modifications: paths, .. } = request;
     let input = visible(cut(input_summary, SUMMARY));
@@ -63,14 +64,14 @@ fn message(request: &ConfirmationRequest) -> String {
     text
 }
 
-/// Whose tool it is: nothing for one of the host's own.
+/// Describes the plugin; empty for a tool of the host itself.
 fn plugin(request: &ConfirmationRequest) -> String {
     let (Some(name), Some(digest)) = (&request.plugin, request.digest) else { return String::new() };
     let digits: String = digest.hex().chars().take(DIGITS).collect();
     format!("\nPlugin: {} (sha256:{digits}…)", elided(name, PLUGIN))
 }
 
-/// What a form says that came back: anything but a clear yes is a no.
+/// Interprets the result of the form. Anything but an explicit approval is a denial.
 pub(super) fn answer(result: &ElicitResult, lasting: Lasting) -> Answer {
     let decision = result.content.as_ref().and_then(|content| content.get(FIELD)).and_then(Value::as_str);
     match (&result.action, decision) {

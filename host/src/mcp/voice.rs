@@ -90,11 +90,12 @@ impl Voice {
         Self { events: events.clone(), listens, token, logger, pace, logs }
     }
 
-    /// Passes on each notification of the call until the call is over, and then the rest: the answer comes after all of
-    /// them. A cancelled call sends no more.
+    /// Sends each notification of the call until the call is over, and then those that are queued:
+    /// the protocol wants them before the response. A cancelled call sends no more.
     pub(super) async fn speak(mut self, peer: &Peer<RoleServer>, cancelled: &CancellationToken, over: &Notify) {
         loop {
-            // A message that was taken is sent whole: only the wait for the next one ends with the call.
+            // Only the wait for the next notification ends with the call: one that was taken from
+            // the queue would be lost.
             let said = tokio::select! {
                 biased;
                 said = self.next() => said,
