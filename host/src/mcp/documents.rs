@@ -1,26 +1,27 @@
-//! The documents that somebody wants to hear of, and the code that each came from when it was last looked at.
+//! Resource subscriptions, with the code that served each resource when it was last checked.
 
 use crate::tool::Digest;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The most documents that one client hears of. A plugin may have as many as there are names that fit its templates.
+/// The maximum number of subscriptions of a client. A plugin with templates has any number of
+/// resources.
 const MOST: usize = 256;
-/// The longest name of such a document, in bytes.
+/// The maximum length of a subscribed URI, in bytes.
 const NAME: usize = 2 << 10;
 
-/// What a client wants to hear of.
+/// The subscriptions of a client.
 #[derive(Debug, Default)]
 pub(super) struct Documents(Mutex<HashMap<String, Option<Digest>>>);
 
-/// Why a document is not taken in.
+/// The error of a subscription beyond the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{MOST} documents with names of at most {NAME} bytes can be subscribed to; unsubscribe from some")]
 pub(super) struct Full;
 
 impl Documents {
-    /// Takes a document in, which comes from this code now.
+    /// Adds a subscription to a resource that this code serves now.
     pub(super) fn add(&self, uri: &str, code: Option<Digest>) -> Result<(), Full> {
         let mut all = self.all();
         let is_full = all.len() >= MOST;
@@ -34,12 +35,12 @@ impl Documents {
         }
     }
 
-    /// Leaves a document out; whether it was there.
+    /// Removes a subscription. Returns true if there was one.
     pub(super) fn remove(&self, uri: &str) -> bool {
         self.all().remove(uri).is_some()
     }
 
-    /// Those that come from other code than when this was last asked.
+    /// Returns the resources whose code has changed since the last check.
     pub(super) fn changed(&self, code: impl Fn(&str) -> Option<Digest>) -> Vec<String> {
         let mut changed = Vec::new();
         for (uri, known) in self.all().iter_mut() {

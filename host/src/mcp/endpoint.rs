@@ -1,4 +1,5 @@
-//! Requests that were let in, made into messages, and handed to the library; and its answers.
+//! The HTTP endpoint: parses admitted requests, passes them to the library, and accounts for the
+//! memory of the responses.
 
 mod headers;
 
@@ -27,15 +28,16 @@ use std::io;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Where the endpoint is.
+/// The path of the endpoint.
 pub(super) const PATH: &str = "/mcp";
-/// Where a request says of itself of which revision it is.
+/// The metadata key of a request's protocol revision.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// Makes what answers: for each legacy session one, for each modern request one, and now and then one that is only asked for a tool's schema.
+/// Creates a handler: one per legacy session, one per modern request, and one for each check of
+/// parameter headers.
 type Factory<S> = Arc<dyn Fn() -> io::Result<S> + Send + Sync>;
 
-/// The protocol over HTTP, in both eras.
+/// The protocol over HTTP, for both eras.
 pub(super) struct Endpoint<S> {
     make: Factory<S>,
     sessions: Sessions,
@@ -44,7 +46,8 @@ pub(super) struct Endpoint<S> {
 }
 
 impl<S: ServerHandler> Endpoint<S> {
-    /// An endpoint that is reached under these names, until `stop` is cancelled: then all sessions and streams end.
+    /// Creates an endpoint with these host names. When `stop` is cancelled, all sessions and
+    /// streams end.
     pub(super) fn new(
         make: impl Fn() -> io::Result<S> + Send + Sync + 'static,
         hosts: Vec<String>,
@@ -58,13 +61,13 @@ impl<S: ServerHandler> Endpoint<S> {
         Self { make: Arc::new(make), sessions: Sessions::default(), config, limits: Limits::default() }
     }
 
-    /// With the limits of the host: what a request takes counts within them.
+    /// Sets the memory limits that requests count against.
     pub(super) fn within(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
     async fn pass(&self, request: Admitted) -> Response<Body> {
-        // What the request takes is held until it is answered.
+        // Holds the memory of the request until it is answered.
         let account = self.limits.account();
         let view = self.sessions.seen_by(request.caller(), account.clone());
         let mut request = request.into_request();
@@ -80,7 +83,7 @@ impl<S: ServerHandler> Endpoint<S> {
         if ends && session(request.headers()).is_some_and(|id| !view.has(id)) {
             return refusal(Refusal::Gone, None);
         }
-        // The library reads the request once more.
+        // The library parses the body a second time.
         account.owe(account.held());
         let (make, view) = (self.make.clone(), Arc::new(view));
         let service = StreamableHttpService::new(move || make(), view.clone(), self.config.clone());
@@ -88,7 +91,8 @@ impl<S: ServerHandler> Endpoint<S> {
         match view.refusal() {
             Some(refused) if !response.status().is_success() => refusal(refused, asked.id()),
             _ if ends && response.status().is_success() => done(),
-            // So the library answers what it cannot read, too. Seldom enough to be read here only then.
+            // The library also uses this status for a body that it cannot parse. Rare, so that the
+            // message is parsed again only here.
             _ if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && !asked.is_message() => {
                 error(StatusCode::BAD_REQUEST, frame::no_message(asked.id()))
             }
@@ -96,10 +100,10 @@ impl<S: ServerHandler> Endpoint<S> {
         }
     }
 
-    /// The call of a request that may go the short way, and what answers it.
+    /// Returns the call of a request that may take the fast path, with its handler.
     fn short(&self, asked: &mut Asked, headers: &HeaderMap) -> Option<(Plain, S)> {
         let tool = asked.0.as_ref()?["params"]["name"].as_str().filter(|tool| headers::plain(headers, tool))?;
-        // One that has a schema here repeats parameters in headers, which are to be compared.
+        // A tool with a schema here repeats parameters in headers, which the library must compare.
         let handler = (self.make)().ok().filter(|handler| handler.get_tool(tool).is_none())?;
         match Plain::of(asked.0.take()?) {
             Ok(call) => Some((call, handler)),
@@ -111,7 +115,8 @@ impl<S: ServerHandler> Endpoint<S> {
     }
 }
 
-/// The answer to a call that goes the short way. Where its client goes away, the call is told to end, and does so by itself.
+/// Answers a call on the fast path. If the client disconnects, the call is cancelled, and its task
+/// ends on its own.
 async fn answered<S: ServerHandler>(call: Plain, handler: S, (parts, account): (Parts, Account)) -> Response<Body> {
     let (id, ends, mut extensions) = (call.id().clone(), CancellationToken::new(), Extensions::new());
     extensions.insert(parts);
@@ -130,8 +135,8 @@ async fn answered<S: ServerHandler>(call: Plain, handler: S, (parts, account): (
     json(status, Written::answer(&answer, &account))
 }
 
-/// An answer that the library has written, with its memory: it counts until the last part of it is sent. An answer in one
-/// piece has its own length from now on; the parts of a stream have what was reserved for them in the account.
+/// Keeps the memory of a response of the library accounted for until it is sent. A response in one
+/// piece counts with its own length from here on, and a stream with the account of its request.
 fn counted(response: Response<Body>, account: Account) -> Response<Body> {
     match response.body().size_hint().exact().map(usize::try_from) {
         Some(Ok(length)) if length <= SMALL => response,
@@ -140,11 +145,11 @@ fn counted(response: Response<Body>, account: Account) -> Response<Body> {
     }
 }
 
-/// What a request brings that has to be an object, and was found to be one.
+/// The JSON object of a `POST` request; `None` for other methods.
 struct Asked(Option<Value>);
 
 impl Asked {
-    /// Checks what comes with a request, before it is made into a message.
+    /// Parses the body and checks the headers of a request.
     fn by(request: &Request<Bytes>, account: &Account) -> Result<Self, Refused> {
         let value = match *request.method() {
             Method::POST => Some(frame::check(request.body(), account)?),
@@ -164,7 +169,7 @@ impl Asked {
         Ok(Self(Some(value)))
     }
 
-    /// The id of a request; nothing else has an answer.
+    /// Returns the id of a request. Other messages have no response.
     fn id(&self) -> Option<RequestId> {
         self.0.as_ref().filter(|value| value.get("method").is_some()).and_then(frame::id)
     }
@@ -180,24 +185,26 @@ impl<S: ServerHandler> Service for Endpoint<S> {
     }
 }
 
-/// Who sent a message, as its handler can know it.
+/// Returns the identity of a message's sender.
 pub(super) fn caller(extensions: &Extensions) -> Option<Caller> {
     extensions.get::<Parts>()?.extensions.get().copied()
 }
 
-/// The account that the memory of a message counts in.
+/// Returns the memory account of a message.
 pub(super) fn account(extensions: &Extensions) -> Option<Account> {
     let own = || extensions.get::<Parts>()?.extensions.get();
     extensions.get().or_else(own).cloned()
 }
 
-/// The account of a request over HTTP whose answer the library writes, which asks nobody for the memory.
+/// Returns the memory account of an HTTP request whose response is written by the library, which
+/// does not account for memory.
 pub(super) fn library(extensions: &Extensions) -> Option<Account> {
     let parts = extensions.get::<Parts>().filter(|_| extensions.get::<Known>().is_none());
     parts?.extensions.get().cloned()
 }
 
-/// Whether a request says that it is of an older revision, in which each belongs to a session, and belongs to none.
+/// Returns true if a request claims a legacy revision, which requires a session, and has no
+/// session.
 fn is_adrift(headers: &HeaderMap, request: &Value) -> bool {
     let is_old = |version: &str| version < ProtocolVersion::V_2026_07_28.as_str();
     let header = headers.get(HEADER_MCP_PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
@@ -212,7 +219,7 @@ fn session(headers: &HeaderMap) -> Option<&str> {
     headers.get(HEADER_SESSION_ID)?.to_str().ok()
 }
 
-/// What a request is told that its session did not take.
+/// Builds the response to a message that its session rejected.
 fn refusal(refusal: Refusal, id: Option<RequestId>) -> Response<Body> {
     let status = match refusal {
         Refusal::Gone => StatusCode::NOT_FOUND,
@@ -227,7 +234,8 @@ fn refusal(refusal: Refusal, id: Option<RequestId>) -> Response<Body> {
     response
 }
 
-/// A session has ended, which is more than that it will: some clients warn of anything else.
+/// Builds the response to an ended session. 204 rather than the library's 202, since some clients
+/// warn of any other status.
 fn done() -> Response<Body> {
     let mut response = Response::new(Full::default().boxed());
     *response.status_mut() = StatusCode::NO_CONTENT;

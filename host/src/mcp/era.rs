@@ -1,38 +1,39 @@
-//! The two ways in which the protocol has worked, and which of them a request follows.
+//! The two generations of the protocol, and the detection of a request's own.
 
 use rmcp::RoleServer;
 use rmcp::model::{ClientCapabilities, ProtocolVersion};
 use rmcp::service::RequestContext;
 use serde_json::Value;
 
-/// What a request of the current revision says of itself, each under its key.
+/// The metadata keys of a modern request.
 pub(super) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 pub(super) const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 
-/// How a request has to be answered.
+/// The generation of the protocol that a request follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
-    /// After a handshake, with requests in both directions.
+    /// With a handshake, and requests in both directions.
     Legacy,
-    /// Each request for itself; what the server needs to know ends a request, and comes with the next.
+    /// Self-contained requests. A question of the server ends a request; the next one has the
+    /// answer.
     Modern,
 }
 
-/// The revisions that are announced: the current one and the one before it.
+/// The announced revisions: the current one and its predecessor.
 pub(super) const VERSIONS: &[ProtocolVersion] = &[ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
 
-/// Older ones that a client may ask for in its handshake: what is different in them is nothing that is sent here.
+/// Older revisions that a handshake may select. They do not differ in any message sent here.
 const OLDER: &[ProtocolVersion] = &[ProtocolVersion::V_2025_03_26, ProtocolVersion::V_2025_06_18];
 
-/// The revision of a connection whose client asks for this one in its handshake.
+/// Returns the revision for a handshake that requests this one.
 pub(super) fn negotiated(asked: &ProtocolVersion) -> ProtocolVersion {
     if OLDER.contains(asked) { asked.clone() } else { ProtocolVersion::V_2025_11_25 }
 }
 
 impl Era {
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
-        // Versions are dates, so that their order is that of their texts.
+        // Versions are dates in ISO format, so that they can be compared as text.
         let is_modern = |version: &str| version >= ProtocolVersion::V_2026_07_28.as_str();
         let is_modern = match context.meta.get(VERSION).and_then(Value::as_str) {
             Some(version) => is_modern(version),
@@ -42,8 +43,8 @@ impl Era {
     }
 }
 
-/// Whether a client that can do this can show its user a form.
+/// Returns true if a client with these capabilities can show forms.
 pub(super) fn can_show_forms(capabilities: &ClientCapabilities) -> bool {
-    // A client that names neither way means forms: there were no others when it was written.
+    // An empty object means forms: older revisions had no other mode.
     capabilities.elicitation.as_ref().is_some_and(|ways| ways.form.is_some() || ways.url.is_none())
 }

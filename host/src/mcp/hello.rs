@@ -1,4 +1,5 @@
-//! What the server says of itself: computed from what there is, so that nothing is announced that would not be answered.
+//! The server's info and capabilities, computed from the loaded plugins, so that only supported
+//! features are announced.
 
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
@@ -8,10 +9,10 @@ use crate::tool::text::cut;
 use rmcp::model::{Implementation, InitializeRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig};
 use std::time::Duration;
 
-/// What a client's model is told of the server as a whole.
+/// The instructions for the client's model.
 const INSTRUCTIONS: &str = "Each tool runs in a sandbox of its own that sees one workspace directory, and nothing else. Paths are relative to it.";
 
-/// Whether all plugins are there that there are.
+/// The state of plugin loading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loading {
     GoesOn,
@@ -19,13 +20,14 @@ pub(super) enum Loading {
 }
 
 impl Shared {
-    /// Whether clients can hear of anything later.
+    /// Returns whether clients are notified of changes: as announced, or else as configured.
     pub(super) fn changes(&self) -> Changes {
         *self.announced.get().unwrap_or(&self.settings.changes)
     }
 
-    /// Waits for plugins that are still being loaded, for so long at most, and not for those that an earlier run has not got done. Of one that takes longer clients
-    /// hear when it is there, although nothing else changes.
+    /// Waits up to `patience` for plugins that are still loading, except those that an earlier run
+    /// failed to compile. If some are still missing then, changes are announced, so that clients
+    /// learn of them.
     pub(super) async fn settled(&self, patience: Duration) -> Loading {
         let _ = tokio::time::timeout(patience, self.host.loaded_but_the_last()).await;
         let (loading, changes) = match self.host.progress().has_ended() {
@@ -37,11 +39,11 @@ impl Shared {
     }
 }
 
-/// The longest name or version of a client that is kept, in bytes.
+/// The maximum length of a client's name and version, in bytes.
 pub(super) const NAME: usize = 256;
 
-/// The part of a client's introduction that the server reads later. It is kept for the whole session, and a client may
-/// write mebibytes into the rest.
+/// Reduces a client's `initialize` parameters to the fields that are read later. They are kept for
+/// the whole session, and a client could fill the rest with mebibytes.
 pub(super) fn kept(mut params: InitializeRequestParams) -> InitializeRequestParams {
     let Implementation { name, version, .. } = &params.client_info;
     params.client_info = Implementation::new(cut(name, NAME), cut(version, NAME));
@@ -49,14 +51,14 @@ pub(super) fn kept(mut params: InitializeRequestParams) -> InitializeRequestPara
     let capabilities = &mut params.capabilities;
     (capabilities.experimental, capabilities.extensions) = (None, None);
     if let Some(sampling) = &mut capabilities.sampling {
-        // That it is there counts, and not what is in it.
+        // Only the presence of these fields matters.
         sampling.tools = sampling.tools.take().map(|_| Default::default());
         sampling.context = sampling.context.take().map(|_| Default::default());
     }
     params
 }
 
-/// Its name, its capabilities, and a word for the model.
+/// Returns the server's name, capabilities and instructions.
 pub(super) fn info(server: &Shared) -> ServerConfig {
     let mut info = ServerConfig::new(capabilities(server)).with_instructions(INSTRUCTIONS);
     info.server_info = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")).with_title("Palisade");
@@ -79,7 +81,7 @@ fn capabilities(server: &Shared) -> ServerCapabilities {
         tools.list_changed = changes;
     }
     if let Some(resources) = &mut capabilities.resources {
-        // A document is taken for another when the plugin that it comes from is.
+        // Clients can subscribe to a resource: it changes when its plugin is replaced.
         (resources.list_changed, resources.subscribe) = (changes, changes);
     }
     if let Some(prompts) = &mut capabilities.prompts {
@@ -99,7 +101,7 @@ mod tests {
     use crate::sandbox::{ChildCompiler, Compiler};
     use std::sync::Arc;
 
-    /// A compiler that fails leaves a plugin that was tried and not done.
+    /// The failed compilation leaves a plugin that was tried but not finished.
     #[tokio::test(start_paused = true)]
     async fn no_client_waits_for_what_an_earlier_run_has_not_got_done() {
         let place = tempfile::tempdir().unwrap();
@@ -150,7 +152,7 @@ mod tests {
         );
     }
 
-    /// Under a clock that moves on whenever nothing else does, compiling takes for ever.
+    /// The paused clock advances while the compiler works, so that each timeout passes at once.
     #[tokio::test(start_paused = true)]
     async fn who_says_hello_while_plugins_are_compiled_is_told_that_more_will_come() {
         let place = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The tools as clients are shown them.
+//! Converts tool definitions for `tools/list`.
 
 use super::era::Era;
 use crate::host::Host;
@@ -8,10 +8,10 @@ use crate::tool::formats::{Format, Strictness, export};
 use rmcp::model::{ErrorData, ListToolsResult, MetaObject, PaginatedRequestParams, Tool};
 use serde_json::{Value, json};
 
-/// Under which key a list names the plugins whose tools it does not have yet.
+/// The metadata key of the plugins whose tools are missing from a list.
 const COMPILING: &str = "dev.palisade/compiling";
 
-/// A list of tools, with the plugins that are still being compiled, where there are any.
+/// Builds the list result, naming the plugins that are still being compiled.
 pub(super) fn result(host: &Host, tools: Vec<Tool>) -> ListToolsResult {
     let mut listed = ListToolsResult::with_all_items(tools);
     let compiling: Vec<String> = host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
@@ -23,7 +23,7 @@ pub(super) fn result(host: &Host, tools: Vec<Tool>) -> ListToolsResult {
     listed
 }
 
-/// Refuses a request for a part of a list: lists are given whole, so that the server hands out no cursor.
+/// Rejects a cursor: lists are returned whole, so that the server never issues one.
 pub(super) fn whole(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match page.and_then(|page| page.cursor) {
         None => Ok(()),
@@ -31,14 +31,14 @@ pub(super) fn whole(page: Option<PaginatedRequestParams>) -> Result<(), ErrorDat
     }
 }
 
-/// All that a session is shown, by name: the same list in the same order, as long as nothing changes.
+/// Returns the tools that a session may see, sorted by name, so that the list is stable.
 pub(super) fn tools(host: &Host, session: &Session, era: Era) -> Vec<Tool> {
     let mut definitions = host.definitions(session);
     definitions.sort_by(|one, other| one.name().as_str().cmp(other.name().as_str()));
     definitions.iter().filter_map(|definition| tool(definition, era)).collect()
 }
 
-/// One tool, with the hints that are computed from what the sandbox enforces.
+/// Converts one tool. Its hints are derived from the sandbox's enforcement.
 pub(super) fn tool(definition: &Definition, era: Era) -> Option<Tool> {
     let mut exported = export(&definition.view(), Format::Mcp, Strictness::AsIs).tool;
     if era == Era::Legacy && !describes_objects(definition) {
@@ -47,14 +47,14 @@ pub(super) fn tool(definition: &Definition, era: Era) -> Option<Tool> {
     serde_json::from_value(exported).inspect_err(|error| tracing::error!("a tool cannot be listed: {error}")).ok()
 }
 
-/// Before 2026-07-28, the output that a schema describes was an object.
+/// Returns true if the output schema allows objects only, as revisions before 2026-07-28 require.
 fn describes_objects(definition: &Definition) -> bool {
     definition
         .output_schema()
         .is_none_or(|schema| schema.as_value().get("type").and_then(Value::as_str) == Some("object"))
 }
 
-/// Whether clients repeat some parameters of this tool in headers.
+/// Returns true if clients repeat parameters of this tool in headers.
 pub(super) fn repeats_in_headers(definition: &Definition) -> bool {
     fn mentions(value: &Value) -> bool {
         match value {

@@ -1,4 +1,5 @@
-//! What was asked and how it ended, a line of the log for each request: its method, its tool, the outcome and the time. Never what a tool was given or gave back.
+//! The request log: one line per request with its method, tool, outcome and duration. It never
+//! contains a tool's input or output.
 
 use super::outcome::ERROR;
 use rmcp::model::{CallToolResponse, ErrorData};
@@ -8,10 +9,10 @@ use std::fmt::Display;
 use std::time::Instant;
 use tracing::Span;
 
-/// What these lines are logged as, at the level *debug*: [`super::REQUESTS`] turns on them alone.
+/// The log target of these lines, at level *debug*. [`super::REQUESTS`] enables them alone.
 pub(super) const TARGET: &str = crate::http::REQUESTS;
 
-/// A request under way. However it ends, a line tells of it; nothing is noted where nobody reads it.
+/// The log line of an in-flight request, written on drop. Disabled lines cost nothing.
 pub(super) struct Noted(Option<Note>);
 
 struct Note {
@@ -22,15 +23,15 @@ struct Note {
 }
 
 impl Noted {
-    /// Begins with a request of this method.
+    /// Starts the line of a request with this method.
     pub(super) fn begin(method: impl Display) -> Self {
-        // Until it ends otherwise, its future has been dropped.
+        // The outcome if the future is dropped.
         let note =
             || Note { what: method.to_string(), outcome: "left".into(), begun: Instant::now(), span: Span::none() };
         Self(tracing::enabled!(target: TARGET, tracing::Level::DEBUG).then(note))
     }
 
-    /// With a line that shows which span it belongs to.
+    /// Attaches the line to a span.
     pub(super) fn within(mut self, span: &Span) -> Self {
         if let Some(note) = &mut self.0 {
             note.span = span.clone();
@@ -38,13 +39,13 @@ impl Noted {
         self
     }
 
-    /// The same answer, and a line about it.
+    /// Records the outcome of a request, and returns its response.
     pub(super) fn answered<T>(mut self, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
         self.ended(|| answer.as_ref().map_or_else(refused, |_| "ok".into()));
         answer
     }
 
-    /// How a call of a tool ended.
+    /// Records the outcome of a tool call.
     pub(super) fn called(mut self, answer: &Result<CallToolResponse, ErrorData>) {
         self.ended(|| answer.as_ref().map_or_else(refused, outcome));
     }
@@ -68,7 +69,7 @@ fn refused(error: &ErrorData) -> Cow<'static, str> {
     format!("error {}", error.code.0).into()
 }
 
-/// A failure by its class.
+/// Returns the outcome of a call: the error class of a failure.
 fn outcome(response: &CallToolResponse) -> Cow<'static, str> {
     let result = match response {
         CallToolResponse::Complete(result) => result,

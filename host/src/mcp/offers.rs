@@ -1,4 +1,5 @@
-//! Documents and prompts: what plugins offer besides tools, listed as they have described it, and read in calls on the one road.
+//! Resources and prompts of plugins: lists them from the plugins' descriptions, and reads them by
+//! dispatched calls.
 
 use super::answer::{LEFT_OUT, granted};
 use super::call::{Request, Settled};
@@ -18,19 +19,19 @@ use rmcp::model::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// How long what was read may be kept by a client: not at all, since a document may differ with each reading.
+/// The cache lifetime of a read resource: none, since its content may differ with each read.
 const READ_KEPT: u64 = 0;
-/// The most values that complete an argument.
+/// The maximum number of completion values.
 const VALUES: usize = 100;
 
-/// What the plugins that are loaded by now have to offer.
+/// The kinds of offers of the loaded plugins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Kinds {
     pub(super) documents: bool,
     pub(super) prompts: bool,
 }
 
-/// Which kinds of things are offered. Where plugins come and go, all of them may be.
+/// Returns the kinds to announce: all of them if plugins may be added later.
 pub(super) fn kinds(server: &Shared) -> Kinds {
     let may_come = server.changes() == Changes::Watched;
     let any = |has: fn(&Plugin) -> bool| server.host.find_plugin(|plugin| has(plugin).then_some(())).is_some();
@@ -63,24 +64,24 @@ pub(super) fn prompts(server: &Shared) -> Vec<rmcp::model::Prompt> {
         .collect()
 }
 
-/// The error of a document that is nobody's. To clients of the current revision the library gives it the code that it has there.
+/// Builds the error for an unknown resource. For modern clients, the library replaces its code.
 pub(super) fn no_document(uri: &str) -> ErrorData {
     let shown = crate::tool::text::elided(uri, 256);
     ErrorData::resource_not_found(format!("there is no resource `{shown}`"), Some(json!({"uri": uri})))
 }
 
-/// Whose document this is.
+/// Returns the plugin that serves a resource.
 pub(super) fn owner(server: &Shared, uri: &str) -> Option<Plugin> {
     server.host.find_plugin(|plugin| plugin.offer().has_document(uri).then(|| plugin.clone()))
 }
 
-/// The code that this document comes from.
+/// Returns the digest of the code that serves a resource.
 pub(super) fn code(server: &Shared, uri: &str) -> Option<Digest> {
     server.host.find_plugin(|plugin| plugin.offer().has_document(uri).then(|| plugin.digest()))
 }
 
 impl Request {
-    /// `resources/read`.
+    /// Handles `resources/read`.
     pub(super) async fn read(self, params: ReadResourceRequestParams) -> Result<ReadResourceResponse, ErrorData> {
         let ReadResourceRequestParams { uri, input_responses, request_state, .. } = params;
         let plugin = owner(&self.server, &uri).ok_or_else(|| no_document(&uri))?;
@@ -96,7 +97,7 @@ impl Request {
         }
     }
 
-    /// `prompts/get`.
+    /// Handles `prompts/get`.
     pub(super) async fn prompt(self, params: GetPromptRequestParams) -> Result<GetPromptResponse, ErrorData> {
         let GetPromptRequestParams { name, arguments, input_responses, request_state, .. } = params;
         let (plugin, prompt) = self.with_prompt(&name)?;
@@ -120,7 +121,7 @@ impl Request {
         }
     }
 
-    /// `completion/complete`. Of templates nobody knows what would complete them.
+    /// Handles `completion/complete`. Templates have no completions.
     pub(super) async fn complete(self, params: CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
         let argument = params.argument;
         let values = match params.r#ref {
@@ -149,7 +150,7 @@ impl Request {
         Ok(CompleteResult::new(info))
     }
 
-    /// What is made of a result, where there is memory for it.
+    /// Reserves the memory of a response, and builds it.
     fn made_of<T: Serialize>(&self, result: &ToolResult, made: impl FnOnce() -> T) -> Result<T, ErrorData> {
         let reserved = self.account().reserve(result.content().iter().map(footprint).sum());
         reserved.map_err(|why| exhausted(LEFT_OUT, why))?;
@@ -181,7 +182,7 @@ fn is_missing(error: &ToolError) -> bool {
     matches!(error.kind(), ErrorKind::Execution { kind: ExecutionKind::NotFound, .. })
 }
 
-/// An error of the request: there is no result that could say that it is one.
+/// Converts a failure into an error response, since these results have no error field.
 fn failed(error: &ToolError) -> ErrorData {
     let whole = error.to_json();
     let data = Some(json!({"class": whole["class"], "detail": whole["detail"]}));
@@ -219,7 +220,8 @@ fn values(result: &ToolResult) -> Result<Vec<String>, ErrorData> {
         return Err(failed(error));
     }
     let listed = result.blocks().iter().find_map(|content| match content.as_ref() {
-        // The host wrote it itself: a list of texts, of which each has its own length in memory.
+        // Serialized by the host as a list of strings, so that parsing takes memory in proportion
+        // to its length.
         Content::Json(json) => serde_json::from_str::<Vec<String>>(json.as_str()).ok(),
         _ => None,
     });

@@ -1,4 +1,4 @@
-//! The uniform result of a call, as the protocol answers it.
+//! Converts the uniform result of a call into a result of the protocol.
 
 use super::content::{block, for_the_user};
 use super::era::Era;
@@ -10,10 +10,10 @@ use rmcp::model::{CallToolResult, ErrorData, MetaObject};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Where a failure's class and details stand, for programs.
+/// The metadata key of an error's class and details, for programs.
 pub(super) const ERROR: &str = "dev.palisade/error";
 
-/// What a client gets of a call that came to its end, whatever that was, with the value of its output.
+/// Builds the result of a call, with the JSON value of its output if there is one.
 pub(super) fn answer(result: &ToolResult, structured: Option<Value>) -> CallToolResult {
     match result.error() {
         None => success(result, structured),
@@ -21,13 +21,13 @@ pub(super) fn answer(result: &ToolResult, structured: Option<Value>) -> CallTool
     }
 }
 
-/// What a client gets of a call whose answer has no room in memory.
+/// Builds the result of a call whose response does not fit into memory.
 pub(super) fn without_memory(why: Exhausted) -> CallToolResult {
-    // The names of call and tool are no part of such an answer.
+    // The result does not contain the names of the call and the tool.
     answer(&ToolResult::failure(CallId::new("-"), "-", ended(why, Duration::ZERO, SideEffects::None)), None)
 }
 
-/// The error of a message for which there is no memory.
+/// Builds the error for a message that does not fit into memory.
 pub(super) fn exhausted(what: &str, why: Exhausted) -> ErrorData {
     let limit = match why {
         Exhausted::CallMemory { .. } => Limit::Memory,
@@ -44,8 +44,8 @@ fn success(result: &ToolResult, structured: Option<Value>) -> CallToolResult {
     answer
 }
 
-/// The output that stands in an answer as a value, too: one JSON block and nothing else. Before 2026-07-28, structured
-/// content was an object or nothing.
+/// Returns the output that is also sent as structured content: a single JSON block. Revisions
+/// before 2026-07-28 allow objects only.
 pub(super) fn structured(result: &ToolResult, era: Era) -> Option<&Json> {
     match result.content() {
         [Content::Json(json)] if result.is_success() => {
@@ -57,7 +57,7 @@ pub(super) fn structured(result: &ToolResult, era: Era) -> Option<&Json> {
 
 fn failure(result: &ToolResult, error: &ToolError) -> CallToolResult {
     let mut blocks: Vec<_> = result.blocks().iter().map(|content| block(content)).collect();
-    // Which setting would allow a call is a matter between the server and the person who runs it.
+    // For the user, not the model: only the person who runs the server can change its settings.
     blocks.extend(word_to_the_user(error).map(|word| for_the_user(&word)));
     let mut answer = CallToolResult::error(blocks);
     answer.meta = Some(details(error));
@@ -65,7 +65,7 @@ fn failure(result: &ToolResult, error: &ToolError) -> CallToolResult {
 }
 
 fn word_to_the_user(error: &ToolError) -> Option<String> {
-    /// Where whoever reads this finds a command line.
+    /// Where the reader sets command-line options.
     const OPTIONS: &str = "options go among the server's arguments in your client's configuration";
     match error.class() {
         ErrorClass::PermissionDenied => Some(format!("For whoever runs this server: {}; {OPTIONS}", error.advice()?)),

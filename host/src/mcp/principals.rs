@@ -1,6 +1,7 @@
-//! Who makes requests that stand for themselves: clients known again by what they say of themselves, and by their token.
+//! The registry of modern HTTP clients, identified by their token and the name that they claim.
 //!
-//! That is their own word, and nothing is allowed because of it; it decides whose calls share a cap, and whose questions belong together.
+//! The name is unverified and grants no rights. It decides only which calls share a limit, and
+//! which questions belong together.
 
 use super::client::{Client, Transport};
 use crate::host::Host;
@@ -12,12 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The most clients that are known at once; the one that has not been heard of for the longest time makes room.
+/// The maximum number of known clients. Above it, the client that has been idle longest is evicted.
 const KNOWN: usize = 64;
-/// How long a client is known that asks nothing.
+/// The idle timeout of a client.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// What a client is known by. A digest of its own words, which may be long.
+/// The identity of a client. Its name and version are hashed, since they may be long.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Principal {
     caller: Option<Caller>,
@@ -25,14 +26,14 @@ pub(super) struct Principal {
 }
 
 impl Principal {
-    /// Whoever came through this door, and says this of itself. Nothing need be said.
+    /// Creates the identity of a client with this token, which may claim a name and version.
     pub(super) fn new(caller: Option<Caller>, info: Option<&Implementation>) -> Self {
         let words = |info: &Implementation| Digest::of(format!("{}\0{}", info.name, info.version).as_bytes());
         Self { caller, info: info.map(words) }
     }
 }
 
-/// The clients that are known.
+/// The known clients.
 #[derive(Default)]
 pub(super) struct Principals(Mutex<HashMap<Principal, Known>>);
 
@@ -42,17 +43,17 @@ struct Known {
 }
 
 impl Principals {
-    /// Ends all that they have begun.
+    /// Cancels the calls of all known clients.
     pub(super) fn leave(&self) {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.values().for_each(|known| known.client.leave());
     }
 
-    /// The client that this is.
+    /// Returns the client with this identity, adding it if necessary.
     pub(super) fn client(&self, host: &Host, principal: Principal) -> Arc<Client> {
         let now = Instant::now();
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever still has a call under way keeps its client by that.
+        // Eviction cancels no call: an in-flight call keeps its client alive.
         known.retain(|_, known| now.saturating_duration_since(known.seen) < IDLE);
         if known.len() >= KNOWN && !known.contains_key(&principal) {
             let oldest = known.iter().min_by_key(|(_, known)| known.seen).map(|(principal, _)| principal.clone());

@@ -1,7 +1,9 @@
-//! Asking a modern client: the call ends with what has to be known, and is made again with the answer.
+//! Asks modern clients by multi-round calls: a call ends with its questions, and the client repeats
+//! it with the answers.
 //!
-//! What has been answered travels with the client in a sealed state, so that each round runs the call from its beginning and gets as far as the next question. A
-//! person's yes to the call itself counts only by such a state; what a plugin asks grants nothing, and is also taken from a client that answers unasked.
+//! The answers so far travel through the client in a signed state, so that each round runs the call
+//! from the beginning up to the next question. A confirmation counts only with such a state. A
+//! plugin's questions grant no rights, so that their answers are accepted from the first round on.
 
 use super::asked::{question, told};
 use super::question::{Lasting, answer, form};
@@ -17,12 +19,13 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The name under which the host's own question stands. A plugin's questions have other names.
+/// The key of the host's own question. Plugins cannot use it.
 const CONFIRM: &str = "palisade.confirm";
-/// How often a call may come back with questions: once whether it may run, and for each of a plugin's questions once more than there are.
+/// The maximum number of rounds of a call: one for the confirmation, and one more than the number
+/// of questions for each question of the plugin.
 const ROUNDS: u8 = 8;
 
-/// The call that a state is good for: the same client, the same tool, the same input.
+/// The call that a state is valid for: client, tool and input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Purpose {
     client: String,
@@ -31,9 +34,10 @@ pub(super) struct Purpose {
 }
 
 impl Purpose {
-    /// Of a call of this tool with these arguments.
+    /// Identifies a call of this tool with these arguments.
     pub(super) fn of(client: &str, tool: &str, arguments: &Value) -> Self {
-        // Of every call, also of those about which nothing is asked: so without a copy of the input's text, and by the faster of the digests.
+        // Computed even for calls that ask nothing, so that it must be cheap: BLAKE3, and no copy
+        // of the serialized input.
         let mut digest = blake3::Hasher::new();
         let _ = serde_json::to_writer(&mut digest, arguments);
         let input = digest.finalize().to_hex().to_string();
@@ -41,13 +45,13 @@ impl Purpose {
     }
 }
 
-/// What is asked about: the code that would run, and the plugin that it is of.
+/// The subject of the questions: the code that would run, and its plugin.
 pub(super) struct Subject {
     pub(super) code: Option<Digest>,
     pub(super) plugin: String,
 }
 
-/// Why a round does not begin.
+/// The reason why a round is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoRound {
     #[error(transparent)]
@@ -56,7 +60,8 @@ pub(super) enum NoRound {
     TooMany,
 }
 
-/// What travels with the client. Other code behind the same name is asked about anew.
+/// The state that travels through the client. It is valid for one code: a change of the code starts
+/// over.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct State {
     round: u8,
@@ -65,7 +70,7 @@ struct State {
     asks: Vec<Ask>,
 }
 
-/// Whether the call may run.
+/// The state of the confirmation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Confirmation {
     #[default]
@@ -74,14 +79,14 @@ enum Confirmation {
     Allowed,
 }
 
-/// One `ask` of the plugin: what it asked, and what has been answered.
+/// One `ask` of the plugin: the digest of its questions, and the answers so far.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Ask {
     digest: String,
     answers: BTreeMap<String, Value>,
 }
 
-/// One call in its rounds: what the client has brought along, and what is still to be asked.
+/// One round of a call.
 pub(super) struct Rounds {
     kinds: AskKinds,
     subject: Subject,
@@ -89,16 +94,16 @@ pub(super) struct Rounds {
     course: Mutex<Course>,
 }
 
-/// What a round begins with.
+/// The starting point of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Begun {
-    /// Nothing that this process has asked.
+    /// Without a state of this process.
     Fresh,
-    /// Answers to so many of the plugin's questions, the last of which may be open still.
+    /// With a state that has this many `ask` calls. The last one may still be unanswered.
     Again(usize),
 }
 
-/// How far the round has come.
+/// The progress of a round.
 struct Course {
     state: State,
     responses: InputResponses,
@@ -107,11 +112,11 @@ struct Course {
 }
 
 impl Rounds {
-    /// With what the client brings along; its state is used up by this.
+    /// Begins a round with the client's state, which can be used once.
     ///
     /// # Errors
     ///
-    /// [`NoRound`], where the state is none of this process for this call, or not any more.
+    /// [`NoRound`] if the state is invalid, expired or used, or after too many rounds.
     pub(super) fn begin(
         sealer: &Sealer,
         purpose: Option<&Purpose>,
@@ -124,7 +129,7 @@ impl Rounds {
         let (begun, state, responses) = match state {
             None => (Begun::Fresh, fresh, responses),
             Some(state) if state.round >= ROUNDS => return Err(NoRound::TooMany),
-            // What was answered was said to other code.
+            // The answers were given for other code.
             Some(state) if state.code != code => (Begun::Fresh, fresh, InputResponses::new()),
             Some(state) => (Begun::Again(state.asks.len()), state, responses),
         };
@@ -132,7 +137,8 @@ impl Rounds {
         Ok(Self { kinds, subject, begun, course })
     }
 
-    /// What the client has to bring along next time, within this time, where there is something.
+    /// Returns the open questions with the state for the next round, which is valid for `within`.
+    /// `None` without open questions.
     pub(super) fn required(&self, sealer: &Sealer, purpose: Purpose, within: Duration) -> Option<InputRequiredResult> {
         let mut course = self.course();
         let open = Some(std::mem::take(&mut course.open)).filter(|open| !open.is_empty())?;
@@ -150,7 +156,8 @@ impl Rounds {
             return Asked::Nobody;
         }
         let mut course = self.course();
-        // A yes to one code is none to another; neither is what its plugin was told told to another's.
+        // The code changed during the call: neither a confirmation nor an answer counts for other
+        // code.
         let is_same = course.state.code == request.digest;
         if !is_same {
             course.state = State { round: course.state.round, ..State::default() };
@@ -181,7 +188,8 @@ impl Rounds {
         let questions = questions.collect::<Result<Vec<_>, _>>()?;
         let mut course = self.course();
         let place = course.enter(requests)?;
-        // An answer belongs to the question that was open. Whoever has not been asked anything may know what will be.
+        // An answer counts for the open question only. In a first round no question was put yet, so
+        // that any may be answered.
         let is_open = match self.begun {
             Begun::Fresh => true,
             Begun::Again(asks) => place + 1 == asks,
@@ -202,7 +210,7 @@ impl Rounds {
 }
 
 impl Course {
-    /// The place of this question among those of the call. Asked again, it has to be the same.
+    /// Returns the index of this `ask` in the call. A repeated one must match the previous round.
     fn enter(&mut self, requests: &[AskRequest]) -> Result<usize, AskFailure> {
         let (place, digest) = (self.position, digest(requests));
         self.position += 1;
@@ -216,7 +224,8 @@ impl Course {
         }
     }
 
-    /// Takes what the client has brought for this question, each answer once. What is no answer is asked for again.
+    /// Stores the client's answers to these questions, each once. An invalid answer is dropped, so
+    /// that the question is put again.
     fn take(&mut self, place: usize, requests: &[AskRequest]) -> Result<(), AskFailure> {
         for request in requests {
             let brought = self.responses.remove(&request.key);

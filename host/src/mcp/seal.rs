@@ -1,6 +1,8 @@
-//! State that travels through a client and comes back: only this process can have made it, it holds for one purpose, for a while, and once.
+//! Signed state that travels through a client: only this process can create it, and it is valid for
+//! one purpose, for a limited time, and once.
 //!
-//! It is not secret: what it holds is known to the client already. Sealed with keyed BLAKE3 under a key that lives as long as the process.
+//! The state is authenticated, not encrypted: the client knows its content anyway. The MAC is keyed
+//! BLAKE3, with a key that lives as long as the process.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,21 +13,23 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The longest state, in characters.
+/// The maximum length of a state, in characters.
 const MAX_LENGTH: usize = 384 << 10;
-/// How many used states are remembered. Beyond it none is accepted until some have expired: none is forgotten early.
+/// The maximum number of used states that are remembered. Above it all states are rejected until
+/// some expire: a state that was forgotten early could be replayed.
 const MAX_SPENT: usize = 100_000;
-/// The length of a seal, in bytes.
+/// The length of the MAC, in bytes.
 const SEAL: usize = blake3::OUT_LEN;
 
-/// Seals and opens.
+/// Signs and verifies states.
 pub(super) struct Sealer {
     key: [u8; blake3::KEY_LEN],
     start: Instant,
     spent: Mutex<HashMap<u128, u64>>,
 }
 
-/// Why a state was refused. Of what is wrong with a state that was tampered with, nobody is told more.
+/// The reason why a state is rejected. [`Self::Foreign`] covers every kind of tampering, so that
+/// errors tell an attacker nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unsealed {
     #[error(
@@ -41,9 +45,9 @@ pub(super) enum Unsealed {
 #[derive(Serialize, Deserialize)]
 struct Envelope<P, T> {
     nonce: u128,
-    /// In milliseconds of the sealer's own clock.
+    /// The expiry, in milliseconds of the sealer's own clock.
     until: u64,
-    /// What it is good for.
+    /// The only purpose that the state is valid for.
     purpose: P,
     body: T,
 }
@@ -55,7 +59,8 @@ impl Sealer {
         Ok(Self { key, start: Instant::now(), spent: Mutex::default() })
     }
 
-    /// Seals a state that is good for this purpose and this long. `None` where the system gives no random numbers.
+    /// Signs a state that is valid for this purpose and this long. `None` without random numbers
+    /// from the system, or if the state would be too long.
     pub(super) fn seal<P: Serialize, T: Serialize>(&self, purpose: P, body: T, lifetime: Duration) -> Option<String> {
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).ok()?;
@@ -66,7 +71,7 @@ impl Sealer {
         Some(URL_SAFE_NO_PAD.encode(bytes)).filter(|text| text.len() <= MAX_LENGTH)
     }
 
-    /// Opens a state that was sealed for this purpose, for the first and only time.
+    /// Verifies a state that was signed for this purpose, and marks it as used.
     pub(super) fn open<P: DeserializeOwned + PartialEq, T: DeserializeOwned>(
         &self,
         text: &str,
@@ -90,7 +95,7 @@ impl Sealer {
         }
         let mut bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let seal: [u8; SEAL] = bytes.split_off(bytes.len().checked_sub(SEAL)?).try_into().ok()?;
-        // Compared in constant time: that is what this type's equality does.
+        // The equality of `blake3::Hash` runs in constant time.
         (blake3::keyed_hash(&self.key, &bytes) == blake3::Hash::from_bytes(seal)).then_some(bytes)
     }
 
@@ -178,7 +183,7 @@ mod tests {
     async fn a_state_of_the_greatest_length_opens_and_a_longer_one_is_neither_made_nor_opened() {
         let sealer = Sealer::new().unwrap();
         let of = |length: usize| sealer.seal("this", "x".repeat(length), LIFETIME);
-        // The length of a nonce in digits differs from state to state.
+        // The nonce has up to 39 digits, so that the length differs from state to state.
         let room = MAX_LENGTH / 4 * 3 - SEAL - r#"{"nonce":,"until":300000,"purpose":"this","body":""}"#.len();
         let text = (0..10_000).find_map(|_| of(room - 39).filter(|text| text.len() == MAX_LENGTH)).unwrap();
         assert!(sealer.open::<_, String>(&text, &"this".to_owned()).is_ok());

@@ -1,5 +1,6 @@
-//! Every client, by what it declares and the revision that it speaks: which questions it is put, and that no call waits
-//! for anything else. The clock stands still but for timers, so that a wait shows as time that has passed.
+//! Tests which questions each client is asked, by its capabilities and revision, and that no call
+//! waits for anything else. The clock is paused and advances only by timers, so that a wait shows
+//! as elapsed time.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -36,7 +37,7 @@ fn factory(name: &'static str, class: SideEffects) -> Factory {
     Arc::new(move || Box::new(Quiet(definition.clone())))
 }
 
-/// One client of a server that reads and writes pipes.
+/// A client over pipes.
 struct Client {
     input: PipeWriter,
     said: UnboundedReceiver<Value>,
@@ -59,13 +60,13 @@ impl Client {
         Self { input, said, stop, next: 1 }
     }
 
-    /// A message is shorter than what a pipe takes at once.
+    /// Writes a message. It must fit into the pipe's buffer.
     fn say(&mut self, message: &Value) {
         self.input.write_all(format!("{message}\n").as_bytes()).unwrap();
     }
 
-    /// The answer to a request, how many questions came before it, and how much time has passed. Each question is
-    /// declined.
+    /// Sends a request, and declines each question. Returns the response, the number of questions,
+    /// and the elapsed time.
     async fn ask(&mut self, method: &str, params: &Value) -> (Value, usize, Duration) {
         let (id, begun, mut questions) = (self.next, Instant::now(), 0);
         self.next += 1;
@@ -97,12 +98,12 @@ impl Drop for Client {
     }
 }
 
-/// Keeps the clock where it is while a thread answers a question. Without it the clock goes on to the end of the question
-/// as soon as nothing else is to be done.
+/// Keeps the clock paused while a thread answers a question. Without this, the runtime is idle and
+/// the clock jumps to the question's timeout.
 async fn holding_the_clock<T>(work: impl Future<Output = T>) -> T {
     let begun = std::time::Instant::now();
     let awake = tokio::spawn(async move {
-        // A test that fails ends, too.
+        // Bounded, so that a failing test ends.
         while begun.elapsed() < Duration::from_secs(60) {
             tokio::task::yield_now().await;
         }
@@ -120,7 +121,7 @@ fn server() -> Server {
     Server::new(Arc::new(host.build().unwrap()), Settings::default()).unwrap()
 }
 
-/// What each subset of the kinds looks like when it is declared.
+/// Returns each subset of the kinds, as declared capabilities.
 fn every_combination() -> impl Iterator<Item = (bool, Value)> {
     (0..1 << KINDS.len()).map(|subset: u32| {
         let declared = (0..KINDS.len()).filter(|kind| subset & (1 << kind) != 0);

@@ -1,4 +1,4 @@
-//! The headers of a request that is nothing but a call.
+//! Checks of the protocol's HTTP headers.
 
 use crate::mcp::short::CALL;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
@@ -8,10 +8,11 @@ use rmcp::transport::common::http_header::{
     JSON_MIME_TYPE,
 };
 
-/// How headers begin that repeat parameters.
+/// The prefix of headers that repeat parameters.
 const PARAMETERS: &str = "mcp-param-";
 
-/// Whether the headers of a request say what those of a plain call of this tool do: each once, and nothing that would have to be looked into.
+/// Returns true if the headers are those of a plain call of this tool: each occurs once, and none
+/// needs further checks.
 pub(super) fn plain(headers: &HeaderMap, tool: &str) -> bool {
     let is = |name: &str, value: &str| only(headers, name) == Some(value);
     is(HEADER_MCP_PROTOCOL_VERSION, ProtocolVersion::V_2026_07_28.as_str())
@@ -27,7 +28,8 @@ pub(super) fn plain(headers: &HeaderMap, tool: &str) -> bool {
         && !headers.keys().any(|name| name.as_str().starts_with(PARAMETERS))
 }
 
-/// A header of the protocol that is there more than once: which one counts would be another question to each reader.
+/// Returns a protocol header that occurs more than once. Proxies and servers could disagree about
+/// which value counts.
 pub(super) fn twice(headers: &HeaderMap) -> Option<&'static str> {
     [HEADER_MCP_PROTOCOL_VERSION, HEADER_MCP_METHOD, HEADER_MCP_NAME, HEADER_SESSION_ID]
         .into_iter()

@@ -1,4 +1,4 @@
-//! Both eras over connections in memory, with a clock that is driven.
+//! Tests of both eras over in-memory connections, with a paused clock.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -79,7 +79,7 @@ async fn a_legacy_client_that_does_not_come_back_within_five_seconds_takes_its_c
     drop(answer);
     assert_eq!(world.told().await, "cancelled");
     assert_eq!(gone.elapsed().as_secs(), 5);
-    // Its id is free again.
+    // The id can be used again.
     assert_eq!(world.call(&session, 1, "quick").await.status(), 200);
 }
 
@@ -116,7 +116,7 @@ async fn a_legacy_client_that_comes_back_is_told_what_was_said_meanwhile() {
     let mut answer = world.send("GET", &back, "").await;
     assert_eq!(answer.event().await.unwrap()["result"]["content"][0]["text"], "done");
     assert_eq!(answer.event().await, None);
-    // And not a second time.
+    // The response is not sent twice.
     assert_eq!(world.send("GET", &back, "").await.event().await, None);
 }
 
@@ -141,7 +141,7 @@ async fn an_id_is_used_once_at_a_time_and_sixty_four_are_answered_at_once() {
     assert_eq!(world.call(&session, 1, "quick").await.status(), 200);
 }
 
-/// A session in which something was done.
+/// Returns a session in use.
 async fn in_use(world: &World) -> String {
     let session = world.session().await;
     assert_eq!(world.call(&session, 1, "quick").await.event_text().await, "done");
@@ -215,7 +215,7 @@ async fn a_client_that_reads_nothing_holds_up_no_other_and_not_itself_for_ever()
     let world = World::new();
     let (deaf, other) = (world.session().await, world.session().await);
     let stalled = world.call(&deaf, 1, "talk").await;
-    // By then, all that lies between the call and its client is full.
+    // By then, all buffers between the call and its client are full.
     sleep(Duration::from_secs(10)).await;
     let mute = timeout(Duration::from_secs(10), world.call(&deaf, 2, "quick")).await;
     assert!(mute.is_err(), "the session itself is held up");

@@ -1,4 +1,5 @@
-//! What was answered about one code says nothing about another: neither whether a call may run, nor what a plugin asks.
+//! Tests that confirmations and answers count for the code that they were given for, and for no
+//! other.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -16,7 +17,7 @@ fn purpose() -> Purpose {
     Purpose::of("client", "tool", &json!({}))
 }
 
-/// What a client brings along.
+/// The state and the answers that a client sends.
 struct Brought {
     state: Option<String>,
     responses: InputResponses,
@@ -66,7 +67,7 @@ fn name(name: &str) -> (&'static str, Value) {
     ("who", json!({"action": "accept", "content": {"name": name}}))
 }
 
-/// The one question of the plugin.
+/// The plugin's only question.
 fn who() -> [AskRequest; 1] {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let params = json!({"message": "Who?", "requestedSchema": schema});
@@ -81,7 +82,7 @@ fn is_allowed(asked: &Asked) -> bool {
     matches!(asked, Asked::Answered(Answer::Allow))
 }
 
-/// A state in which this code was asked about.
+/// Returns a state after a confirmation request for this code.
 fn asked_about(sealer: &Sealer, code: Option<Digest>) -> String {
     let rounds = begin(sealer, code, nothing());
     assert!(is_later(&rounds.confirmed(&request(code))));
@@ -100,12 +101,12 @@ fn a_yes_counts_for_the_code_that_was_asked_about() {
 fn a_yes_to_one_code_counts_for_no_other_whenever_the_code_has_changed() {
     let sealer = Sealer::new().unwrap();
     let answered = || with(&asked_about(&sealer, FIRST), &[yes()]);
-    // Before the call was made again.
+    // The code changed before the call was repeated.
     for runs in [OTHER, FIRST, None] {
         let rounds = begin(&sealer, OTHER, answered());
         assert!(is_later(&rounds.confirmed(&request(runs))), "{runs:?}");
     }
-    // On its way, before the answer was taken and after it.
+    // The code changes during the call, before the answer is used and after it.
     for runs in [OTHER, None] {
         let rounds = begin(&sealer, FIRST, answered());
         assert!(is_later(&rounds.confirmed(&request(runs))), "{runs:?}");
@@ -128,7 +129,7 @@ fn who_is_asked_anew_about_other_code_answers_for_that_code() {
     }
 }
 
-/// A state in which the plugin of this code has been told one name, and asks once more.
+/// Returns a state after one answered question of this code's plugin, with another one open.
 fn told(sealer: &Sealer, code: Option<Digest>) -> String {
     let rounds = begin(sealer, code, nothing());
     assert_eq!(rounds.answered(&who()), Err(AskFailure::Later));
@@ -144,10 +145,10 @@ fn what_the_plugin_of_one_code_was_told_that_of_another_is_not() {
     let rounds = begin(&sealer, FIRST, with(&told(&sealer, FIRST), &[name("Bob")]));
     assert_eq!(rounds.answered(&who()), Ok(vec![r#"{"name":"Ann"}"#.to_owned()]));
     assert_eq!(rounds.answered(&who()), Ok(vec![r#"{"name":"Bob"}"#.to_owned()]));
-    // Neither what it was told before nor what comes now.
+    // Neither the earlier answer nor the new one.
     let rounds = begin(&sealer, OTHER, with(&told(&sealer, FIRST), &[name("Bob")]));
     assert_eq!(rounds.answered(&who()), Err(AskFailure::Later));
-    // The same where the code changes on the way of the call.
+    // The code changes during the call.
     let rounds = begin(&sealer, FIRST, with(&told(&sealer, FIRST), &[name("Bob"), yes()]));
     assert!(is_later(&rounds.confirmed(&request(OTHER))));
     assert_eq!(rounds.answered(&who()), Err(AskFailure::Later));

@@ -1,4 +1,4 @@
-//! A client, and a server that does as it is told.
+//! A test client, and a server with scripted tools.
 
 use super::super::super::sessions::Seat;
 use super::super::*;
@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 
 pub(super) const TOKEN: &str = "0123456789abcdef";
 
-/// Answers at once, when told to, never, or never and talks all the time.
+/// A handler whose tools return at once, wait for a signal, or send progress forever.
 #[derive(Clone)]
 struct Fake {
     tell: UnboundedSender<&'static str>,
@@ -26,7 +26,7 @@ struct Fake {
     go: Arc<Notify>,
 }
 
-/// What a handler knows of whoever asks.
+/// The identity and the session that a handler sees.
 type Seen = (Option<Caller>, Option<Seat>);
 
 impl ServerHandler for Fake {
@@ -61,7 +61,7 @@ impl Fake {
                 for number in 0.. {
                     let said = ProgressNotificationParam::new(token.clone(), f64::from(number));
                     let _ = context.peer.notify_progress(said.with_message("x".repeat(64 << 10))).await;
-                    // Time is only driven while everybody waits.
+                    // The paused clock advances only while all tasks wait.
                     sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -89,7 +89,8 @@ impl World {
         let hosts = vec!["localhost".to_owned()];
         let stop = CancellationToken::new();
         let mut endpoint = Endpoint::new(move || Ok(fake.clone()), hosts, stop.clone());
-        // The library's keep-alive goes by the real clock, and never stops where that falls behind.
+        // The library's keep-alive uses the real clock. Under a paused one it would fire without
+        // end.
         endpoint.config.sse_keep_alive = None;
         let settings =
             Settings::new(bound, token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap())))
@@ -97,7 +98,7 @@ impl World {
         Self { door: Arc::new(Door::new(&settings, bound, vec![(PATH, Arc::new(endpoint))])), told, seen, go, stop }
     }
 
-    /// Sends a request over a connection of its own, and reads the head of the answer.
+    /// Sends a request over its own connection, and reads the head of the response.
     pub(super) async fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let (mut connection, theirs) = duplex(4096);
         let door = self.door.clone();
@@ -129,7 +130,7 @@ impl World {
         self.send("POST", &[], &initialize()).await
     }
 
-    /// Begins a session.
+    /// Starts a session.
     pub(super) async fn session(&self) -> String {
         let mut answer = self.initialize().await;
         assert_eq!(answer.status(), 200, "{}", answer.head);
@@ -165,7 +166,7 @@ impl Answer {
         count > 0
     }
 
-    /// The next message of a stream. `None` at its end.
+    /// Returns the next message of a stream. `None` at its end.
     pub(super) async fn event(&mut self) -> Option<Value> {
         loop {
             while let Some(length) = self.text[self.read..].find('\n') {
@@ -184,14 +185,14 @@ impl Answer {
         }
     }
 
-    /// The text of a call's result, which is the last of a stream.
+    /// Returns the text of a call's result, which must be the last message of the stream.
     pub(super) async fn event_text(&mut self) -> String {
         let text = self.event().await.unwrap()["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned();
         assert_eq!(self.event().await, None);
         text
     }
 
-    /// The event that each answer to a call begins with, so that its client can come back.
+    /// Returns the id of the event that each call's stream begins with, for a later resume.
     pub(super) async fn first_place(&mut self) -> String {
         while !self.text.contains("\n\n") {
             assert!(self.more().await);
@@ -200,7 +201,7 @@ impl Answer {
         id.trim().to_owned()
     }
 
-    /// The body of an answer that is no stream.
+    /// Returns the body of a response that is not a stream.
     pub(super) async fn body(&mut self) -> Value {
         let length: usize = self.header("content-length").unwrap().parse().unwrap();
         while self.text.len() < length {
@@ -221,7 +222,7 @@ pub(super) fn call(id: u32, tool: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
-/// A call that stands for itself, and its headers.
+/// Returns a self-contained call, and its headers.
 pub(super) fn modern(tool: &'static str) -> (Vec<(&'static str, &'static str)>, String) {
     let mut call = call(1, tool);
     call["params"]["_meta"] = json!({
