@@ -105,6 +105,7 @@ impl Gate {
     }
 
     fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        // Clients other than browsers send no `Origin`.
         match only(headers, &ORIGIN)? {
             Some(origin) if !self.names.has_origin(origin) => Err(Refusal::Origin),
             _ => Ok(()),

@@ -106,6 +106,7 @@ impl Names {
 
     /// Returns true if the server answers to this `Host` value.
     pub(super) fn has_host(&self, header: &str) -> bool {
+        // A `Host` without a port means the default port of `http`.
         Authority::parse(header).is_some_and(|host| self.places.contains(&host.at(HTTP)))
     }
 

@@ -35,9 +35,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 use tracing::Instrument as _;
 
-/// How long a call waits for a tool whose plugin may still be loading.
+/// The time that a call waits for a tool whose plugin may still be loading.
 const LOADING: Duration = Duration::from_secs(30);
-/// How long the withdrawal of a question may delay the response, if the client does not read.
+/// The timeout of the withdrawal of a question, which delays the response if the client does not
+/// read.
 const WITHDRAWAL: Duration = Duration::from_secs(1);
 
 /// The deadline for parsing an output into a JSON value.
@@ -167,8 +168,8 @@ impl Request {
     ) -> Result<Settled, ErrorData> {
         let subject = Subject { code: tool.origin().digest(), plugin: plugin(tool).to_owned() };
         let kinds = asked::kinds(&self.context);
-        // Without questions now or earlier, no state is signed, so that hashing the input is
-        // wasted.
+        // Without questions now or earlier, no state is signed or verified, so that hashing the
+        // input is wasted.
         let purpose = (!kinds.is_empty() || brought.0.is_some())
             .then(|| Purpose::of(self.client.name(), tool.definition().name().as_str(), &input));
         let sealer = &self.server.sealer;

@@ -27,7 +27,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long a client may cache a list, in milliseconds: if it may change, and if it does not.
+/// The cache lifetime of a list, in milliseconds: if it may change, and if it does not.
 const KEPT: (u64, u64) = (1_000, 60_000);
 
 /// The methods of both eras whose parameters can be invalid.
@@ -45,9 +45,9 @@ const METHODS: &[&str] = &[
 /// The methods of revisions before 2026-07-28 only.
 const LEGACY_METHODS: &[&str] =
     &["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
-/// How long `initialize` waits for loading plugins, so that the capabilities are complete.
+/// The wait of `initialize` for loading plugins, so that the capabilities are complete.
 const HELLO: Duration = Duration::from_secs(5);
-/// How long `tools/list` waits for them. Clients allow a server some ten seconds.
+/// The wait of `tools/list` for loading plugins. Clients allow a server some ten seconds.
 const LISTING: Duration = Duration::from_secs(8);
 
 /// The method by which modern clients subscribe to changes.

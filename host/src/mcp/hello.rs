@@ -26,8 +26,8 @@ impl Shared {
     }
 
     /// Waits up to `patience` for plugins that are still loading, except those that an earlier run
-    /// failed to compile. If some are still missing then, changes are announced, so that clients
-    /// learn of them.
+    /// did not finish. If some are still missing then, changes are announced, so that clients learn
+    /// of them.
     pub(super) async fn settled(&self, patience: Duration) -> Loading {
         let _ = tokio::time::timeout(patience, self.host.loaded_but_the_last()).await;
         let (loading, changes) = match self.host.progress().has_ended() {

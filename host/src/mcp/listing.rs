@@ -47,7 +47,7 @@ pub(super) fn tool(definition: &Definition, era: Era) -> Option<Tool> {
     serde_json::from_value(exported).inspect_err(|error| tracing::error!("a tool cannot be listed: {error}")).ok()
 }
 
-/// Returns true if the output schema allows objects only, as revisions before 2026-07-28 require.
+/// Returns true if every output is an object, as revisions before 2026-07-28 require.
 fn describes_objects(definition: &Definition) -> bool {
     definition
         .output_schema()

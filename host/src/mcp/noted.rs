@@ -1,5 +1,5 @@
-//! The request log: one line per request with its method, tool, outcome and duration. It never
-//! contains a tool's input or output.
+//! The request log: a line per request of the main methods, with its method, tool, outcome and
+//! duration. It never contains a tool's input or output.
 
 use super::outcome::ERROR;
 use rmcp::model::{CallToolResponse, ErrorData};
@@ -12,7 +12,8 @@ use tracing::Span;
 /// The log target of these lines, at level *debug*. [`super::REQUESTS`] enables them alone.
 pub(super) const TARGET: &str = crate::http::REQUESTS;
 
-/// The log line of an in-flight request, written on drop. Disabled lines cost nothing.
+/// The log line of an in-flight request, written on drop. Nothing is recorded while the log target
+/// is disabled.
 pub(super) struct Noted(Option<Note>);
 
 struct Note {

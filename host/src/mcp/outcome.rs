@@ -65,7 +65,7 @@ fn failure(result: &ToolResult, error: &ToolError) -> CallToolResult {
 }
 
 fn word_to_the_user(error: &ToolError) -> Option<String> {
-    /// Where the reader sets command-line options.
+    /// The place for command-line options, for a reader who knows only the client.
     const OPTIONS: &str = "options go among the server's arguments in your client's configuration";
     match error.class() {
         ErrorClass::PermissionDenied => Some(format!("For whoever runs this server: {}; {OPTIONS}", error.advice()?)),

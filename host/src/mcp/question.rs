@@ -22,7 +22,7 @@ const DIGITS: usize = 12;
 pub(super) enum Lasting {
     /// For a session that belongs to one client.
     Offered,
-    /// For a client that only identifies itself by name: another one could profit from the answer.
+    /// For a client with a self-declared identity: the answer could count for another client.
     Withheld,
 }
 

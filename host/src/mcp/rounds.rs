@@ -19,10 +19,10 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The key of the host's own question. Plugins cannot use it.
+/// The key of the host's own question. Plugins cannot use the prefix `palisade.`.
 const CONFIRM: &str = "palisade.confirm";
-/// The maximum number of rounds of a call: one for the confirmation, and one more than the number
-/// of questions for each question of the plugin.
+/// The maximum number of rounds of a call: enough for the confirmation and each `ask` of the
+/// plugin, with some repetitions.
 const ROUNDS: u8 = 8;
 
 /// The call that a state is valid for: client, tool and input.

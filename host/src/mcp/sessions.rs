@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use stream::{CallStream, Place};
 
-/// The maximum number of sessions in use: those with a request after `initialize`.
+/// The maximum number of sessions in use: those with a message after `initialize`.
 const SESSIONS: usize = 64;
 /// The maximum number of sessions not in use yet. They evict each other, so that a client that
 /// opens many sessions locks out no other client.
@@ -241,7 +241,7 @@ fn config() -> SessionConfig {
     let mut config = SessionConfig::default();
     config.keep_alive = None;
     config.sse_retry = Some(RETRY);
-    // [`stream::Slot`] keeps the messages of a finished call, with their memory accounted for.
+    // `stream::Slot` keeps the messages of a finished call, with their memory accounted for.
     config.completed_cache_ttl = Duration::ZERO;
     config
 }

@@ -89,8 +89,8 @@ impl World {
         let hosts = vec!["localhost".to_owned()];
         let stop = CancellationToken::new();
         let mut endpoint = Endpoint::new(move || Ok(fake.clone()), hosts, stop.clone());
-        // The library's keep-alive uses the real clock. Under a paused one it would fire without
-        // end.
+        // The library's keep-alive is due by the real clock. Once the paused clock is ahead, it
+        // would fire without end.
         endpoint.config.sse_keep_alive = None;
         let settings =
             Settings::new(bound, token.map_or(Access::Anybody, |token| Access::Token(Token::new(token).unwrap())))
