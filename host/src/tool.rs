@@ -1,4 +1,4 @@
-//! What a tool is and what a call gives back: data only, with no runtime, file system or clock behind it.
+//! The data types of tools, calls and results: pure data, without a runtime, file system or clock.
 
 pub mod ask;
 pub mod call;

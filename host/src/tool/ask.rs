@@ -1,24 +1,25 @@
-//! What a running tool asks its client for: data only; who answers, and how, is the matter of whoever made the call.
+//! Requests from a running tool to its client: data only. The embedder that made the call answers
+//! them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What a client can be asked for.
+/// The kind of client request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AskKind {
-    /// A person, with a form.
+    /// A form for a person.
     Elicitation,
-    /// A model, with messages.
+    /// Messages for a model.
     Sampling,
-    /// The directories that the client's user works in.
+    /// The working directories of the client's user.
     Roots,
 }
 
 impl AskKind {
-    /// The name used in errors, which is that of the contract.
+    /// Returns the kind's name in the contract, which errors use as well.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -35,16 +36,17 @@ impl fmt::Display for AskKind {
     }
 }
 
-/// What a client can be asked for, each kind once.
+/// A set of request kinds.
 pub type AskKinds = BTreeSet<AskKind>;
 
-/// One question of a tool. It has passed the bounds of the contract; what its parameters mean has not been looked at.
+/// One request from a tool. Its size is within the contract's bounds; its parameters are not
+/// validated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskRequest {
-    /// Tells it from the others that are asked at once.
+    /// Distinguishes the request from the others of the same batch.
     pub key: String,
-    /// Who is asked.
+    /// The kind of request.
     pub kind: AskKind,
-    /// The parameters, as the Model Context Protocol has them for this kind.
+    /// The parameters, in the Model Context Protocol's form for this kind.
     pub params: Map<String, Value>,
 }

@@ -1,4 +1,4 @@
-//! A call of a tool, as it is asked for.
+//! A tool call as requested by the caller.
 
 use serde_json::{Map, Value};
 use std::fmt;
@@ -11,13 +11,14 @@ use tokio_util::sync::CancellationToken;
 pub struct CallId(Arc<str>);
 
 impl CallId {
-    /// Takes the id that the caller uses; at most 256 bytes of it, with nothing in it that could break a line of the log.
+    /// Takes the caller's id, cut to 256 bytes. Characters that could break a log line are
+    /// replaced.
     #[must_use]
     pub fn new(id: &str) -> Self {
         Self(super::text::visible(super::text::cut(id, 256)).replace(['\n', '\t'], " ").into())
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -30,12 +31,13 @@ impl fmt::Display for CallId {
     }
 }
 
-/// The input of a call: a value, or JSON text that has not been looked at.
+/// The input of a call: a value or unparsed JSON text.
 #[derive(Debug, Clone)]
 pub enum CallInput {
     /// A parsed value.
     Value(Value),
-    /// JSON text; parsed with bounds when the call is dispatched, so that bad text becomes a result like every other failure.
+    /// JSON text. Dispatch parses it within bounds, so that a syntax error becomes a result like
+    /// every other failure.
     Text(String),
 }
 
@@ -57,13 +59,14 @@ impl From<String> for CallInput {
     }
 }
 
-/// What `null` means in an input.
+/// The meaning of `null` in an input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Nulls {
-    /// Itself.
+    /// `null` is a value like any other.
     #[default]
     AsGiven,
-    /// That the member is absent, where the schema knows it, does not require it, and would not accept `null`.
+    /// `null` means an absent member, where the schema knows the member, does not require it and
+    /// does not accept `null`.
     StandForAbsent,
 }
 
@@ -89,13 +92,13 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call of `tool` with `input`, under an id made up for it.
+    /// Creates a call of `tool` with `input` and a generated id.
     #[must_use]
     pub fn new(tool: impl Into<String>, input: impl Into<CallInput>) -> Self {
         Self::known_as(fresh_id(), (tool, input), CancellationToken::new())
     }
 
-    /// A call under the caller's own id, tied to this token.
+    /// Creates a call with the caller's id and cancellation token.
     pub(crate) fn known_as(
         id: CallId,
         (tool, input): (impl Into<String>, impl Into<CallInput>),
@@ -114,76 +117,78 @@ impl Call {
         }
     }
 
-    /// Uses the caller's own id.
+    /// Sets the caller's own id.
     #[must_use]
     pub fn with_id(mut self, id: &str) -> Self {
         self.id = CallId::new(id);
         self
     }
 
-    /// Takes `null` for what is absent, where the tool's schema would accept neither `null` nor asks for the member. Models write so that were given a strict
-    /// schema, in which nothing may be left out.
+    /// Treats a `null` member as absent where the tool's schema neither requires the member nor
+    /// accepts `null`. Models that were given a strict schema, in which no member may be omitted,
+    /// write `null` in its place.
     #[must_use]
     pub fn with_nulls_for_absent(mut self) -> Self {
         self.nulls = Nulls::StandForAbsent;
         self
     }
 
-    /// Names the turn of the conversation that the call belongs to.
+    /// Sets the id of the conversation turn that the call belongs to.
     #[must_use]
     pub fn with_turn(mut self, turn_id: &str) -> Self {
         self.turn_id = Some(super::text::elided(turn_id, 256).into());
         self
     }
 
-    /// Passes a value to the tool that the host does not look at.
+    /// Passes an opaque value to the tool; the host does not read it.
     #[must_use]
     pub fn with_context(mut self, context: Value) -> Self {
         self.context = context;
         self
     }
 
-    /// Passes a JSON object to the tool beside the input.
+    /// Passes a JSON object to the tool along with the input.
     #[must_use]
     pub fn with_metadata(mut self, metadata: Map<String, Value>) -> Self {
         self.metadata = metadata;
         self
     }
 
-    /// Gives the call this much time instead of what the tool would get, at most 600 s.
+    /// Sets the call's timeout in place of the tool's own, at most 600 s.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Ties the call to a token: cancelling it ends the call, before its start or while it runs.
+    /// Ties the call to a token: cancelling the token ends the call, whether it is queued or
+    /// running.
     #[must_use]
     pub fn with_cancellation(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// The token that ends the call.
+    /// Returns the token that cancels the call.
     #[must_use]
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancel
     }
 
-    /// The call's id.
+    /// Returns the call's id.
     #[must_use]
     pub fn id(&self) -> &CallId {
         &self.id
     }
 
-    /// The name of the tool asked for, which need not exist.
+    /// Returns the name of the requested tool, which need not exist.
     #[must_use]
     pub fn tool(&self) -> &str {
         &self.tool
     }
 }
 
-/// Ids that are unique within the process: the caller that needs more brings its own.
+/// Returns an id that is unique within the process. A caller with stricter needs sets its own.
 fn fresh_id() -> CallId {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(1);

@@ -1,4 +1,4 @@
-//! The blocks that a tool's output is made of.
+//! The content blocks of a tool's output.
 
 use super::json::Json;
 use base64::Engine as _;
@@ -13,7 +13,7 @@ use std::borrow::Cow;
 pub enum Body {
     /// Text.
     Text(String),
-    /// Anything else.
+    /// Binary data.
     Bytes(Vec<u8>),
 }
 
@@ -25,34 +25,34 @@ pub enum Content {
     Text(String),
     /// One JSON value, as its canonical text.
     Json(Json),
-    /// A picture.
+    /// An image.
     Image {
         /// The media type, such as `image/png`.
         mime: String,
         /// The bytes.
         data: Vec<u8>,
     },
-    /// A sound.
+    /// A sound clip.
     Audio {
         /// The media type, such as `audio/wav`.
         mime: String,
         /// The bytes.
         data: Vec<u8>,
     },
-    /// A document, whole.
+    /// An embedded document.
     Resource {
-        /// Names the document; never followed.
+        /// The document's URI; never dereferenced.
         uri: String,
         /// The media type, if known.
         mime: Option<String>,
         /// The contents.
         body: Body,
     },
-    /// A document, by reference.
+    /// A reference to a document.
     Link {
-        /// Where the document is; never followed.
+        /// The document's URI; never dereferenced.
         uri: String,
-        /// A name for people.
+        /// A name for display.
         name: String,
         /// The media type, if known.
         mime: Option<String>,
@@ -60,7 +60,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// What a model that reads only text gets of this block.
+    /// Returns the text form of this block, for models that read only text.
     #[must_use]
     pub fn as_text(&self) -> Cow<'_, str> {
         match self {
@@ -75,7 +75,7 @@ impl Content {
         }
     }
 
-    /// The block as JSON, its `type` first; bytes in Base64.
+    /// Returns the block as a JSON object with a `type`; bytes are in Base64.
     #[must_use]
     pub fn to_json(&self) -> Value {
         match self {
@@ -94,10 +94,11 @@ impl Content {
     }
 }
 
-/// What [`to_json`](Content::to_json) gives, without building a value: nothing of a large block is copied.
+/// Writes the same JSON as [`to_json`](Content::to_json) without building a value, so that large
+/// blocks are not copied.
 impl Serialize for Content {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // In the order of the alphabet, as the keys of a value are.
+        // Keys in alphabetical order, like those of a `serde_json` map.
         let mut block = serializer.serialize_map(None)?;
         let kind = match self {
             Self::Text(text) => {
@@ -143,7 +144,7 @@ impl Serialize for Content {
     }
 }
 
-/// Bytes in Base64.
+/// Bytes that serialize as Base64.
 struct Encoded<'a>(&'a [u8]);
 
 impl Serialize for Encoded<'_> {

@@ -1,11 +1,15 @@
-//! The calls in a provider's reply, and their results as the messages which that provider takes next.
+//! Reads tool calls from a provider's reply and writes their results as that provider's messages.
 //!
-//! Reading is tolerant of shape and strict about size: a whole body, its message, a list of messages, items, blocks or calls, or one call alone.
-//! What is wrong with one call (a name that no tool has, arguments that are not JSON, a number out of range) is left to the dispatcher, so that the others still
-//! run. Where arguments are an object of the reply, and no string, what breaks the JSON there (a key twice, nesting beyond the bound) breaks the reply.
+//! The reader is tolerant of shape and strict about size. It accepts a whole body, its message, a
+//! list of messages, items, blocks or calls, or a single call. An error in one call (an unknown
+//! tool name, arguments that are not JSON, a number out of range) is left to the dispatcher, so
+//! that the other calls still run. Where arguments are a JSON object in the reply rather than a
+//! string, an error in their JSON (a duplicate key, nesting beyond the bound) fails the whole
+//! reply.
 //!
-//! An object that says its type is read by the documented fields of that type, and no others: who looks at a call in between sees what will run. One that does
-//! not say it may be in any form, and the documented fields of the provider that was named come first.
+//! For an object with a known type, only the documented fields of that type are read, so that a
+//! proxy that inspects a call sees the call that will run. An object without a type may be in any
+//! form; the documented fields of the named provider take precedence.
 
 mod answer;
 mod anthropic;
@@ -33,19 +37,22 @@ pub use provider::{Provider, UnknownProvider};
 
 use found::{Form, Found};
 
-/// What a reply may be: 8 MiB, depth 96, 250,000 members.
+/// The bounds of a reply: 8 MiB, depth 96, 250,000 members.
 ///
-/// Eight times the longest input of a call, because a reply carries several of them, each written as a string once more, beside the text and the reasoning.
-/// The depth leaves room for the envelope around an input of the depth that is accepted.
+/// The size is eight times the longest input of a call: a reply carries several inputs, each
+/// escaped as a string, plus text and reasoning. The depth leaves room for the envelope around an
+/// input of the accepted depth.
 pub const REPLY: JsonBounds = JsonBounds { bytes: 8 * 1024 * 1024, depth: 96, members: 250_000 };
 
-/// The most calls in one reply. Providers' models ask for a few at a time; more is a model that repeats itself, or no model.
+/// The most calls in one reply. Models request a few at a time; more calls suggest a model that
+/// loops or a reply that no model wrote.
 pub const MAX_CALLS: usize = 128;
 
-/// A name that is longer cannot be a tool's, so that cutting it reaches no other tool.
+/// The length in bytes at which a name is cut. Tool names are shorter, so a cut name matches no
+/// tool.
 const MAX_NAME: usize = 256;
 
-/// One call, as a model asked for it.
+/// One call as requested by a model.
 #[derive(Debug, Clone)]
 pub struct ToolUse {
     id: Option<String>,
@@ -56,51 +63,56 @@ pub struct ToolUse {
 }
 
 impl ToolUse {
-    /// The id that the provider gave, word for word. `None` where it gave none, as Gemini may.
+    /// Returns the provider's id unchanged, or `None` if there is none, as in some replies of
+    /// Gemini.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
 
-    /// The id that the call goes by in the host: the provider's, or `call_1` for the first of a reply, and so on. Unlike the provider's own, it occurs once in
-    /// a reply: where ids repeat, later ones get `-2`, `-3` and so on.
+    /// Returns the host's id of the call: the provider's id, or `call_1` for the first call of a
+    /// reply and so on. Unlike the provider's ids, it is unique in a reply: repeated ids get the
+    /// suffix `-2`, `-3` and so on.
     #[must_use]
     pub fn call_id(&self) -> &CallId {
         &self.call_id
     }
 
-    /// The name of the tool asked for; empty where the call has none.
+    /// Returns the name of the requested tool, or an empty string if the call has none.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The input, always as text, whichever way the provider wrote it: so the dispatcher's bounds hold for all alike. `{}` where there is none.
+    /// Returns the input as text in every case, so that the dispatcher's bounds apply to all
+    /// providers alike. A missing input is `{}`.
     #[must_use]
     pub fn input(&self) -> &CallInput {
         &self.input
     }
 
-    /// The call to dispatch. A `null` stands for what is absent: models write so that were given a strict schema.
+    /// Builds the call to dispatch. A `null` stands for an absent member, as models write it under
+    /// a strict schema.
     #[must_use]
     pub fn to_call(&self) -> Call {
         Call::new(cut(&self.name, MAX_NAME), self.input.clone()).with_id(self.call_id.as_str()).with_nulls_for_absent()
     }
 
-    /// The id where a message must have one, even if the provider gave none.
+    /// Returns the id for messages that require one: the provider's, or else the host's.
     fn required_id(&self) -> &str {
         self.id.as_deref().unwrap_or(self.call_id.as_str())
     }
 }
 
-/// Something of a result that a provider's tool messages cannot carry. The model was told as well, in the message itself.
+/// A part of a result that a provider's tool messages cannot carry. The message itself tells the
+/// model about the omission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
     /// The call.
     pub call_id: CallId,
-    /// The name of the tool asked for.
+    /// The requested tool's name.
     pub tool: String,
-    /// What is not in the message, with its media type and its size.
+    /// The omitted part, with its media type and size.
     pub what: String,
 }
 
@@ -116,14 +128,16 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// Reads the calls of a provider's reply, in its order. No call is no error.
+/// Reads the calls of a provider's reply, in order. A reply without calls is not an error.
 ///
-/// Of several choices or candidates the first one counts. Calls that the same text already holds an answer to (in a list of messages) are not read again.
-/// Ids that repeat are kept as they are, each call with its own, since the provider wants an answer to each.
+/// Of several choices or candidates, only the first is read. In a list of messages, calls that are
+/// already answered are skipped. Repeated ids are kept, because the provider expects an answer to
+/// each call.
 ///
 /// # Errors
 ///
-/// [`ReplyError`]: the text is beyond [`REPLY`] or no reply at all, it is an error of the provider, or it has more than [`MAX_CALLS`] calls.
+/// [`ReplyError`] if the text exceeds [`REPLY`], is not a reply, is the provider's error, or has
+/// more than [`MAX_CALLS`] calls.
 pub fn read_calls(provider: Provider, text: &str) -> Result<Vec<ToolUse>, ReplyError> {
     if is_stream(text) {
         return Err(ReplyError::Stream);
@@ -142,10 +156,12 @@ pub fn read_calls(provider: Provider, text: &str) -> Result<Vec<ToolUse>, ReplyE
     Ok(uses)
 }
 
-/// Writes results as the array of messages that the provider takes next: one message a call for OpenAI, one item a call for its Responses, one user message
-/// for Anthropic and one content for Gemini. No results give an empty array.
+/// Writes results as the array of messages that the provider takes next: one message per call for
+/// OpenAI, one item per call for its Responses, one user message for Anthropic and one content for
+/// Gemini. Without results the array is empty.
 ///
-/// A failure is written as its class and message. A result's metadata, which is for the program that embeds the host, is never part of it.
+/// A failure is written as its class and message. A result's metadata is for the embedder and is
+/// never written.
 #[must_use]
 pub fn write_results(provider: Provider, answered: &[(ToolUse, ToolResult)]) -> (Value, Vec<LeftOut>) {
     let mut left_out = Vec::new();
@@ -174,7 +190,8 @@ fn found_in(provider: Provider, reply: &Value) -> Result<Found, ReplyError> {
     Ok(found)
 }
 
-/// A reply without calls is a common thing, and so is one that was taken for another provider's: silence would hide the calls in it.
+/// Decides whether a reply without calls is an error. A reply in another provider's form is one,
+/// because silence would hide its calls.
 fn no_call(asked: Provider, reply: &Value, found: &Found) -> Result<(), ReplyError> {
     let has_calls = |other: &Provider| found_in(*other, reply).is_ok_and(|found| !found.is_empty());
     if let Some(found) = Provider::ALL.into_iter().filter(|other| *other != asked).find(has_calls) {
@@ -186,7 +203,7 @@ fn no_call(asked: Provider, reply: &Value, found: &Found) -> Result<(), ReplyErr
     Err(ReplyError::NotAReply { asked, got: error::shape(reply) })
 }
 
-/// Server-sent events are lines of `event:` and `data:`.
+/// Returns true if the text looks like server-sent events, which are lines of `event:` and `data:`.
 fn is_stream(text: &str) -> bool {
     let start = text.trim_start();
     start.starts_with("data:") || start.starts_with("event:")

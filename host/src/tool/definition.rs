@@ -1,4 +1,4 @@
-//! What a tool says of itself, checked and then read-only.
+//! A tool's definition: validated once, then read-only.
 
 use super::formats::ToolView;
 use super::schema::{Schema, SchemaError, Violations};
@@ -10,12 +10,13 @@ use std::time::Duration;
 
 /// The longest description, in bytes: it goes into a model's context with every request.
 pub const MAX_DESCRIPTION: usize = 16 << 10;
-/// The longest title, in characters.
+/// The longest title, in bytes.
 pub const MAX_TITLE: usize = 128;
-/// The metadata key by which a tool says that its paths name directory entries: a last component that is a symbolic link is then not followed.
+/// The metadata key of tools whose paths name directory entries: a symbolic link in the last
+/// component is then not followed.
 pub const KEEPS_LINKS: &str = "keeps-links";
 
-/// A tool's definition. Cheap to clone; never changes.
+/// A tool's definition: immutable and cheap to clone.
 ///
 /// ```
 /// use palisade::{Definition, SideEffects, json};
@@ -43,11 +44,12 @@ struct Parts {
 }
 
 impl Definition {
-    /// Checks the four things that every tool has.
+    /// Creates a definition from the four required parts.
     ///
     /// # Errors
     ///
-    /// [`DefinitionError`] names the part that is wrong: the name, the description, or the schema with keyword and place.
+    /// [`DefinitionError`] names the invalid part: the name, the description, or the schema with
+    /// keyword and place.
     pub fn new(
         name: &str,
         description: &str,
@@ -57,11 +59,11 @@ impl Definition {
         Self::with_schema(name, description, side_effects, Schema::input(input_schema).map_err(DefinitionError::Input)?)
     }
 
-    /// As [`new`](Self::new), with a schema that has been checked.
+    /// Like [`new`](Self::new), with a schema that is already validated.
     ///
     /// # Errors
     ///
-    /// [`DefinitionError`] names the part that is wrong.
+    /// [`DefinitionError`] names the invalid part.
     pub fn with_schema(
         name: &str,
         description: &str,
@@ -83,11 +85,12 @@ impl Definition {
         })))
     }
 
-    /// Adds a short name for people.
+    /// Sets a short name for display.
     ///
     /// # Errors
     ///
-    /// [`DefinitionError::Text`] where it is blank, longer than 128 characters, or hides something.
+    /// [`DefinitionError::Text`] if it is blank, longer than 128 bytes, has a line break or tab, or
+    /// has hidden characters.
     pub fn with_title(self, title: &str) -> Result<Self, DefinitionError> {
         check_text("title", title, MAX_TITLE)?;
         if title.contains(['\n', '\t']) {
@@ -97,32 +100,33 @@ impl Definition {
         Ok(self.change(|parts| parts.title = Some(title.to_owned())))
     }
 
-    /// Adds the schema that a successful output conforms to.
+    /// Sets the schema of successful outputs.
     ///
     /// # Errors
     ///
-    /// [`DefinitionError::Output`] names keyword and place.
+    /// [`DefinitionError::Output`] names the keyword and place.
     pub fn with_output_schema(self, schema: Value) -> Result<Self, DefinitionError> {
         Ok(self.with_checked_output(Schema::output(schema).map_err(DefinitionError::Output)?))
     }
 
-    /// As [`with_output_schema`](Self::with_output_schema), with a schema that has been checked.
+    /// Like [`with_output_schema`](Self::with_output_schema), with a schema that is already
+    /// validated.
     #[must_use]
     pub fn with_checked_output(self, schema: Schema) -> Self {
         self.change(|parts| parts.output = Some(schema))
     }
 
-    /// Says whether calling twice leaves the same state as calling once.
+    /// Declares whether a repeated call leaves the same state as a single call.
     #[must_use]
     pub fn with_idempotence(self, idempotent: Idempotence) -> Self {
         self.change(|parts| parts.idempotent = idempotent == Idempotence::Idempotent)
     }
 
-    /// Lowers the time that one call gets.
+    /// Lowers the timeout of one call.
     ///
     /// # Errors
     ///
-    /// [`DefinitionError::ZeroTimeout`] for no time at all.
+    /// [`DefinitionError::ZeroTimeout`] if the timeout is zero.
     pub fn with_timeout(self, timeout: Duration) -> Result<Self, DefinitionError> {
         if timeout.is_zero() {
             return Err(DefinitionError::ZeroTimeout);
@@ -130,94 +134,97 @@ impl Definition {
         Ok(self.change(|parts| parts.timeout = Some(timeout)))
     }
 
-    /// Adds what the record has no field for.
+    /// Sets metadata for which there is no field.
     #[must_use]
     pub fn with_metadata(self, metadata: Map<String, Value>) -> Self {
         self.change(|parts| parts.metadata = metadata)
     }
 
-    /// The tool's name.
+    /// Returns the tool's name.
     #[must_use]
     pub fn name(&self) -> &ToolName {
         &self.0.name
     }
 
-    /// A short name for people, if it has one.
+    /// Returns the short name for display, if there is one.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.0.title.as_deref()
     }
 
-    /// What the model reads to decide whether to call it.
+    /// Returns the description that a model reads to decide whether to call the tool.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.0.description
     }
 
-    /// The JSON Schema of its input.
+    /// Returns the JSON Schema of the input.
     #[must_use]
     pub fn parameters(&self) -> &Value {
         self.0.input.as_value()
     }
 
-    /// The compiled form of [`parameters`](Self::parameters).
+    /// Returns the compiled form of [`parameters`](Self::parameters).
     #[must_use]
     pub fn input_schema(&self) -> &Schema {
         &self.0.input
     }
 
-    /// The schema of its output, if it promises one.
+    /// Returns the schema of the output, if the tool promises one.
     #[must_use]
     pub fn output_schema(&self) -> Option<&Schema> {
         self.0.output.as_ref()
     }
 
-    /// Its class.
+    /// Returns the tool's side-effect class.
     #[must_use]
     pub fn side_effects(&self) -> SideEffects {
         self.0.side_effects
     }
 
-    /// Whether it says that calling twice leaves the same state as calling once.
+    /// Returns true if the tool declares that a repeated call leaves the same state as a single
+    /// call.
     #[must_use]
     pub fn is_idempotent(&self) -> bool {
         self.0.idempotent
     }
 
-    /// The time it asks for, which can only be less than its class gets.
+    /// Returns the timeout that the tool asks for; it can only lower that of its class.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         self.0.timeout
     }
 
-    /// Everything else it says.
+    /// Returns the metadata.
     #[must_use]
     pub fn metadata(&self) -> &Map<String, Value> {
         &self.0.metadata
     }
 
-    /// Whether its paths name directory entries, so that a link at the end of a path is not followed.
+    /// Returns true if the tool's paths name directory entries, so that a link at the end of a path
+    /// is not followed.
     #[must_use]
     pub fn keeps_links(&self) -> bool {
         self.0.metadata.get(KEEPS_LINKS) == Some(&Value::Bool(true))
     }
 
-    /// Checks an input against the schema without running anything.
+    /// Validates an input against the schema without running the tool.
     ///
     /// # Errors
     ///
-    /// [`Violations`] lists up to ten fields with the reason for each.
+    /// [`Violations`] lists up to ten fields with a reason for each.
     pub fn validate_params(&self, input: &Value) -> Result<(), Violations> {
         self.0.input.validate(input)
     }
 
-    /// The plain form that every adapter understands: `{"name", "description", "parameters"}`.
+    /// Returns the generic form that every adapter understands: `{"name", "description",
+    /// "parameters"}`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({"name": self.name().as_str(), "description": self.description(), "parameters": self.parameters()})
     }
 
-    /// What the exporters to other formats need of it.
+    /// Returns the view that the exporters to other formats use.
     #[must_use]
     pub fn view(&self) -> ToolView<'_> {
         ToolView {
@@ -237,28 +244,28 @@ impl Definition {
     }
 }
 
-/// Whether calling twice leaves the same state as calling once.
+/// The effect of a repeated call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idempotence {
-    /// It does.
+    /// A repeated call leaves the same state as a single call.
     Idempotent,
-    /// It may not.
+    /// A repeated call may change the state again.
     NotIdempotent,
 }
 
-/// Why a definition is refused.
+/// The reason why a definition is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DefinitionError {
-    /// The name breaks the pattern.
+    /// The name does not match the pattern.
     #[error(transparent)]
     Name(#[from] InvalidName),
-    /// A text is blank, too long, or holds characters that hide what it says.
+    /// A text is blank, too long, or has hidden characters.
     #[error("the {part} {problem}")]
     Text {
-        /// Which text.
+        /// The name of the text.
         part: &'static str,
-        /// What is wrong with it, and what would be accepted.
+        /// The problem, with the accepted form.
         problem: String,
     },
     /// The input schema is outside the accepted subset.
@@ -267,7 +274,7 @@ pub enum DefinitionError {
     /// The output schema is outside the accepted subset.
     #[error("the output schema is refused: {0}")]
     Output(#[source] SchemaError),
-    /// A timeout of zero would refuse every call.
+    /// The timeout is zero, which would fail every call.
     #[error("the timeout is zero; leave it out for the default, or give at least one millisecond")]
     ZeroTimeout,
 }

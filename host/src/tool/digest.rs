@@ -15,13 +15,13 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest that these 32 bytes are.
+    /// Creates a digest from its 32 bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Reads the 64 hexadecimal digits that [`hex`](Self::hex) writes.
+    /// Parses the 64 hexadecimal digits that [`hex`](Self::hex) writes.
     pub(crate) fn from_hex(text: &str) -> Option<Self> {
         let digits = text.as_bytes();
         let mut bytes = [0; 32];
@@ -34,7 +34,7 @@ impl Digest {
         Some(Self(bytes))
     }
 
-    /// The 64 hexadecimal digits without the prefix, fit for a file name.
+    /// Returns the 64 hexadecimal digits without the prefix, fit for a file name.
     #[must_use]
     pub fn hex(&self) -> String {
         let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Why a call failed: a closed set of classes, and under each what the caller can match on.
+//! The reasons why a call fails: a closed set of classes, with details that a caller can match on.
 
 mod advice;
 mod class;
@@ -14,115 +14,115 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What went wrong. Shown, it says what a model is meant to read: what was refused and why, and what it could do itself. What an operator can do is apart, in
-/// [`advice`](Self::advice).
+/// The reason why a call failed. `Display` writes the text for a model; [`advice`](Self::advice) is
+/// for the operator.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// No tool of this name; the nearest names are listed.
+    /// There is no tool of this name; the nearest names are listed.
     #[error("there is no tool `{}`{}{}", elided(.tool, 64), suggestions(.nearest), still_compiling(.compiling))]
     NotFound {
-        /// The name asked for.
+        /// The requested name.
         tool: String,
-        /// Up to three names that are near it.
+        /// Up to three similar names.
         nearest: Vec<String>,
-        /// The plugins that are being compiled: the tool may be one of theirs.
+        /// The plugins that are still compiling, one of which may provide the tool.
         compiling: Vec<String>,
     },
-    /// The input breaks the tool's schema, or is not JSON.
+    /// The input does not match the tool's schema or is not JSON.
     #[error("the input is not valid: {0}")]
     Validation(Violations),
-    /// Something said no.
+    /// The policy, the sandbox or the workspace refused the call.
     #[error("{message}")]
     PermissionDenied {
-        /// Who or what.
+        /// The source of the refusal.
         reason: PermissionReason,
-        /// What was refused, and what would be accepted.
+        /// The refused operation, with the accepted form.
         message: String,
-        /// What an operator can do about it.
+        /// The operator's options.
         advice: Option<Advice>,
-        /// The protected tree that was met, for [`PermissionReason::Protected`].
+        /// The protected tree, for [`PermissionReason::Protected`].
         tree: Option<Arc<str>>,
     },
-    /// A person said no.
+    /// The user denied the call.
     #[error("the user denied this operation")]
     UserDenied,
-    /// The time was up.
+    /// The deadline passed.
     #[error("the call was stopped after {}, the time that it had", humantime::format_duration(*.limit))]
     Timeout {
-        /// The time the call had.
+        /// The call's timeout.
         limit: Duration,
         /// The tool's class.
         class: SideEffects,
-        /// The field of the input that set the time, where the input did.
+        /// The input field that set the timeout, if one did.
         input: Option<&'static str>,
     },
-    /// The time was up, and the call could not even be stopped: its thread had not come back.
+    /// The deadline passed and the thread of the call did not return.
     #[error("the call was given up after {}, the time that it had: it hangs in a file operation, or blocks its thread", humantime::format_duration(*.limit))]
     Unanswered {
-        /// The time the call had.
+        /// The call's timeout.
         limit: Duration,
     },
     /// The tool itself failed.
     #[error("{message}")]
     Execution {
-        /// How.
+        /// The kind of failure.
         kind: ExecutionKind,
-        /// The tool's own words, or the host's where the tool had none.
+        /// The tool's own message, or the host's if the tool gave none.
         message: String,
-        /// The field that the tool complains of, for [`ExecutionKind::InvalidInput`].
+        /// The rejected input field, for [`ExecutionKind::InvalidInput`].
         field: Option<String>,
-        /// The chain below, for the log.
+        /// The error chain, for the log.
         source: Option<Arc<dyn StdError + Send + Sync>>,
     },
-    /// The caller stopped the call.
+    /// The caller cancelled the call.
     #[error("the call was cancelled")]
     Cancelled,
-    /// The call ends here, for its client to be asked, and is made again with the answer.
+    /// The call ended to ask its client; it is made again with the answer.
     #[error("the call ends here, for its client to be asked; it is made again with the answer")]
     AwaitsClient,
-    /// The tool can do nothing unless its client is asked for these, and this one cannot be.
+    /// The tool depends on requests to the client that this client does not support.
     #[error("the tool needs a client that can be asked for {}", listed(.kinds))]
     ClientLacks {
-        /// What is missing.
+        /// The unsupported kinds of request.
         kinds: Vec<AskKind>,
     },
-    /// Nobody answered.
+    /// The confirmation request was not answered in time.
     #[error("nobody answered within {} whether this call may run", humantime::format_duration(*.after))]
     ConfirmationTimeout {
-        /// How long the question stood.
+        /// The time for which the request was open.
         after: Duration,
     },
     /// A limit was reached.
     #[error("the limit `{limit}` of {value} was reached; {}", limit.advice())]
     ResourceExhausted {
-        /// Which.
+        /// The limit.
         limit: Limit,
-        /// Its value, in the limit's unit.
+        /// The limit's value, in the limit's unit.
         value: u64,
     },
 }
 
 impl ErrorKind {
-    /// An execution error in plain words.
+    /// Creates an execution error with a plain message.
     #[must_use]
     pub fn execution(kind: ExecutionKind, message: impl Into<String>) -> Self {
         Self::Execution { kind, message: message.into(), field: None, source: None }
     }
 
-    /// A refusal in plain words.
+    /// Creates a refusal with a plain message.
     #[must_use]
     pub fn denied(reason: PermissionReason, message: impl Into<String>) -> Self {
         Self::PermissionDenied { reason, message: message.into(), advice: None, tree: None }
     }
 
-    /// A refusal with what an operator can do about it.
+    /// Creates a refusal with advice for the operator.
     #[must_use]
     pub fn denied_with(reason: PermissionReason, message: impl Into<String>, advice: Advice) -> Self {
         Self::PermissionDenied { reason, message: message.into(), advice: Some(advice), tree: None }
     }
 
-    /// What an operator can do about it, where there is something, for a call of this tool.
+    /// Returns the operator's options for a call of this tool, if there are any.
     #[must_use]
     pub fn advice(&self, tool: &str) -> Option<Advice> {
         match self {
@@ -144,7 +144,7 @@ impl ErrorKind {
         }
     }
 
-    /// The class that the error falls into.
+    /// Returns the error's class.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -160,13 +160,13 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the message is meant for a person. Internal failures and crashes of a guest are not: their chain goes to the log.
+    /// Returns true if a user may see the message. Internal errors and guest crashes go to the log.
     #[must_use]
     pub fn is_user_visible(&self) -> bool {
         !matches!(self, Self::Execution { kind: ExecutionKind::Internal | ExecutionKind::Trap, .. })
     }
 
-    /// Whether another call, with other input or at another time, may well succeed.
+    /// Returns true if another call, with other input or at another time, may succeed.
     #[must_use]
     pub fn is_recoverable(&self) -> bool {
         match self {
@@ -184,12 +184,12 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the message is made of the tool's own output.
+    /// Returns true if the message comes from the tool's own output.
     pub(crate) fn is_in_the_tools_words(&self) -> bool {
         matches!(self, Self::Execution { kind: ExecutionKind::Unsuccessful, .. })
     }
 
-    /// An error that no person or model is meant to see: it says so, and the chain goes to the log.
+    /// Creates an internal error, whose chain only the log shows.
     #[must_use]
     pub fn internal(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::Execution {
@@ -200,7 +200,8 @@ impl ErrorKind {
         }
     }
 
-    /// A crash of a guest: its own account goes to the log, since a guest can write anything into it.
+    /// Creates the error of a guest crash. The guest controls its message, so only the log shows
+    /// it.
     pub(crate) fn crashed(source: impl StdError + Send + Sync + 'static) -> Self {
         Self::Execution {
             kind: ExecutionKind::Trap,
@@ -241,21 +242,22 @@ impl ErrorKind {
     }
 }
 
-/// Whatever a native tool did not handle: the caller learns that it failed, the log learns why.
+/// Converts an error that a native tool did not handle: the cause goes to the log only.
 impl From<Box<dyn StdError + Send + Sync>> for ErrorKind {
     fn from(source: Box<dyn StdError + Send + Sync>) -> Self {
         Self::internal(source)
     }
 }
 
-/// As every error that a native tool did not handle.
+/// Converts an I/O error that a native tool did not handle: the cause goes to the log only.
 impl From<std::io::Error> for ErrorKind {
     fn from(source: std::io::Error) -> Self {
         Self::internal(source)
     }
 }
 
-/// A failed call: what went wrong, and in which call of which tool. Shown, it is what a model is meant to read; [`message`](Self::message) says more.
+/// A failed call. `Display` writes the text for a model; [`message`](Self::message) adds the
+/// advice.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{kind}")]
 pub struct ToolError {
@@ -266,44 +268,44 @@ pub struct ToolError {
 }
 
 impl ToolError {
-    /// Ties an error to its call.
+    /// Creates the error of a call.
     #[must_use]
     pub fn new(call_id: CallId, tool: &str, kind: ErrorKind) -> Self {
         Self { call_id, tool: tool.to_owned(), kind, places: Arc::default() }
     }
 
-    /// Says where the operator's settings stand.
+    /// Sets the locations of the operator's settings.
     #[must_use]
     pub fn with_places(mut self, places: Arc<Places>) -> Self {
         self.places = places;
         self
     }
 
-    /// The call that failed.
+    /// Returns the id of the failed call.
     #[must_use]
     pub fn call_id(&self) -> &CallId {
         &self.call_id
     }
 
-    /// The tool that was called; `<unnamed>` where the name was blank.
+    /// Returns the name of the called tool, or `<unnamed>` if the name was blank.
     #[must_use]
     pub fn tool_name(&self) -> &str {
         named(&self.tool)
     }
 
-    /// What went wrong, to match on.
+    /// Returns the reason, to match on.
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {
         &self.kind
     }
 
-    /// The class.
+    /// Returns the error's class.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         self.kind.class()
     }
 
-    /// All of the message, for the operator: what a model reads, and what an operator can do about it, with the flags and settings by name.
+    /// Returns the text for a model, followed by the advice for the operator.
     #[must_use]
     pub fn message(&self) -> String {
         match self.advice() {
@@ -312,19 +314,19 @@ impl ToolError {
         }
     }
 
-    /// What a model is meant to read and, if [`is_user_visible`](Self::is_user_visible), a person: what was refused and why.
+    /// Returns the text for a model, and for a user if [`is_user_visible`](Self::is_user_visible).
     #[must_use]
     pub fn reason(&self) -> String {
         self.kind.to_string()
     }
 
-    /// What an operator can do about it, where there is something.
+    /// Returns the operator's options, if there are any.
     #[must_use]
     pub fn advice(&self) -> Option<String> {
         self.kind.advice(self.tool_name()).map(|advice| advice.told(&self.places))
     }
 
-    /// The fields that are wrong, for a validation error.
+    /// Returns the invalid fields of a validation error.
     #[must_use]
     pub fn errors(&self) -> &[Violation] {
         match &self.kind {
@@ -333,19 +335,19 @@ impl ToolError {
         }
     }
 
-    /// Whether the message is meant for a person.
+    /// Returns true if the message is fit for a user.
     #[must_use]
     pub fn is_user_visible(&self) -> bool {
         self.kind.is_user_visible()
     }
 
-    /// Whether another try may succeed.
+    /// Returns true if a retry may succeed.
     #[must_use]
     pub fn is_recoverable(&self) -> bool {
         self.kind.is_recoverable()
     }
 
-    /// The chain below the message, for the log.
+    /// Returns the error chain, for the log.
     #[must_use]
     pub fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.kind {
@@ -363,7 +365,7 @@ impl ToolError {
         detail
     }
 
-    /// `{"class", "message", "errors", "detail", "is_user_visible", "is_recoverable"}`.
+    /// Returns `{"class", "message", "errors", "detail", "is_user_visible", "is_recoverable"}`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let errors: Vec<Value> =
@@ -379,7 +381,7 @@ impl ToolError {
     }
 }
 
-/// The name to show for a tool that is not known: a blank one would make a message unreadable, and of a long one the beginning does.
+/// Returns the name to display for a tool. A blank name is replaced and a long one cut.
 pub(crate) fn named(tool: &str) -> &str {
     if tool.trim().is_empty() { "<unnamed>" } else { cut(tool, 256) }
 }

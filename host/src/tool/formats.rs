@@ -1,8 +1,9 @@
-//! Definitions in the forms that model providers and MCP clients read.
+//! Tool definitions in the formats of model providers and MCP clients.
 //!
-//! The canonical form is JSON Schema 2020-12. Where a provider reads less, what it cannot read moves into a description, after the
-//! convention of Anthropic's own libraries (`{minimum: 1, maximum: 10}`), and is reported as a [`Weakening`]. The host validates
-//! every call against the canonical schema, whatever the provider was told.
+//! The canonical form is JSON Schema 2020-12. Keywords that a provider does not read move into a
+//! description, after the convention of Anthropic's own libraries (`{minimum: 1, maximum: 10}`),
+//! and are reported as a [`Weakening`]. The host validates every call against the canonical schema,
+//! regardless of the exported one.
 
 mod absent;
 mod local;
@@ -24,29 +25,29 @@ use profile::Profile;
 use rewrite::{Rewritten, rewrite};
 use strict::Rules;
 
-/// How MCP calls the schema of an output.
+/// MCP's name for the schema of an output.
 const OUTPUT_SCHEMA: &str = "outputSchema";
 
-/// What an exporter needs to know of a tool.
+/// The properties of a tool that an exporter reads.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolView<'a> {
     /// The tool's name; every accepted name is valid in every format.
     pub name: &'a str,
-    /// A short name for people.
+    /// A short name for display.
     pub title: Option<&'a str>,
-    /// What the tool does.
+    /// The description for the model.
     pub description: &'a str,
-    /// The schema of the input, already accepted by [`Schema::input`](super::schema::Schema::input).
+    /// The schema of the input, accepted by [`Schema::input`](super::schema::Schema::input).
     pub input_schema: &'a Value,
-    /// The schema of the output, likewise.
+    /// The schema of the output, accepted likewise.
     pub output_schema: Option<&'a Value>,
     /// `none`, `read`, `write`, `execute` or `network`.
     pub side_effects: &'a str,
-    /// The plugin's word that calling twice leaves the same state as calling once.
+    /// The plugin's claim that a repeated call leaves the same state as a single call.
     pub idempotent: bool,
 }
 
-/// The formats that definitions are exported to.
+/// The export formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// OpenAI's Chat Completions.
@@ -61,25 +62,26 @@ pub enum Format {
     Mcp,
 }
 
-/// Whether a schema may be changed so that the provider can hold the model to it.
+/// The degree to which a schema may be changed for a provider's strict mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Strictness {
-    /// The schema stays as near to its original as the provider lets it. An OpenAI tool is `strict` only if it conforms as it is.
+    /// The schema stays as close to the original as the provider permits. An OpenAI tool is
+    /// `strict` only if the schema conforms unchanged.
     AsIs,
-    /// The schema is brought into the provider's strict subset where it can be.
+    /// The schema is transformed into the provider's strict subset if possible.
     Transform,
 }
 
-/// Something of a definition that a format cannot carry as it is.
+/// A part of a definition that a format cannot carry unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weakening {
     /// The tool's name.
     pub tool: String,
-    /// A JSON pointer into the input schema; empty for its root and for what is no part of it.
+    /// A JSON pointer into the input schema; empty for the root and for parts outside the schema.
     pub pointer: String,
-    /// The keyword, or the part of the definition.
+    /// The keyword, or the name of the part.
     pub keyword: String,
-    /// What has become of it.
+    /// The effect of the export on it.
     pub what: String,
 }
 
@@ -94,12 +96,12 @@ impl fmt::Display for Weakening {
     }
 }
 
-/// A definition in another form.
+/// An exported definition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exported {
-    /// One tool, as it stands in the provider's list.
+    /// The tool in the form of the provider's list.
     pub tool: Value,
-    /// What got lost on the way.
+    /// The parts that were weakened.
     pub weakened: Vec<Weakening>,
 }
 
@@ -125,8 +127,8 @@ pub fn export(view: &ToolView<'_>, format: Format, strictness: Strictness) -> Ex
     Exported { tool, weakened }
 }
 
-/// Exports tools as the one value that goes into a request: an array for OpenAI and Anthropic, `[{"functionDeclarations": […]}]` for
-/// Gemini, `{"tools": […]}` for MCP.
+/// Exports tools as the value that goes into a request: an array for OpenAI and Anthropic,
+/// `[{"functionDeclarations": […]}]` for Gemini, `{"tools": […]}` for MCP.
 #[must_use]
 pub fn export_all(views: &[ToolView<'_>], format: Format, strictness: Strictness) -> (Value, Vec<Weakening>) {
     let mut tools = Vec::with_capacity(views.len());
@@ -144,8 +146,9 @@ pub fn export_all(views: &[ToolView<'_>], format: Format, strictness: Strictness
     (whole, weakened)
 }
 
-/// The hints that MCP clients show, computed from the class that the sandbox enforces; only `idempotentHint` is the plugin's word. All
-/// four are always sent, since the protocol's defaults for absent ones are other values.
+/// Returns the hints that MCP clients display. They are computed from the class that the sandbox
+/// enforces; only `idempotentHint` is the plugin's claim. All four are always sent, because the
+/// protocol's defaults differ.
 #[must_use]
 pub fn annotations(side_effects: &str, idempotent: bool) -> Value {
     json!({
@@ -157,10 +160,10 @@ pub fn annotations(side_effects: &str, idempotent: bool) -> Value {
 }
 
 impl Format {
-    /// All formats, in the order in which they are listed to people.
+    /// All formats, in the order in which they are listed to users.
     pub const ALL: [Self; 5] = [Self::OpenAi, Self::OpenAiResponses, Self::Anthropic, Self::Gemini, Self::Mcp];
 
-    /// The name on the command line.
+    /// Returns the name used on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -184,7 +187,7 @@ impl Format {
         })
     }
 
-    /// The rules of the provider's strict mode, where a tool is declared to follow them.
+    /// Returns the strict-mode rules that a tool is checked against, if the format has any.
     fn rules(self, strictness: Strictness) -> Option<&'static Rules> {
         match (self, strictness) {
             (Self::OpenAi | Self::OpenAiResponses, _) => Some(&strict::OPENAI),
@@ -200,11 +203,11 @@ impl fmt::Display for Format {
     }
 }
 
-/// A name that no format has.
+/// An unknown format name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no format is called {name:?}; there are openai, openai-responses, anthropic, gemini and mcp")]
 pub struct UnknownFormat {
-    /// The name that was given.
+    /// The given name.
     pub name: String,
 }
 
@@ -219,7 +222,7 @@ impl FromStr for Format {
     }
 }
 
-/// An input schema in its provider's terms.
+/// An input schema in the provider's form.
 struct Input {
     schema: Value,
     strict: bool,
@@ -249,7 +252,8 @@ fn input(view: &ToolView<'_>, format: Format, strictness: Strictness) -> Input {
     }
 }
 
-/// The part of a definition that only MCP has a place for. A title is for people, and no loss to a model.
+/// Returns the loss of the output schema, for which only MCP has a field. A dropped title is not
+/// reported: titles are for users, not models.
 fn without_place(view: &ToolView<'_>, format: Format) -> Option<Weakening> {
     let is_lost = view.output_schema.is_some() && format != Format::Mcp;
     is_lost.then(|| Weakening {
@@ -261,7 +265,7 @@ fn without_place(view: &ToolView<'_>, format: Format) -> Option<Weakening> {
 }
 
 fn openai(view: &ToolView<'_>, schema: Value, strict: bool) -> Map<String, Value> {
-    // `strict` is always there, because the two interfaces of OpenAI take its absence for different things.
+    // `strict` is always written, because OpenAI's two APIs have different defaults for it.
     Map::from_iter([
         ("name".to_owned(), json!(view.name)),
         ("description".to_owned(), json!(view.description)),

@@ -1,32 +1,33 @@
-//! Names of tools, checked once.
+//! Validated tool names.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The longest tool name, in bytes: what every provider's format accepts.
+/// The longest tool name, in bytes; every provider's format accepts this length.
 pub const MAX_NAME: usize = 64;
 
-/// The name of a tool: `^[a-z][a-z0-9_]{0,63}$`, so that it is valid in every export format.
+/// A tool name: `^[a-z][a-z0-9_]{0,63}$`, so that it is valid in every export format.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolName(Arc<str>);
 
 impl ToolName {
-    /// Checks a name.
+    /// Validates a name.
     ///
     /// # Errors
     ///
-    /// [`InvalidName`] where the name does not match the pattern; the error proposes the nearest name that does.
+    /// [`InvalidName`] if the name does not match the pattern; the error proposes the nearest name
+    /// that does.
     pub fn parse(name: &str) -> Result<Self, InvalidName> {
         if is_valid(name) { Ok(Self(name.into())) } else { Err(InvalidName::new(name)) }
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name, shared.
+    /// Returns the name as a shared string.
     pub(crate) fn to_shared(&self) -> Arc<str> {
         self.0.clone()
     }
@@ -50,7 +51,7 @@ impl std::borrow::Borrow<str> for ToolName {
     }
 }
 
-/// A name that no tool can have.
+/// An invalid tool name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not a tool name: it must match ^[a-z][a-z0-9_]{{0,63}}$, such as `{suggestion}`", self.shown())]
 pub struct InvalidName {
@@ -75,7 +76,7 @@ fn is_valid(name: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// The nearest valid name, or `my_tool` where nothing of the name can be kept.
+/// Returns the nearest valid name, or `my_tool` if no part of the name can be kept.
 fn repair(name: &str) -> String {
     let mapped =
         name.chars().take(MAX_NAME).map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' });

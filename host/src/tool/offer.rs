@@ -1,4 +1,4 @@
-//! What a plugin offers besides tools: documents, and prompts. Data only, in the plugin's own words, with the rules that they have to keep.
+//! The documents and prompts that a plugin offers besides tools: data only, with validation.
 
 mod template;
 
@@ -10,7 +10,7 @@ pub(crate) use template::Pattern;
 
 /// The most entries of a plugin: documents, templates and prompts together.
 const ENTRIES: usize = 256;
-/// All their texts together, in bytes.
+/// The longest JSON form of an offer, in bytes.
 const BYTES: usize = 256 << 10;
 /// The longest URI, in bytes.
 const URI: usize = 2 << 10;
@@ -22,95 +22,95 @@ const MIME: usize = 255;
 const PLAIN: usize = 64;
 /// The most arguments of a prompt.
 const ARGUMENTS: usize = 32;
-/// Schemes that mean something to everybody: a plugin's document of that name would be taken for something else. So would one that leads to a
-/// file.
+/// Well-known schemes that a plugin's document may not use, because clients would take it for
+/// something else. URIs that lead to a file are refused as well.
 const FOREIGN: [&str; 6] = ["file", "http", "https", "data", "javascript", "view-source"];
 
-/// What one plugin offers.
+/// The offer of one plugin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
-    /// Documents, where it has the interface for them.
+    /// The documents, if the plugin exports their interface.
     pub documents: Option<Documents>,
-    /// Prompts, where it has the interface for them.
+    /// The prompts, if the plugin exports their interface.
     pub prompts: Option<Vec<Prompt>>,
 }
 
-/// Documents that can be read.
+/// The documents of a plugin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Documents {
-    /// Each by its name.
+    /// Documents with a fixed URI.
     pub items: Vec<Item>,
-    /// Many by a pattern.
+    /// Documents whose URI matches a template.
     pub templates: Vec<Template>,
 }
 
 /// One document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
-    /// Names it.
+    /// The document's URI.
     pub uri: String,
-    /// A name.
+    /// The document's name.
     pub name: String,
-    /// A name for people.
+    /// A name for display.
     pub title: Option<String>,
-    /// What it is.
+    /// A description.
     pub description: Option<String>,
     /// The media type, if known.
     pub mime: Option<String>,
-    /// How large it is, in bytes, if known.
+    /// The size in bytes, if known.
     pub size: Option<u64>,
 }
 
-/// Documents of one kind.
+/// A family of documents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Template {
-    /// A URI with variables in it.
+    /// A URI template with variables.
     pub uri: String,
-    /// A name.
+    /// The template's name.
     pub name: String,
-    /// A name for people.
+    /// A name for display.
     pub title: Option<String>,
-    /// What they are.
+    /// A description of the documents.
     pub description: Option<String>,
-    /// The media type, if all have the same.
+    /// The media type, if all documents share it.
     pub mime: Option<String>,
 }
 
 /// One prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
-    /// Its name.
+    /// The prompt's name.
     pub name: String,
-    /// A name for people.
+    /// A name for display.
     pub title: Option<String>,
-    /// What it is for.
+    /// The prompt's purpose.
     pub description: String,
-    /// What it takes.
+    /// The prompt's arguments.
     pub arguments: Vec<Argument>,
 }
 
-/// What a prompt is filled in with.
+/// An argument of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Argument {
-    /// Its name.
+    /// The argument's name.
     pub name: String,
-    /// What it means.
+    /// The argument's meaning.
     pub description: Option<String>,
-    /// Whether it has to be given.
+    /// True if the argument is required.
     pub required: bool,
 }
 
-/// Why an offer is refused.
+/// The reason why an offer is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OfferError(String);
 
 impl Offer {
-    /// Checks every rule.
+    /// Validates the offer.
     ///
     /// # Errors
     ///
-    /// [`OfferError`] with the first that is broken.
+    /// [`OfferError`] for the first broken rule.
     pub fn check(&self) -> Result<(), OfferError> {
         let (items, templates, prompts) = (self.items(), self.templates(), self.prompts());
         let entries = items.len() + templates.len() + prompts.len();
@@ -131,14 +131,14 @@ impl Offer {
         twice.map_or(Ok(()), |claim| refused(format!("it offers {claim} twice")))
     }
 
-    /// What only one plugin can have, which both claim.
+    /// Returns the first document, template or prompt that both plugins claim.
     #[must_use]
     pub(crate) fn clash(&self, other: &Self) -> Option<String> {
         let taken: HashSet<String> = other.claims().collect();
         self.claims().find(|claim| taken.contains(claim))
     }
 
-    /// Whether this document is one of it.
+    /// Returns true if a document or template of the offer has this URI.
     #[must_use]
     pub(crate) fn has_document(&self, uri: &str) -> bool {
         uri.len() <= URI
@@ -146,25 +146,25 @@ impl Offer {
                 || self.templates().iter().any(|it| Pattern::parse(&it.uri).is_some_and(|pattern| pattern.fits(uri))))
     }
 
-    /// The prompt of this name.
+    /// Returns the prompt of this name.
     #[must_use]
     pub(crate) fn prompt(&self, name: &str) -> Option<&Prompt> {
         self.prompts().iter().find(|prompt| prompt.name == name)
     }
 
-    /// Its documents.
+    /// Returns the documents.
     #[must_use]
     pub fn items(&self) -> &[Item] {
         self.documents.as_ref().map_or(&[], |documents| &documents.items)
     }
 
-    /// Its patterns of documents.
+    /// Returns the document templates.
     #[must_use]
     pub fn templates(&self) -> &[Template] {
         self.documents.as_ref().map_or(&[], |documents| &documents.templates)
     }
 
-    /// Its prompts.
+    /// Returns the prompts.
     #[must_use]
     pub fn prompts(&self) -> &[Prompt] {
         self.prompts.as_deref().unwrap_or_default()
@@ -233,7 +233,7 @@ fn described(of: &str, name: &str, (title, description, mime): Words<'_>) -> Res
     shown(of, description.as_deref().unwrap_or_default())
 }
 
-/// What people read shows as what it is.
+/// Refuses text with hidden characters, which users would not see.
 fn shown(of: &str, text: &str) -> Result<(), OfferError> {
     if visible(text) == text { Ok(()) } else { refused(format!("{of} is refused: it has hidden characters")) }
 }

@@ -1,4 +1,4 @@
-//! The one result that every call gives back, whatever happened inside it.
+//! The uniform result of every call, successful or not.
 
 use super::error::named;
 use super::{CallId, Content, Digest, ErrorKind, Places, ToolError};
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a call used.
+/// The resources that a call used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The most memory that the guest held at once, in bytes.
+    /// The guest's peak memory, in bytes.
     pub peak_memory_bytes: u64,
     /// Bytes read from the workspace.
     pub bytes_read: u64,
@@ -25,7 +25,7 @@ pub struct Usage {
     pub truncated_bytes: u64,
 }
 
-/// The result of a call. Made once, read-only.
+/// The result of a call; read-only.
 ///
 /// ```
 /// use palisade::{ErrorKind, ToolResult, CallId, json};
@@ -44,7 +44,7 @@ pub struct ToolResult {
     call_id: CallId,
     tool: String,
     content: Vec<Content>,
-    /// In a box, since most calls have none, and a result goes through many hands.
+    /// Boxed to keep results small, because most calls have no error.
     error: Option<Box<ToolError>>,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) files_modified: Vec<PathBuf>,
@@ -56,25 +56,25 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
-    /// A success whose output is `output`.
+    /// Creates a success with `output` as its text.
     #[must_use]
     pub fn success(call_id: CallId, tool: &str, output: impl Into<String>) -> Self {
         Self::success_with(call_id, tool, vec![Content::Text(output.into())])
     }
 
-    /// A success whose output is made of blocks.
+    /// Creates a success with these output blocks.
     #[must_use]
     pub fn success_with(call_id: CallId, tool: &str, content: Vec<Content>) -> Self {
         Self::bare(call_id, tool, content, None)
     }
 
-    /// A failure.
+    /// Creates a failure.
     #[must_use]
     pub fn failure(call_id: CallId, tool: &str, kind: ErrorKind) -> Self {
         Self::failure_with(call_id, tool, kind, Vec::new())
     }
 
-    /// A failure of a tool that ran to its end and left blocks for the model.
+    /// Creates a failure of a tool that ran to completion and left output for the model.
     #[must_use]
     pub fn failure_with(call_id: CallId, tool: &str, kind: ErrorKind, content: Vec<Content>) -> Self {
         let error = ToolError::new(call_id.clone(), tool, kind);
@@ -97,145 +97,153 @@ impl ToolResult {
         }
     }
 
-    /// Adds what the program that embeds the host is meant to see, and the model is not.
+    /// Sets the metadata, which only the embedder sees, never the model.
     #[must_use]
     pub fn with_metadata(mut self, metadata: Map<String, Value>) -> Self {
         self.metadata = metadata;
         self
     }
 
-    /// Says where the operator's settings stand, for the error's advice.
+    /// Sets the locations of the operator's settings, for the error's advice.
     pub(crate) fn with_places(mut self, places: &Arc<Places>) -> Self {
         self.error = self.error.map(|error| Box::new(error.with_places(places.clone())));
         self
     }
 
-    /// The call that this is the result of.
+    /// Returns the call's id.
     #[must_use]
     pub fn call_id(&self) -> &CallId {
         &self.call_id
     }
 
-    /// The tool that was called; `<unnamed>` where the name was blank.
+    /// Returns the name of the called tool, or `<unnamed>` if the name was blank.
     #[must_use]
     pub fn tool(&self) -> &str {
         named(&self.tool)
     }
 
-    /// Whether the call succeeded.
+    /// Returns true if the call succeeded.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.error.is_none()
     }
 
-    /// Whether it failed.
+    /// Returns true if the call failed.
     #[must_use]
     pub fn is_failure(&self) -> bool {
         self.error.is_some()
     }
 
-    /// The text that the model reads. `None` on failure: exactly one of output and error is there.
+    /// Returns the text for the model, or `None` on failure. Exactly one of output and error is
+    /// present.
     #[must_use]
     pub fn output(&self) -> Option<Cow<'_, str>> {
         self.error.is_none().then(|| joined(&self.content))
     }
 
-    /// What the tool had said until it failed, blocks joined as in [`output`](Self::output). `None` on success, where that is nothing, and where it is told as the
-    /// reason.
+    /// Returns the output that a tool produced before it failed, joined as in
+    /// [`output`](Self::output). `None` on success, if there is no output, and if the output is the
+    /// error's message.
     #[must_use]
     pub fn partial_output(&self) -> Option<Cow<'_, str>> {
         self.error.as_ref()?;
         Some(joined(self.output_blocks())).filter(|text| !text.is_empty())
     }
 
-    /// The output's blocks.
+    /// Returns the output's blocks.
     #[must_use]
     pub fn content(&self) -> &[Content] {
         &self.content
     }
 
-    /// Why it failed. `None` on success.
+    /// Returns the error, or `None` on success.
     #[must_use]
     pub fn error(&self) -> Option<&ToolError> {
         self.error.as_deref()
     }
 
-    /// What the tool says to the program that embeds the host, such as `{"stop_loop": true}`. Never part of what the model reads.
+    /// Returns the tool's message to the embedder, such as `{"stop_loop": true}`. The model never
+    /// reads it.
     #[must_use]
     pub fn metadata(&self) -> &Map<String, Value> {
         &self.metadata
     }
 
-    /// The files that were changed, relative to the workspace, each under its real name. Whoever shows one to a person or to a model escapes it first: a
-    /// name may hold anything but a NUL.
+    /// Returns the changed files, relative to the workspace, under their real names. Escape a name
+    /// before displaying it to a user or a model: it may contain any byte but NUL.
     #[must_use]
     pub fn files_modified(&self) -> &[PathBuf] {
         &self.files_modified
     }
 
-    /// The command that was run, if one was.
+    /// Returns the executed command, if there is one.
     #[must_use]
     pub fn command_executed(&self) -> Option<&str> {
         self.command_executed.as_deref()
     }
 
-    /// How long the call took, without the time in a queue or a confirmation.
+    /// Returns the run time of the call, without the time in a queue or a confirmation.
     #[must_use]
     pub fn duration(&self) -> Duration {
         self.duration
     }
 
-    /// What it used.
+    /// Returns the resources that the call used.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// The plugin that the tool came from, unless it is a native one.
+    /// Returns the plugin that provides the tool, or `None` for a native tool.
     #[must_use]
     pub fn plugin(&self) -> Option<&str> {
         self.plugin.as_deref()
     }
 
-    /// The digest of that plugin.
+    /// Returns the digest of that plugin.
     #[must_use]
     pub fn digest(&self) -> Option<Digest> {
         self.digest
     }
 
-    /// All of it, in the form that `palisade call --json` prints.
+    /// Returns the whole result in the form that `palisade call --json` prints.
     ///
-    /// Each of `files_modified` is a string, the very name, where that is UTF-8, and else an object: `{"path", "bytes"}`, the name as it can be shown, and its
-    /// bytes in Base64. So no two names look alike.
+    /// Each of `files_modified` is a string if the name is UTF-8. Otherwise it is an object
+    /// `{"path", "bytes"}` with the lossy name and its bytes in Base64, so that two different names
+    /// never look alike.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        // Only maps with keys that are no strings fail to serialise, and there are none.
+        // Serialization fails only for maps with non-string keys, and there are none.
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// The result as a model's next turn takes it: `{"tool_use_id", "content", "is_error"}`.
+    /// Returns the result in the form of a model's next turn: `{"tool_use_id", "content",
+    /// "is_error"}`.
     #[must_use]
     pub fn to_block(&self) -> Value {
         let content: Vec<Value> = self.blocks().iter().map(|block| block.to_json()).collect();
         json!({"tool_use_id": self.call_id.as_str(), "content": content, "is_error": self.is_failure()})
     }
 
-    /// The blocks that the model reads: the output's, or what was refused and why, and after it what the tool had said until then.
+    /// Returns the blocks for the model: the output, or the error's message followed by the partial
+    /// output.
     #[must_use]
     pub fn blocks(&self) -> Vec<Cow<'_, Content>> {
         let message = self.error.as_ref().map(|error| Cow::Owned(Content::Text(error.reason())));
         message.into_iter().chain(self.output_blocks().iter().map(Cow::Borrowed)).collect()
     }
 
-    /// The blocks that the model reads besides the error's message.
+    /// Returns the blocks for the model, without the error's message.
     pub(crate) fn output_blocks(&self) -> &[Content] {
-        // A tool that reports a failure itself does so in its blocks; the message is their text.
+        // A tool that reports a failure does so in its blocks, and the message is already their
+        // text.
         let is_told = self.error.as_ref().is_some_and(|error| error.kind().is_in_the_tools_words());
         if is_told { &[] } else { &self.content }
     }
 }
 
-/// What [`to_json`](ToolResult::to_json) gives, without building a value of it: its blocks may be large.
+/// Writes the same JSON as [`to_json`](ToolResult::to_json) without building a value, because
+/// blocks may be large.
 impl Serialize for ToolResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let usage = json!({
@@ -244,7 +252,7 @@ impl Serialize for ToolResult {
             "bytes_written": self.usage.bytes_written,
             "truncated_bytes": self.usage.truncated_bytes,
         });
-        // In the order of the alphabet, as the keys of a value are.
+        // Keys in alphabetical order, like those of a `serde_json` map.
         let mut result = serializer.serialize_map(Some(13))?;
         result.serialize_entry("call_id", self.call_id.as_str())?;
         result.serialize_entry("command_executed", &self.command_executed)?;
@@ -264,7 +272,7 @@ impl Serialize for ToolResult {
     }
 }
 
-/// What a model reads: the output on success, on failure what was refused and why.
+/// Writes the output on success, and the error's message on failure.
 impl fmt::Display for ToolResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.error {
@@ -274,7 +282,7 @@ impl fmt::Display for ToolResult {
     }
 }
 
-/// A file's name as it is, or marked as one that is not UTF-8.
+/// Returns a file's name as a string, or as an object if it is not UTF-8.
 fn named_file(path: &Path) -> Value {
     match path.to_str() {
         Some(name) => Value::from(name),
@@ -285,12 +293,12 @@ fn named_file(path: &Path) -> Value {
     }
 }
 
-/// In milliseconds, to the microsecond: finer digits say nothing.
+/// Returns a duration in milliseconds, rounded to the microsecond.
 pub(crate) fn millis(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// The blocks as one text, borrowed where there is but one: a file's text is not copied to be printed.
+/// Joins the blocks into one text. A single block is borrowed, so that a large text is not copied.
 pub(crate) fn joined(content: &[Content]) -> Cow<'_, str> {
     match content {
         [] => Cow::Borrowed(""),

@@ -1,6 +1,7 @@
-//! The schemas that tools bring along: checked once, then used to validate, and never trusted.
+//! The JSON Schemas of tools: untrusted, checked once and then used for validation.
 //!
-//! They are a crate of their own, `palisade-schema`, so that the validator, which is large, is compiled by itself and to be small.
+//! They live in the crate `palisade-schema`, so that the large validator is compiled separately and
+//! optimised for size.
 
 pub(crate) use palisade_schema::schema::hidden_in;
 pub(in crate::tool) use palisade_schema::schema::{Shape, holds, join, percent_decode};

@@ -1,9 +1,9 @@
-//! The five classes of side effect.
+//! The five classes of side effects.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The most that a tool can do to the world, by capability. The order is the order of risk.
+/// The strongest effect that a tool's capabilities permit, in ascending order of risk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SideEffects {
     /// Pure computation: the sandbox holds no directory.
@@ -19,10 +19,10 @@ pub enum SideEffects {
 }
 
 impl SideEffects {
-    /// Every class, in the order of risk.
+    /// All classes, in ascending order of risk.
     pub const ALL: [Self; 5] = [Self::None, Self::Read, Self::Write, Self::Execute, Self::Network];
 
-    /// The name used in configuration, events and results.
+    /// Returns the name used in configuration, events and results.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl SideEffects {
         }
     }
 
-    /// What a tool of this class may do with the files of the workspace.
+    /// Returns the access of this class to the files of the workspace.
     pub(crate) fn files(self) -> FileAccess {
         match self {
             Self::None | Self::Network => FileAccess::None,
@@ -44,14 +44,14 @@ impl SideEffects {
     }
 }
 
-/// What may be done with the files of the workspace.
+/// Access to the files of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileAccess {
-    /// Nothing.
+    /// No access.
     None,
-    /// They are read.
+    /// Read-only access.
     Read,
-    /// They are read and changed.
+    /// Read and write access.
     ReadWrite,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for SideEffects {
     }
 }
 
-/// A text that names no class.
+/// An unknown class name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a class of side effects; the classes are none, read, write, execute and network")]
 pub struct UnknownSideEffects(String);

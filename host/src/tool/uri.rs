@@ -1,15 +1,16 @@
-//! Names of documents: which of them would lead whoever follows them to a file of this machine.
+//! Detects document URIs that resolve to a local file.
 
 use super::text::is_ignorable;
 
-/// Whether whoever follows this would open a file with the rights of the user: a `file:` in any spelling, also within other schemes, as in `view-source:file:` or
-/// `git+file:`; a path on a drive, which is what a scheme of one letter is; or a name without any scheme, which is a path, of this machine or of another in its
-/// network. As it stands, and as browsers read it, without what they leave out.
+/// Returns true if a client that opens this URI would read a file with the user's rights: a `file:`
+/// URI in any spelling, also nested as in `view-source:file:` or `git+file:`; a drive path, which
+/// looks like a one-letter scheme; or a text without a scheme, which is a local or network path.
+/// The URI is tested as given and as browsers read it, with ignorable characters removed.
 pub(crate) fn leads_to_a_file(uri: &str) -> bool {
     let stands = uri.to_lowercase();
     let is_read = |character: &char| !character.is_whitespace() && !character.is_control() && !is_ignorable(*character);
     let read: String = stands.chars().filter(is_read).collect();
-    // Blanks around it belong to nobody's name.
+    // Surrounding blanks are never part of a URI.
     [stands.trim(), &read].into_iter().any(leads)
 }
 
@@ -19,7 +20,7 @@ fn leads(uri: &str) -> bool {
         return true;
     }
     loop {
-        // Within another scheme a single letter may as well be a part of a name.
+        // Inside another scheme a single letter may also be an ordinary part of the URI.
         let is_drive = outer.len() == 1 && rest.starts_with(['/', '\\']);
         if is_drive || outer.split('+').any(|part| part == "file") {
             return true;
@@ -31,7 +32,7 @@ fn leads(uri: &str) -> bool {
     }
 }
 
-/// What stands before the first colon, where that is a scheme as RFC 3986 (§3.1) has it, and what stands after it.
+/// Splits off the scheme before the first colon if it is valid by RFC 3986, §3.1.
 fn scheme(uri: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = uri.split_once(':')?;
     let fits = |character: char| character.is_ascii_alphanumeric() || "+-.".contains(character);

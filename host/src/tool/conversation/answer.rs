@@ -1,4 +1,4 @@
-//! A result in the parts that tool messages are made of.
+//! A result, split into the parts of a provider's tool message.
 
 use super::{LeftOut, ToolUse};
 use crate::tool::text::elided;
@@ -8,17 +8,18 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// The largest output that is repeated as a value, by the memory that it takes, in bytes. No provider accepts more.
+/// The largest output that is repeated as a JSON value, in bytes of memory. No provider accepts
+/// more.
 const LARGEST_VALUE: u64 = 32 << 20;
 
 /// One part of an answer.
 #[derive(Debug)]
 pub(super) enum Part<'a> {
-    /// Text, also what stands for a part that is left out.
+    /// Text, including the note that replaces an omitted part.
     Text(Cow<'a, str>),
-    /// Something of a media type that the provider takes.
+    /// Data of a media type that the provider accepts.
     Media {
-        /// The media type, as the provider writes it.
+        /// The media type as the provider writes it.
         mime: &'static str,
         /// The bytes.
         data: &'a [u8],
@@ -30,16 +31,17 @@ pub(super) enum Part<'a> {
 pub(super) struct Answer<'a> {
     /// The call.
     pub(super) tool_use: &'a ToolUse,
-    /// Whether the call failed.
+    /// True if the call failed.
     pub(super) failed: bool,
-    /// What the model reads.
+    /// The parts that the model reads.
     pub(super) parts: Vec<Part<'a>>,
-    /// The output, where it is one JSON value and nothing else, and not so large that its text has to do.
+    /// The output as a value, if it is a single JSON value of at most [`LARGEST_VALUE`].
     pub(super) value: Option<Value>,
 }
 
 impl<'a> Answer<'a> {
-    /// Takes a result apart; notes what is of none of the `accepted` media types.
+    /// Splits a result into parts and records in `left_out` the parts of a media type not in
+    /// `accepted`.
     pub(super) fn new(
         tool_use: &'a ToolUse,
         result: &'a ToolResult,
@@ -61,7 +63,7 @@ impl<'a> Answer<'a> {
         Self { tool_use, failed: result.is_failure(), parts, value }
     }
 
-    /// The text of all parts, a line break between them.
+    /// Returns the text of all parts, separated by line breaks.
     pub(super) fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(&**text),
@@ -70,18 +72,19 @@ impl<'a> Answer<'a> {
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// Whether there is more than text.
+    /// Returns true if a part is not text.
     pub(super) fn has_media(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Media { .. }))
     }
 }
 
-/// Bytes as messages carry them.
+/// Encodes bytes for a message.
 pub(super) fn base64(data: &[u8]) -> String {
     STANDARD.encode(data)
 }
 
-/// A block as a part, or what to say of it where there is none.
+/// Converts a block to a part, or returns a description of the block if the provider does not
+/// accept it.
 fn part<'a>(block: &'a Content, accepted: &'static [&'static str]) -> Result<Part<'a>, String> {
     let (what, mime, data) = match block {
         Content::Image { mime, data } => ("image".to_owned(), Some(mime), data),

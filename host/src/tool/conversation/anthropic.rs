@@ -1,4 +1,4 @@
-//! Anthropic's Messages: blocks of the type `tool_use`, and one user message with blocks of the type `tool_result`.
+//! Anthropic's Messages: `tool_use` blocks, answered by one user message of `tool_result` blocks.
 
 use super::ReplyError;
 use super::answer::{Answer, Part, base64};
@@ -13,7 +13,8 @@ pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
     found.each_object(value, message_or_block)
 }
 
-/// A result has `content` as well, and its own type.
+/// Reads a message's content, or a single block. A `tool_result` block has `content` too, so the
+/// type tells them apart.
 fn message_or_block(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
     let is_message = matches!(kind(object), None | Some("message"));
     match object.get("content").filter(|content| is_message && !content.is_object()) {
@@ -35,7 +36,7 @@ fn message_or_block(object: &Map<String, Value>, found: &mut Found) -> Result<()
     }
 }
 
-/// The message that answers all calls: the interface wants them in one.
+/// Builds the message that answers all calls: the API requires the results in one message.
 pub(super) fn message(answers: &[Answer<'_>]) -> Value {
     json!({"role": "user", "content": answers.iter().map(result).collect::<Value>()})
 }
@@ -49,7 +50,7 @@ fn result(answer: &Answer<'_>) -> Value {
     })
 }
 
-/// The interface refuses blocks of text with nothing to read in them.
+/// Converts a part to a content block. The API rejects empty and blank text blocks.
 fn block(part: &Part<'_>) -> Option<Value> {
     match part {
         Part::Text(text) if text.is_empty() => None,

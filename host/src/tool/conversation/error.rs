@@ -1,20 +1,20 @@
-//! Why a text is no reply with calls in it.
+//! The reasons why a text cannot be read as a provider's reply.
 
 use super::{MAX_CALLS, Provider};
 use crate::tool::json::{JsonError, type_name};
 use crate::tool::text::elided;
 use serde_json::Value;
 
-/// Why the calls of a reply could not be read.
+/// The reason why the calls of a reply could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplyError {
-    /// The text is no JSON, or beyond the bounds of a reply.
+    /// The text is not JSON or exceeds the bounds of a reply.
     #[error(
         "the reply cannot be read: {0}; one JSON value is accepted: a whole reply, its message, a list of messages or calls, or one call"
     )]
     Json(#[from] JsonError),
-    /// The text is a stream of events.
+    /// The text is a stream of server-sent events.
     #[error(
         "the reply is a stream of events; accepted is the whole reply as one JSON value, which the provider sends when streaming is off"
     )]
@@ -22,31 +22,31 @@ pub enum ReplyError {
     /// The provider answered with an error.
     #[error("the provider answered with an error, and not with a reply: {message}")]
     Provider {
-        /// What it says, at most 300 characters.
+        /// The provider's message, at most 300 characters.
         message: String,
     },
-    /// The text is JSON, and holds calls in the form of another provider.
+    /// The text is JSON with calls in another provider's form.
     #[error("this is no reply of {asked}: it has calls in the form of {found}; name {found} as the provider")]
     OtherProvider {
-        /// The provider that was named.
+        /// The named provider.
         asked: Provider,
-        /// The one whose form it is.
+        /// The provider whose form the calls have.
         found: Provider,
     },
-    /// The text is JSON, and nothing in it is known.
+    /// The text is JSON of an unknown form.
     #[error("this is no reply of {asked}: it is {got}; accepted are {}", accepted(*.asked))]
     NotAReply {
-        /// The provider that was named.
+        /// The named provider.
         asked: Provider,
-        /// What was found.
+        /// A description of the value.
         got: String,
     },
-    /// There are more calls than are read.
+    /// The reply has more than [`MAX_CALLS`] calls.
     #[error("the reply asks for more than {MAX_CALLS} calls; at most {MAX_CALLS} are accepted")]
     TooManyCalls,
 }
 
-/// What the provider says in the place of a reply: `{"error": {"message": …}}`, or a list with that in it.
+/// Returns the provider's error message: `{"error": {"message": …}}`, alone or first in a list.
 pub(super) fn of_provider(reply: &Value) -> Option<String> {
     let reply = reply.as_array().and_then(|list| list.first()).unwrap_or(reply);
     let message = match reply.get("error")? {
@@ -60,7 +60,8 @@ pub(super) fn of_provider(reply: &Value) -> Option<String> {
     (!message.is_empty()).then(|| elided(message, 300))
 }
 
-/// A short description of a value: for an object its first keys, and never its values, which may be secret.
+/// Describes a value briefly. An object is described by its first keys, never by its values, which
+/// may be secret.
 pub(super) fn shape(value: &Value) -> String {
     match value {
         Value::Object(object) if object.is_empty() => "an empty object".to_owned(),

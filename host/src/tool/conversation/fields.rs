@@ -1,16 +1,18 @@
-//! Which fields of an object make a call: the documented ones of its type, or of whatever form, those of the provider that was named first.
+//! The fields that make up a call: the documented fields of a typed object, or else those of any
+//! form, the named provider's first.
 
 use super::Provider;
 use super::found::kind;
 use serde_json::{Map, Value};
 
-/// Where an id stands in any form. An item of the Responses has two: `call_id`, which is the call's, and `id`, which is the item's.
+/// The id fields of all forms. An item of the Responses has two: `call_id` is the call's id and
+/// `id` is the item's.
 pub(super) const IDS: [&str; 4] = ["call_id", "tool_call_id", "tool_use_id", "id"];
 
-/// The same for everybody else.
+/// The id fields in lookup order for the other providers.
 const ID_FIRST: [&str; 4] = ["id", "call_id", "tool_call_id", "tool_use_id"];
 
-/// What a call's name and input may be wrapped in, in any form.
+/// The keys of the objects that may wrap a call's name and input, in all forms.
 pub(super) const WRAPPERS: [&str; 4] = ["function", "custom", "functionCall", "function_call"];
 
 /// The fields of one form of a call.
@@ -22,14 +24,14 @@ pub(super) struct Fields {
     reach: Reach,
 }
 
-/// How far a form goes.
+/// The places in which a form's fields are looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// The fields named, where they are documented.
+    /// The documented fields in their documented places only.
     Documented,
-    /// Any field, in any place; a wrapper comes before the object itself.
+    /// Any field in any place; a wrapper takes precedence over the object itself.
     WrappedFirst,
-    /// Any field, in any place; a wrapper counts only where the object itself has no name.
+    /// Any field in any place; a wrapper is used only if the object itself has no name.
     FlatFirst,
 }
 
@@ -40,7 +42,7 @@ impl Fields {
     const CUSTOM_ITEM: Self = Self::documented(&["call_id", "id"], &["input"], &[]);
     const BLOCK: Self = Self::documented(&["id"], &["input"], &[]);
 
-    /// Those that count for an object.
+    /// Returns the fields that apply to an object.
     pub(super) fn of(object: &Map<String, Value>, provider: Provider) -> Self {
         match kind(object) {
             Some("tool_use") => Self::BLOCK,
@@ -60,7 +62,7 @@ impl Fields {
         Self { ids, inputs, wrappers, reach: Reach::Documented }
     }
 
-    /// For an object that does not say what it is.
+    /// Returns the fields for an object without a known type.
     fn any(provider: Provider) -> Self {
         let (inputs, reach): (&'static [&'static str], _) = match provider {
             Provider::OpenAi => (&["arguments", "input", "args"], Reach::WrappedFirst),
@@ -72,7 +74,7 @@ impl Fields {
         Self { ids, inputs, wrappers: &WRAPPERS, reach }
     }
 
-    /// The object that holds name and input.
+    /// Returns the object that holds name and input.
     pub(super) fn inner<'v>(&self, object: &'v Map<String, Value>) -> &'v Map<String, Value> {
         match self.reach {
             Reach::FlatFirst if object.get("name").is_some_and(Value::is_string) => object,
@@ -80,13 +82,13 @@ impl Fields {
         }
     }
 
-    /// An object in which the fields are looked for as well, where they may stand in any place.
+    /// Returns the outer object as a second place to look, unless only documented places count.
     pub(super) fn elsewhere<'v>(&self, object: &'v Map<String, Value>) -> Option<&'v Map<String, Value>> {
         (self.reach != Reach::Documented).then_some(object)
     }
 }
 
-/// What an object holds under the first of these keys that has an object.
+/// Returns the object under the first of these keys that holds an object.
 pub(super) fn wrapped<'v>(object: &'v Map<String, Value>, wrappers: &[&str]) -> Option<&'v Map<String, Value>> {
     wrappers.iter().find_map(|key| object.get(*key)?.as_object())
 }

@@ -1,4 +1,4 @@
-//! The calls found so far, and what one call looks like in any of its forms.
+//! Collects the calls of a reply, in any of a call's forms.
 
 use super::fields::{Fields, IDS, WRAPPERS, wrapped};
 use super::{MAX_CALLS, Provider, ReplyError, ToolUse};
@@ -7,18 +7,18 @@ use crate::tool::{CallId, CallInput};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
-/// How a call was asked for, where the answer depends on it.
+/// The form of a call, as far as the answer depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As a function.
+    /// A function call.
     Function,
-    /// As a tool whose input is free text.
+    /// A call of a tool with free-text input.
     Custom,
-    /// As OpenAI's `function_call`, which came before `tool_calls` and has no ids.
+    /// OpenAI's `function_call`, the predecessor of `tool_calls`, without ids.
     Legacy,
 }
 
-/// What a reader has found.
+/// The calls that a reader has collected.
 #[derive(Debug)]
 pub(super) struct Found {
     provider: Provider,
@@ -27,10 +27,10 @@ pub(super) struct Found {
     understood: bool,
 }
 
-/// Reads an object of a provider's.
+/// Reads one object of a provider's reply.
 type Reader = fn(&Map<String, Value>, &mut Found) -> Result<(), ReplyError>;
 
-/// A call as it stands in the reply.
+/// A call as written in the reply.
 #[derive(Debug)]
 struct Asked {
     id: Option<String>,
@@ -40,7 +40,7 @@ struct Asked {
 }
 
 impl Found {
-    /// Nothing yet of a reply of this provider.
+    /// Creates an empty collection for a reply of this provider.
     pub(super) fn new(provider: Provider) -> Self {
         Self { provider, calls: Vec::new(), answered: false, understood: false }
     }
@@ -49,24 +49,25 @@ impl Found {
         self.calls.is_empty()
     }
 
-    /// Whether there was a call that has its answer already.
+    /// Returns true if a call was dropped because it is already answered.
     pub(super) fn has_answered(&self) -> bool {
         self.answered
     }
 
-    /// Whether the reader met anything that it knows.
+    /// Returns true if the reader recognized any part of the reply.
     pub(super) fn is_understood(&self) -> bool {
         self.understood
     }
 
-    /// Notes that the reader met something that it knows.
+    /// Records that the reader recognized a part of the reply.
     pub(super) fn understand(&mut self) {
         self.understood = true;
     }
 
-    /// Reads an object, or those of a list in its order; lists in lists are no deeper than [`REPLY`](super::REPLY) allows.
+    /// Reads an object, or each object of a list in order. [`REPLY`](super::REPLY) bounds the
+    /// recursion into nested lists.
     ///
-    /// An empty list, or one of objects, is a reply that asks for nothing unknown.
+    /// An empty list, or a list with an object in it, counts as recognized.
     pub(super) fn each_object(&mut self, value: &Value, read: Reader) -> Result<(), ReplyError> {
         match value {
             Value::Array(list) => {
@@ -78,18 +79,18 @@ impl Found {
         }
     }
 
-    /// Takes an object for a call.
+    /// Adds an object as a call.
     pub(super) fn call(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
         let custom = matches!(kind(object), Some("custom" | "custom_tool_call"));
         self.push(self.asked(object, if custom { Form::Custom } else { Form::Function }))
     }
 
-    /// Takes an object for OpenAI's older form of a call.
+    /// Adds an object as a call in OpenAI's older form.
     pub(super) fn legacy_call(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
         self.push(Asked { id: None, ..self.asked(object, Form::Legacy) })
     }
 
-    /// Takes an object for whatever it is: a call, the answer to one, or something else that a list may hold.
+    /// Reads an object of unknown role: a call, the answer to a call, or another item of a list.
     pub(super) fn item(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
         match kind(object) {
             Some("function_call_output" | "custom_tool_call_output" | "tool_result") => self.answered(object),
@@ -102,7 +103,8 @@ impl Found {
         Ok(())
     }
 
-    /// Forgets the call that an object answers, by its id or else by its name: what was done once is not to be done again.
+    /// Drops the call that an object answers, by id or else by name, so that a finished call is not
+    /// run again.
     pub(super) fn answered(&mut self, answer: &Map<String, Value>) {
         self.understood = true;
         let (id, name) = (id(answer, &IDS), name(answer));
@@ -116,7 +118,7 @@ impl Found {
         }
     }
 
-    /// The calls, each with an id of its own.
+    /// Returns the calls, each with a unique host id.
     pub(super) fn into_uses(self) -> Vec<ToolUse> {
         let given: HashSet<CallId> = self.calls.iter().filter_map(|call| call.id.as_deref()).map(CallId::new).collect();
         let mut taken = HashSet::new();
@@ -156,23 +158,25 @@ impl Found {
     }
 }
 
-/// An object's `type`.
+/// Returns an object's `type`.
 pub(super) fn kind(object: &Map<String, Value>) -> Option<&str> {
     object.get("type").and_then(Value::as_str)
 }
 
-/// The first of several choices, which is the one that counts, or null where the list is empty.
+/// Returns the first of several choices, or null if the list is empty.
 pub(super) fn first_of<'v>(object: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
     let list = object.get(key)?.as_array()?;
     Some(list.first().unwrap_or(&Value::Null))
 }
 
-/// Whether a message is the model's. Others may quote calls, and ask for none.
+/// Returns true if a message is the model's. Messages of other roles may quote calls but never
+/// request them.
 pub(super) fn is_models(message: &Map<String, Value>) -> bool {
     matches!(message.get("role").and_then(Value::as_str), None | Some("assistant" | "model"))
 }
 
-/// The first id with a number behind it that is no other call's. There are at most [`MAX_CALLS`] calls, and so one of the first numbers is free.
+/// Returns the id with the first free number appended. At most [`MAX_CALLS`] ids are taken, so a
+/// low number is free.
 fn numbered(id: &CallId, taken: &HashSet<CallId>, given: &HashSet<CallId>) -> CallId {
     let stem = cut(id.as_str(), 240);
     let mut ids = (2..).map(|number: u32| CallId::new(&format!("{stem}-{number}")));

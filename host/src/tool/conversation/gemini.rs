@@ -1,4 +1,4 @@
-//! Google's Gemini: parts with a `functionCall`, and one content with parts that have a `functionResponse`.
+//! Google's Gemini: `functionCall` parts, answered by one content of `functionResponse` parts.
 
 use super::ReplyError;
 use super::answer::{Answer, Part, base64};
@@ -8,10 +8,11 @@ use serde_json::{Map, Value, json};
 #[cfg(test)]
 mod tests;
 
-/// What an object of the interface has that holds no call.
+/// The keys of Gemini's objects that hold no call.
 const OTHERS: [&str; 6] = ["text", "thought", "inlineData", "promptFeedback", "usageMetadata", "finishReason"];
 
-/// Reads a body, a content, a part, a call, or a list of them. A list of bodies is what a stream without events gives.
+/// Reads a body, a content, a part, a call, or a list of them. A streamed reply without server-sent
+/// events is a list of bodies.
 pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
     found.each_object(value, body)
 }
@@ -53,12 +54,14 @@ fn response(part: &Map<String, Value>) -> Option<&Map<String, Value>> {
     either(part, "functionResponse", "function_response")
 }
 
-/// The interface takes and some libraries print both spellings.
+/// Returns the object under either spelling of a key: the API accepts both and some libraries print
+/// the second.
 fn either<'v>(object: &'v Map<String, Value>, one: &str, other: &str) -> Option<&'v Map<String, Value>> {
     object.get(one).or_else(|| object.get(other))?.as_object()
 }
 
-/// The content that answers all calls: the interface wants as many responses in it as there were calls.
+/// Builds the content that answers all calls: the API requires one response per call in a single
+/// content.
 pub(super) fn content_of(answers: &[Answer<'_>]) -> Value {
     json!({"role": "user", "parts": answers.iter().map(answer_part).collect::<Value>()})
 }

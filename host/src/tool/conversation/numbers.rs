@@ -1,4 +1,5 @@
-//! Numbers that no reader here can hold, such as `1e400`: set aside while the reply is read, so that only the call in whose input one stands is refused.
+//! Sets numbers aside that the parser cannot hold, such as `1e400`, so that only the affected call
+//! fails.
 
 use super::{REPLY, ReplyError, ToolUse};
 use crate::tool::CallInput;
@@ -6,16 +7,17 @@ use crate::tool::json::{JsonBounds, JsonError, parse_bounded};
 use serde::de::IgnoredAny;
 use serde_json::{Number, Value};
 
-/// What begins a text that stands for a number: a code point that no text has a use for. A model that writes it spoils its own call only.
+/// The prefix of a string that stands for a number: a quote and a Unicode noncharacter, which text
+/// does not contain. A model that writes it garbles only its own call.
 const ASIDE: &str = "\"\u{fdd0}";
 
-/// A reply, and whether numbers of it are set aside.
+/// A parsed reply, with a flag for numbers set aside.
 pub(super) struct Parsed {
     pub(super) value: Value,
     has_aside: bool,
 }
 
-/// Reads a reply, beyond whose bounds or which is no JSON is refused; a number out of range is neither.
+/// Parses a reply within bounds. A number out of range is not an error here.
 pub(super) fn parse(text: &str) -> Result<Parsed, ReplyError> {
     let refused = match parse_bounded(text, REPLY) {
         Ok(value) => return Ok(Parsed { value, has_aside: false }),
@@ -24,17 +26,19 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ReplyError> {
     if !matches!(&refused, JsonError::Syntax { reason, .. } if reason.contains("out of range")) {
         return Err(refused.into());
     }
-    // Its length has been checked, and grows by a few bytes a number.
+    // The length was checked above, and the markers add a few bytes per number.
     match parse_bounded(&without_numbers(text), JsonBounds { bytes: usize::MAX, ..REPLY }) {
         Ok(value) => Ok(Parsed { value, has_aside: true }),
-        // The places of the other text are none of this one: what it says first is told.
+        // Offsets in the rewritten text do not apply to the original, so the first error is
+        // returned.
         Err(JsonError::Syntax { .. }) => Err(refused.into()),
         Err(other) => Err(other.into()),
     }
 }
 
 impl Parsed {
-    /// Puts the numbers back, as they were written: the dispatcher reads each input by itself, and says what is wrong with it.
+    /// Restores the numbers as written: the dispatcher parses each input separately and reports the
+    /// error in that call.
     pub(super) fn put_back(&self, uses: &mut [ToolUse]) {
         for one in uses.iter_mut().filter(|_| self.has_aside) {
             if let CallInput::Text(text) = &mut one.input {
@@ -44,7 +48,7 @@ impl Parsed {
     }
 }
 
-/// The text with each number that is out of range as a text, and nothing else changed.
+/// Returns the text with each number that is out of range turned into a marked string.
 fn without_numbers(text: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
@@ -72,7 +76,7 @@ fn with_numbers(input: &str) -> String {
     out
 }
 
-/// A string with its quotes; all of the text where it does not end.
+/// Returns the length of a string with its quotes, or of the whole text if the string does not end.
 fn string_length(text: &str) -> usize {
     let mut is_escaped = false;
     let end = text.bytes().enumerate().skip(1).find(|(_, byte)| {
@@ -87,7 +91,7 @@ fn number_length(text: &str) -> usize {
     text.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(text.len())
 }
 
-/// Whether this is a number as JSON writes it, and none that the parser can hold.
+/// Returns true if the token is a valid JSON number that the parser cannot hold.
 fn is_out_of_range(token: &str) -> bool {
     !token.starts_with('"')
         && serde_json::from_str::<IgnoredAny>(token).is_ok()

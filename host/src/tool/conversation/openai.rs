@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions: `tool_calls` of a message, and messages of the role `tool`.
+//! OpenAI's Chat Completions: `tool_calls` of a message, answered by messages of the role `tool`.
 
 use super::ReplyError;
 use super::answer::Answer;
@@ -32,7 +32,8 @@ fn message(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyEr
     Ok(())
 }
 
-/// Some servers repeat a call in both of its forms, so the older one counts only where it is alone.
+/// Reads a message's calls. Some servers repeat a call in both forms, so the older form is read
+/// only if the newer is absent.
 fn calls(message: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
     let listed = match message.get("tool_calls") {
         Some(Value::Array(calls)) => calls.as_slice(),
@@ -42,7 +43,7 @@ fn calls(message: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyErr
     if !listed.is_empty() {
         return listed.iter().filter_map(Value::as_object).try_for_each(|call| found.call(call));
     }
-    // A call alone is no message, whatever else it holds.
+    // An object typed as a call is not a message, so its `function_call` is not read.
     let is_call = matches!(kind(message), Some("function" | "custom"));
     match message.get("function_call").filter(|_| !is_call).and_then(Value::as_object) {
         Some(call) => found.legacy_call(call),
@@ -54,7 +55,7 @@ fn calls(message: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyErr
     }
 }
 
-/// The message that answers one call.
+/// Builds the message that answers one call.
 pub(super) fn message_of(answer: &Answer<'_>) -> Value {
     if answer.tool_use.form == Form::Legacy {
         return json!({"role": "function", "name": answer.tool_use.name, "content": answer.text()});

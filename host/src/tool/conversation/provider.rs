@@ -1,13 +1,13 @@
-//! The providers whose replies are read, by the names that the export formats have.
+//! The supported providers, under the names of the export formats.
 
 use crate::tool::nearest_names;
 use std::fmt;
 use std::str::FromStr;
 
-/// An interface of a model provider.
+/// A model provider's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Provider {
-    /// OpenAI's Chat Completions, and whoever imitates them.
+    /// OpenAI's Chat Completions and compatible APIs.
     OpenAi,
     /// OpenAI's Responses.
     OpenAiResponses,
@@ -18,10 +18,10 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// All providers, in the order in which they are listed to people.
+    /// All providers, in the order in which they are listed to users.
     pub const ALL: [Self; 4] = [Self::OpenAi, Self::OpenAiResponses, Self::Anthropic, Self::Gemini];
 
-    /// The name on the command line.
+    /// Returns the name used on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -32,12 +32,13 @@ impl Provider {
         }
     }
 
-    /// The media types that a tool message of the provider may carry beside text.
+    /// Returns the media types that the provider's tool messages accept in addition to text.
     pub(super) fn media(self) -> &'static [&'static str] {
         match self {
             Self::OpenAi => &[],
             Self::OpenAiResponses | Self::Anthropic => &["image/jpeg", "image/png", "image/gif", "image/webp"],
-            // Of the third generation on; no older one is known to take parts in a function's response.
+            // Gemini 3 and later; no older generation is known to accept parts in a function
+            // response.
             Self::Gemini => &["image/jpeg", "image/png", "image/webp", "application/pdf"],
         }
     }
@@ -49,13 +50,13 @@ impl fmt::Display for Provider {
     }
 }
 
-/// A name that no provider has.
+/// An unknown provider name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no provider is called {name:?}; there are openai, openai-responses, anthropic and gemini{}", suggestion(*.nearest))]
 pub struct UnknownProvider {
-    /// The name that was given, cut at 64 bytes.
+    /// The given name, cut at 64 bytes.
     pub name: String,
-    /// The provider whose name is nearest to it, if one is near.
+    /// The provider with the nearest name, if one is near.
     pub nearest: Option<Provider>,
 }
 

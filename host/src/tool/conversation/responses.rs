@@ -1,4 +1,4 @@
-//! OpenAI's Responses: items of the type `function_call`, and of the type `function_call_output`.
+//! OpenAI's Responses: `function_call` items, answered by `function_call_output` items.
 
 use super::ReplyError;
 use super::answer::{Answer, Part, base64};
@@ -13,7 +13,8 @@ pub(super) fn read(value: &Value, found: &mut Found) -> Result<(), ReplyError> {
     found.each_object(value, body)
 }
 
-/// `output` is a body's list of items, and the answer in an item that has a type.
+/// Reads a body or an item. `output` is the list of items in a body, but the answer in an item,
+/// which has a type.
 fn body(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError> {
     let output = object.get("output").filter(|_| kind(object).is_none());
     match object.get("response").filter(|response| response.is_object()).or(output) {
@@ -25,7 +26,7 @@ fn body(object: &Map<String, Value>, found: &mut Found) -> Result<(), ReplyError
     }
 }
 
-/// The item that answers one call.
+/// Builds the item that answers one call.
 pub(super) fn item(answer: &Answer<'_>) -> Value {
     let output =
         if answer.has_media() { answer.parts.iter().filter_map(part).collect() } else { Value::String(answer.text()) };

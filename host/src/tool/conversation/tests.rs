@@ -1,22 +1,22 @@
-//! What holds for all providers alike: names, bounds, refusals, ids.
+//! Behaviour common to all providers: names, bounds, refusals, ids.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use super::{MAX_CALLS, Provider, REPLY, ReplyError, ToolUse, read_calls, write_results};
 use crate::tool::{Body, CallInput, Content, ErrorKind, ToolResult};
 use serde_json::{Map, Value, json};
 
-/// The calls of a reply.
+/// Reads the calls of a reply.
 pub(super) fn uses(provider: Provider, reply: &Value) -> Vec<ToolUse> {
     read_calls(provider, &reply.to_string()).unwrap()
 }
 
-/// The calls of a reply, each as the id that the provider gave, the name, and the input's text.
+/// Reads the calls of a reply, each as the provider's id, the name and the input's text.
 pub(super) fn read(provider: Provider, reply: &Value) -> Vec<(Option<String>, String, String)> {
     let row = |one: &ToolUse| (one.id().map(str::to_owned), one.name().to_owned(), text(one));
     uses(provider, reply).iter().map(row).collect()
 }
 
-/// A row of [`read`].
+/// Builds one row of [`read`].
 pub(super) fn row(id: &str, name: &str, input: &str) -> (Option<String>, String, String) {
     ((!id.is_empty()).then(|| id.to_owned()), name.to_owned(), input.to_owned())
 }
@@ -26,7 +26,7 @@ fn text(one: &ToolUse) -> String {
     text.clone()
 }
 
-/// The messages that answer the calls of a reply with the contents given, and what was left out.
+/// Answers the calls of a reply with the given contents; returns the messages and the omissions.
 pub(super) fn answered(provider: Provider, reply: &Value, contents: Vec<Vec<Content>>) -> (Value, Vec<String>) {
     let calls = uses(provider, reply).into_iter().zip(contents);
     let results: Vec<_> = calls
@@ -40,7 +40,7 @@ pub(super) fn answered(provider: Provider, reply: &Value, contents: Vec<Vec<Cont
     (messages, left_out.iter().map(ToString::to_string).collect())
 }
 
-/// The messages that answer each call of a reply with the same failure.
+/// Answers each call of a reply with the same failure.
 pub(super) fn failed(provider: Provider, reply: &Value) -> Value {
     let fail = |one: ToolUse| {
         let result = ToolResult::failure(one.call_id().clone(), one.name(), ErrorKind::Cancelled);
@@ -49,10 +49,10 @@ pub(super) fn failed(provider: Provider, reply: &Value) -> Value {
     write_results(provider, &uses(provider, reply).into_iter().map(fail).collect::<Vec<_>>()).0
 }
 
-/// What a failure of [`failed`] reads like.
+/// The text of a failure of [`failed`].
 pub(super) const CANCELLED: &str = "cancelled: the call was cancelled";
 
-/// A block of each kind.
+/// Returns one block of each kind.
 pub(super) fn every_kind() -> Vec<Content> {
     let bytes = |mime: Option<&str>| Content::Resource {
         uri: "file:///a.bin".into(),
@@ -72,7 +72,7 @@ pub(super) fn every_kind() -> Vec<Content> {
     ]
 }
 
-/// One call in the form of each provider, under the id `a`.
+/// Builds one call in the form of each provider, under the given id.
 fn one_call(provider: Provider, id: &str) -> Value {
     match provider {
         Provider::OpenAi => json!({"id": id, "type": "function", "function": {"name": "echo", "arguments": "{}"}}),
@@ -290,7 +290,7 @@ fn a_reply_has_so_many_calls_and_no_more() {
     }
 }
 
-/// What a reader walks into.
+/// The nesting constructs that a reader recurses into.
 const NESTS: [(&str, &str); 6] = [
     ("[", "]"),
     ("{\"response\":", "}"),

@@ -1,12 +1,13 @@
-//! What an operator can do about a refusal. A model reads none of it: it could only talk somebody into it.
+//! Advice for the operator about a refusal. Models never see it, so that they cannot talk a user
+//! into weakening a setting.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// What a host says where nobody has told it of the operator's file.
+/// The location in use if the host was not told the operator's configuration file.
 const OWN: &str = "in your own palisade.toml";
 
-/// What an operator can do, in plain words.
+/// Advice for the operator in plain words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
     text: Cow<'static, str>,
@@ -14,17 +15,17 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// Something that is done outside of any settings.
+    /// Creates advice that does not involve a setting.
     pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
         Self { text: text.into(), key: None }
     }
 
-    /// A change of this key; where it has to be changed is said behind the text.
+    /// Creates advice to change this key; the key's location is appended to the text.
     pub fn setting(text: impl Into<Cow<'static, str>>, key: impl Into<Cow<'static, str>>) -> Self {
         Self { text: text.into(), key: Some(key.into()) }
     }
 
-    /// The text, with the place where the key has to be changed.
+    /// Renders the text, with the location where the key has to be changed.
     #[must_use]
     pub fn told(&self, places: &Places) -> String {
         match &self.key {
@@ -34,7 +35,8 @@ impl Advice {
     }
 }
 
-/// Where an operator changes settings: each place as it stands behind a verb, such as `in ~/.config/palisade/palisade.toml`.
+/// The locations of the operator's settings, each as a phrase such as `in
+/// ~/.config/palisade/palisade.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
     own: Option<String>,
@@ -42,26 +44,26 @@ pub struct Places {
 }
 
 impl Places {
-    /// Every key is changed here, unless it has a place of its own.
+    /// Creates the set with a default location for all keys.
     pub fn new(own: impl Into<String>) -> Self {
         Self { own: Some(own.into()), keys: BTreeMap::new() }
     }
 
-    /// The key was set in another place, which wins.
+    /// Sets the location of a key whose value comes from elsewhere.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, place: impl Into<String>) -> Self {
         self.keys.insert(key.into(), place.into());
         self
     }
 
-    /// The place of a key.
+    /// Returns the location of a key.
     #[must_use]
     pub fn of(&self, key: &str) -> &str {
         self.keys.get(key).or(self.own.as_ref()).map_or(OWN, String::as_str)
     }
 }
 
-/// What is said of a tool that is not there while plugins are compiled.
+/// Returns the hint for an unknown tool while plugins are compiled.
 pub(super) fn still_compiling(plugins: &[String]) -> String {
     match plugins {
         [] => String::new(),

@@ -1,33 +1,33 @@
-//! The closed sets that an error is made of: classes, limits, and the kinds below them.
+//! The closed sets that errors are made of: classes, limits and kinds.
 
 use super::advice::Advice;
 use std::fmt;
 
-/// The closed set of error classes, as they stand in results and events.
+/// The closed set of error classes, as written in results and events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorClass {
-    /// No tool of this name.
+    /// There is no tool of this name.
     NotFound,
-    /// The input breaks the tool's schema.
+    /// The input does not match the tool's schema.
     ValidationError,
-    /// The policy, the sandbox or the workspace's border said no.
+    /// The policy, the sandbox or the workspace refused the call.
     PermissionDenied,
-    /// A person said no.
+    /// The user denied the call.
     UserDenied,
-    /// The time was up.
+    /// The deadline passed.
     Timeout,
     /// The tool itself failed.
     ExecutionError,
-    /// The caller stopped the call.
+    /// The caller cancelled the call.
     Cancelled,
-    /// Nobody answered whether the call may run.
+    /// The confirmation request was not answered in time.
     ConfirmationTimeout,
     /// A limit was reached; the detail names it.
     ResourceExhausted,
 }
 
 impl ErrorClass {
-    /// The name used in results and events.
+    /// Returns the name used in results and events.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl fmt::Display for ErrorClass {
     }
 }
 
-/// A limit of the sandbox or the host, as `resource_exhausted` names it.
+/// A limit of the sandbox or the host, as named by `resource_exhausted`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Limit {
@@ -66,7 +66,7 @@ pub enum Limit {
     Instances,
     /// Handles that the host holds for a guest.
     Handles,
-    /// What one host call may copy out of a guest, in bytes.
+    /// Data that one host call copies out of a guest, in bytes.
     HostcallData,
     /// The output that a call returns, in bytes.
     Result,
@@ -78,26 +78,26 @@ pub enum Limit {
     NewEntries,
     /// Directory entries listed.
     ListedEntries,
-    /// Directories inside each other.
+    /// Nesting of directories.
     Depth,
-    /// Files and directories that all calls of the process hold open together, or all calls of one plugin.
+    /// Open files and directories of all calls of the process, or of all calls of one plugin.
     OpenFiles,
     /// Time in the queue, in milliseconds.
     Queue,
-    /// Calls that wait in the queue, in all or of one plugin.
+    /// Queued calls, in total or of one plugin.
     Waiting,
-    /// Threads of the host that hang in the kernel.
+    /// Host threads that hang in a system call.
     LostThreads,
-    /// Processes of a command of `shell` at once.
+    /// Concurrent processes of a `shell` command.
     Processes,
-    /// Resident memory of all processes of a command of `shell`, in bytes.
+    /// Resident memory of all processes of a `shell` command, in bytes.
     ResidentMemory,
-    /// Sandboxes that live at once in the process: as many as there are places, or as the system has room for.
+    /// Concurrent sandboxes of the process, limited by a fixed count or by system resources.
     Sandboxes,
 }
 
 impl Limit {
-    /// The name used in `detail.limit`.
+    /// Returns the name used in `detail.limit`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -123,7 +123,7 @@ impl Limit {
         }
     }
 
-    /// What whoever makes the call can do who needs more.
+    /// Returns the caller's options if more is needed.
     #[must_use]
     pub fn advice(self) -> &'static str {
         match self {
@@ -147,7 +147,7 @@ impl Limit {
 }
 
 impl Limit {
-    /// What an operator can do besides, where there is something.
+    /// Returns the operator's additional options, if there are any.
     #[must_use]
     pub fn operators_advice(self) -> Option<Advice> {
         match self {
@@ -175,32 +175,32 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Which of a plugin's own errors an `execution_error` stands for.
+/// The kind of failure behind an `execution_error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ExecutionKind {
-    /// The tool refused the input although the schema allows it.
+    /// The tool refused the input although it matches the schema.
     InvalidInput,
     /// Something that the input names does not exist.
     NotFound,
-    /// The tool says that something was not permitted; the host knows nothing of it.
+    /// The tool reports a missing permission; the host refused nothing.
     PermissionDenied,
-    /// The tool failed in its own words.
+    /// The tool reports a failure.
     Failed,
-    /// The tool says that it was cancelled; the host knows nothing of it.
+    /// The tool reports that it was cancelled; the host did not cancel it.
     Cancelled,
-    /// The tool ran to its end and reports a failure.
+    /// The tool ran to completion and reports a failure.
     Unsuccessful,
-    /// The guest panicked, trapped, or exited in place of returning; the log says how.
+    /// The guest panicked, trapped, or exited instead of returning; the log has the details.
     Trap,
-    /// The tool broke the contract: bad JSON, an output that breaks its schema, and the like.
+    /// The tool broke the contract: bad JSON, or an output that does not match its schema.
     Contract,
-    /// A native tool panicked, or the host met an internal error.
+    /// A native tool panicked, or the host had an internal error.
     Internal,
 }
 
 impl ExecutionKind {
-    /// The name used in `detail.kind`.
+    /// Returns the name used in `detail.kind`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -217,24 +217,24 @@ impl ExecutionKind {
     }
 }
 
-/// Who or what denied a call.
+/// The source of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PermissionReason {
     /// A path leads out of the workspace.
     Workspace,
-    /// The sandbox refused the guest something, and the guest gave up on it.
+    /// The sandbox refused an operation and the guest failed because of it.
     Sandbox,
-    /// Something lies in a tree where nothing is changed, or that is the host's own.
+    /// The path is in a write-protected tree or belongs to the host.
     Protected,
-    /// The policy says deny.
+    /// The policy denies the call.
     Policy,
-    /// A person would have to be asked, and nobody can be.
+    /// The call needs confirmation and there is no confirmer.
     NoConfirmer,
 }
 
 impl PermissionReason {
-    /// The name used in `detail.reason`.
+    /// Returns the name used in `detail.reason`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

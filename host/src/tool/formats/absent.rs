@@ -1,4 +1,5 @@
-//! Undoes on the way in what strict mode asks for on the way out: that `null` stands for what is absent.
+//! Removes `null` members from inputs under a strict schema, where `null` stands for an absent
+//! member.
 
 use std::collections::HashMap;
 
@@ -6,29 +7,30 @@ use serde_json::{Map, Value, json};
 
 use super::local::target;
 
-/// How long a chain of references is followed.
+/// The longest chain of references that is followed.
 const MAX_CHAIN: usize = 16;
-/// How deep alternatives are looked into.
+/// The depth to which alternatives are examined.
 const MAX_DEPTH: usize = 16;
 
-/// Removes members that are `null`, that the schema knows, does not require, and would not accept as `null`.
+/// Removes `null` members that the schema knows, does not require and does not accept as `null`.
 ///
-/// For inputs from a provider that was given a strict schema, before they are validated. Other inputs stay as they are.
-/// The work is linear in the input and the schema together: each place of the schema is judged once.
+/// Call it before validation on input from a provider that was given a strict schema. Other members
+/// are unchanged. The work is linear in the size of input and schema, because each subschema is
+/// judged once.
 pub fn drop_absent(schema: &Value, input: &mut Value) {
     Visit { root: schema, resolved: HashMap::new(), nullable: HashMap::new(), drops: HashMap::new() }
         .value(schema, input);
 }
 
-/// One walk through an input. Judgements are kept by the place of a schema in memory: a list may hold the same property
-/// a hundred thousand times, and alternatives may lead back to themselves.
+/// One pass over an input. Results are cached by the subschema's address: an array may hold the
+/// same property a hundred thousand times, and alternatives may be recursive.
 struct Visit<'s> {
     root: &'s Value,
-    /// The end of the chain of references that begins at a schema.
+    /// The schema at the end of a chain of references.
     resolved: HashMap<*const Value, Option<&'s Map<String, Value>>>,
-    /// Whether a schema accepts `null`.
+    /// True if a schema accepts `null`.
     nullable: HashMap<*const Value, bool>,
-    /// Whether `null` stands for the absence of a property.
+    /// True if `null` stands for the absence of a property.
     drops: HashMap<*const Value, bool>,
 }
 
@@ -70,13 +72,14 @@ impl<'s> Visit<'s> {
         drops
     }
 
-    /// In doubt `null` is taken for a value, since validation then says what is wrong with it.
+    /// Returns true if a schema accepts `null`, or if that is unclear: validation then reports the
+    /// error.
     fn accepts_null(&mut self, schema: &'s Value, depth: usize) -> bool {
         let place = std::ptr::from_ref(schema);
         if let Some(accepts) = self.nullable.get(&place) {
             return *accepts;
         }
-        // Stands for the schema while it is judged, where it leads back to itself.
+        // The preliminary result ends the recursion of a schema that refers to itself.
         self.nullable.insert(place, true);
         let accepts = match self.resolve(schema).filter(|_| depth < MAX_DEPTH) {
             Some(keywords) => self.all_accept_null(keywords, depth),

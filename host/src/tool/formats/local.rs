@@ -1,4 +1,5 @@
-//! Follows the references of a schema inside its own document, and writes out what a provider wants written out.
+//! Resolves references within a schema's own document, and inlines them where a provider requires
+//! it.
 
 use std::borrow::Cow;
 
@@ -6,15 +7,15 @@ use serde_json::{Map, Value};
 
 use crate::tool::schema::percent_decode;
 
-/// How deep one written-out reference may stand inside another.
+/// The deepest nesting of inlined references.
 const MAX_INLINED: usize = 8;
 
-/// What a local `$ref` leads to. References by anchor are not followed.
+/// Returns the target of a local `$ref`. Anchors are not resolved.
 pub(super) fn target<'v>(root: &'v Value, reference: &str) -> Option<&'v Value> {
     root.pointer(&percent_decode(reference.strip_prefix('#')?)?)
 }
 
-/// The schema with its definitions under `$defs`, which is where providers look for them.
+/// Moves the schema's definitions to `$defs`, where providers look for them.
 pub(super) fn modernised(root: &Value) -> Cow<'_, Value> {
     let Some(keywords) =
         root.as_object().filter(|keywords| keywords.contains_key("definitions") && !keywords.contains_key("$defs"))
@@ -49,14 +50,14 @@ fn redirect(value: &mut Value) {
     }
 }
 
-/// A schema object whose `$ref` had siblings and whose `allOf` could be merged, with both written out; and what stays in the way.
+/// A schema object with `allOf` merged and every `$ref` with siblings inlined where possible.
 pub(super) struct Flat {
     pub(super) keywords: Map<String, Value>,
-    /// The keywords that had to go because their `$ref` cannot be written out.
+    /// The siblings that were dropped because their `$ref` cannot be inlined.
     pub(super) dropped: Vec<String>,
 }
 
-/// Writes out `$ref` with siblings, and `allOf`.
+/// Inlines a `$ref` with siblings and merges `allOf`.
 pub(super) fn flatten(root: &Value, keywords: &Map<String, Value>) -> Flat {
     let mut flat = Flat { keywords: keywords.clone(), dropped: Vec::new() };
     for _ in 0..MAX_INLINED {
@@ -69,7 +70,7 @@ pub(super) fn flatten(root: &Value, keywords: &Map<String, Value>) -> Flat {
 }
 
 impl Flat {
-    /// Merges `allOf` where its members say different things.
+    /// Merges the members of `allOf` into the object unless they conflict.
     fn merge_all_of(&mut self) -> bool {
         let Some(Value::Array(members)) = self.keywords.get("allOf") else { return false };
         let mut merged = self.keywords.clone();
@@ -84,7 +85,8 @@ impl Flat {
         true
     }
 
-    /// Puts the target of a `$ref` in its place, beside its siblings, which say more than the target where both speak.
+    /// Replaces a `$ref` with its target. The annotations among its siblings take precedence over
+    /// the target's.
     fn inline(&mut self, root: &Value) -> bool {
         let (Some(Value::String(reference)), true) = (self.keywords.get("$ref"), self.keywords.len() > 1) else {
             return false;
@@ -106,7 +108,8 @@ impl Flat {
         true
     }
 
-    /// A reference that could not be written out stands alone; definitions are no siblings that say anything.
+    /// Removes the siblings of a `$ref` that could not be inlined. Definitions stay, because they
+    /// do not constrain the value.
     fn leave_alone(&mut self) {
         if self.keywords.contains_key("$ref") {
             let stays = |keyword: &str| matches!(keyword, "$ref" | "$defs" | "definitions");
@@ -116,7 +119,8 @@ impl Flat {
     }
 }
 
-/// One object that says what both say; `None` where they disagree or would have to be read together.
+/// Merges two objects; `None` if they conflict or contain keywords whose meaning depends on one
+/// another.
 fn merge(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<String, Value>> {
     const READ_TOGETHER: [&str; 4] = ["additionalProperties", "unevaluatedProperties", "patternProperties", "items"];
     let mut merged = one.clone();
@@ -148,7 +152,7 @@ fn union(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<Strin
         .then(|| one.iter().chain(two).map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// Whether a definition leads back to itself.
+/// Returns true if a definition refers to itself.
 fn recurs(root: &Value, target: &Map<String, Value>, reference: &str) -> bool {
     let mut seen = Vec::new();
     let mut open: Vec<String> = references(&Value::Object(target.clone()));
@@ -164,7 +168,7 @@ fn recurs(root: &Value, target: &Map<String, Value>, reference: &str) -> bool {
     false
 }
 
-/// Whether any reference of a schema leads back to where it stands.
+/// Returns true if a reference of the schema is recursive or cannot be resolved.
 pub(super) fn has_recursion(root: &Value) -> bool {
     let mut all = references(root);
     all.sort_unstable();
@@ -175,7 +179,8 @@ pub(super) fn has_recursion(root: &Value) -> bool {
     })
 }
 
-/// Every text that stands under a `$ref`, wherever: one too many only keeps a reference that could have been written out.
+/// Returns the values of all `$ref` members at any place. A false positive only keeps a reference
+/// that could have been inlined.
 fn references(value: &Value) -> Vec<String> {
     match value {
         Value::Array(values) => values.iter().flat_map(references).collect(),

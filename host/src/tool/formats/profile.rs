@@ -1,67 +1,67 @@
-//! What each provider reads of a schema.
+//! The part of JSON Schema that each provider reads.
 
 use serde_json::Value;
 
 use crate::tool::schema::WORKSPACE_PATH;
 
-/// Which values of `format` a provider takes.
+/// The values of `format` that a provider accepts.
 #[derive(Debug)]
 pub(super) enum Formats {
-    /// Any.
+    /// Any value.
     Any,
-    /// Any that the specification knows, which ours is not.
+    /// Any value of the specification, which excludes `workspace-path`.
     Known,
-    /// These.
+    /// The listed values.
     These(&'static [&'static str]),
 }
 
-/// Which names of properties a provider takes.
+/// The property names that a provider accepts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NameRule {
     pub(super) accepts: fn(&str) -> bool,
-    /// The rule in words.
+    /// A description of the rule.
     pub(super) accepted: &'static str,
 }
 
-/// How schemas are written for one provider.
+/// The rules for writing schemas for one provider.
 #[derive(Debug)]
 pub(super) struct Profile {
-    /// The keywords that stay; all where `None`.
+    /// The accepted keywords, or `None` for all.
     pub(super) keywords: Option<&'static [&'static str]>,
     pub(super) formats: Formats,
-    /// The keywords that may not stand at the root.
+    /// The keywords that are not accepted at the root.
     pub(super) never_at_root: &'static [&'static str],
-    /// Which names of properties are accepted; all where `None`.
+    /// The accepted property names, or `None` for all.
     pub(super) names: Option<NameRule>,
-    /// Whether every object says which members it has, and that it has no others.
+    /// True if every object must forbid members that it does not list.
     pub(super) closed: bool,
-    /// Whether every member is required, so that `null` has to stand for absence.
+    /// True if every member must be required, so that `null` stands for absence.
     pub(super) all_required: bool,
-    /// Whether an array has to say `items`, and an object `properties`, even if they say nothing.
+    /// True if an array must have `items` and an object `properties`, even if empty.
     pub(super) completed: bool,
-    /// The largest `minItems`.
+    /// The largest accepted `minItems`.
     pub(super) min_items: u64,
 }
 
-/// What becomes of a keyword.
+/// The treatment of a keyword.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Treatment {
-    /// It stays.
+    /// Keep the keyword.
     Keep,
-    /// `oneOf` becomes `anyOf`.
+    /// Rename `oneOf` to `anyOf`.
     AnyOf,
-    /// `const` becomes an `enum` of one, which means the same.
+    /// Replace `const` with an equivalent `enum` of one value.
     Enum,
-    /// `"format": "workspace-path"` becomes a sentence.
+    /// Replace `"format": "workspace-path"` with a sentence in the description.
     Sentence,
-    /// It becomes a note in the description.
+    /// Move the keyword into a note in the description.
     Note,
-    /// It says nothing to a model, and goes.
+    /// Drop the keyword, which does not concern a model.
     Drop,
 }
 
 impl Profile {
-    /// What becomes of a keyword, at the root or elsewhere.
+    /// Returns the treatment of a keyword, at the root or elsewhere.
     pub(super) fn treat(&self, keyword: &str, value: &Value, is_root: bool) -> Treatment {
         let stays = self.keywords.is_none_or(|keywords| keywords.contains(&keyword));
         match keyword {
@@ -100,7 +100,8 @@ const BASE: Profile = Profile {
     min_items: u64::MAX,
 };
 
-/// OpenAI outside strict mode reads most of JSON Schema, but not these at the root, and asks for `items` and `properties`.
+/// OpenAI outside strict mode: most of JSON Schema, but not these keywords at the root, and with
+/// `items` and `properties` required.
 pub(super) static OPENAI: Profile =
     Profile { never_at_root: &["anyOf", "oneOf", "allOf", "not", "enum"], completed: true, ..BASE };
 
@@ -115,7 +116,7 @@ pub(super) static OPENAI_STRICT: Profile = Profile {
     ..BASE
 };
 
-/// Anthropic reads 2020-12 with any `format`, but no alternatives at the root.
+/// Anthropic: JSON Schema 2020-12 with any `format`, but no alternatives at the root.
 pub(super) static ANTHROPIC: Profile = Profile {
     formats: Formats::Any,
     never_at_root: &["anyOf", "oneOf", "allOf"],
@@ -123,7 +124,7 @@ pub(super) static ANTHROPIC: Profile = Profile {
     ..BASE
 };
 
-/// What Anthropic's own libraries leave in a strict schema.
+/// Anthropic's strict mode: the keywords that Anthropic's own libraries keep.
 pub(super) static ANTHROPIC_STRICT: Profile = Profile {
     keywords: Some(super::strict::ANTHROPIC.keywords),
     formats: Formats::These(super::strict::ANTHROPIC.formats),
@@ -134,7 +135,7 @@ pub(super) static ANTHROPIC_STRICT: Profile = Profile {
     ..BASE
 };
 
-/// Gemini's `parametersJsonSchema` takes a plain JSON Schema.
+/// Gemini: `parametersJsonSchema` takes a plain JSON Schema.
 pub(super) static GEMINI: Profile = Profile {
     names: Some(NameRule {
         accepts: is_gemini_name,
@@ -143,7 +144,7 @@ pub(super) static GEMINI: Profile = Profile {
     ..BASE
 };
 
-/// What Gemini documents that it follows.
+/// Gemini's strict mode: the keywords that its documentation lists.
 pub(super) static GEMINI_STRICT: Profile = Profile {
     keywords: Some(&[
         "$id",

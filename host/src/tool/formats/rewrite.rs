@@ -1,4 +1,4 @@
-//! Writes a schema in the terms of one provider, and notes what gets lost.
+//! Rewrites a schema for one provider and records every weakening.
 
 use std::borrow::Cow;
 
@@ -12,20 +12,21 @@ use crate::tool::schema::Dialect;
 use crate::tool::schema::{Shape, holds, join};
 use crate::tool::text::elided;
 
-/// What replaces `"format": "workspace-path"`.
+/// The replacement for `"format": "workspace-path"`.
 const PATH_SENTENCE: &str = "A path relative to the workspace.";
-/// The longest value in a note, in characters: a description is read with every request.
+/// The longest value in a note, in characters: a description is part of every request.
 const MAX_NOTE: usize = 240;
 
-/// A schema in the terms of one provider.
+/// A schema rewritten for one provider.
 pub(super) struct Rewritten {
     pub(super) schema: Value,
     pub(super) weakened: Vec<Weakening>,
-    /// What keeps the schema from being strict, where writing it strictly would forbid what the tool needs.
+    /// The reason why the schema cannot be strict, if the strict form would forbid inputs that the
+    /// tool needs.
     pub(super) blocked: Option<Reason>,
 }
 
-/// Writes the input schema of a tool.
+/// Rewrites the input schema of a tool.
 pub(super) fn rewrite(view: &ToolView<'_>, profile: &'static Profile) -> Rewritten {
     let modern =
         if profile.keywords.is_some() { modernised(view.input_schema) } else { Cow::Borrowed(view.input_schema) };
@@ -42,7 +43,7 @@ struct Writer<'v> {
     blocked: Option<Reason>,
 }
 
-/// What a schema object gathers for its description.
+/// The additions to the description of one schema object.
 #[derive(Default)]
 struct Notes {
     sentence: bool,
@@ -66,7 +67,7 @@ impl Writer<'_> {
         Value::Object(written)
     }
 
-    /// Only strict subsets want references alone and no `allOf`.
+    /// Flattens references and `allOf`, which only strict subsets require.
     fn flat(&mut self, keywords: &Map<String, Value>, pointer: &str) -> Map<String, Value> {
         if self.profile.keywords.is_none() {
             return keywords.clone();
@@ -111,7 +112,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the subschemas of a keyword that stays.
+    /// Rewrites the subschemas of a keyword that is kept.
     fn inside(&mut self, keyword: &str, value: &Value, place: &str) -> Value {
         match (holds(keyword, value, Dialect::Draft202012), value) {
             (Some((Shape::One, _)), value) => self.schema(value, place),
@@ -136,7 +137,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Says what the provider insists on hearing, even where it changes nothing.
+    /// Adds `properties` and `items` for providers that require them even where they add nothing.
     fn complete(&self, written: &mut Map<String, Value>) {
         if !self.profile.completed {
             return;
@@ -149,7 +150,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Says of an object that it has the listed members and no others, unless it lives from others.
+    /// Closes an object to unlisted members, unless the tool depends on them.
     fn close(&mut self, keywords: &Map<String, Value>, written: &mut Map<String, Value>, pointer: &str) {
         let open = ["additionalProperties", "unevaluatedProperties", "patternProperties"];
         let lives_from_others =
@@ -199,7 +200,7 @@ fn is_object(schema: &Map<String, Value>) -> bool {
     }
 }
 
-/// A schema that also accepts `null`, with the description where a model looks for it.
+/// Returns a schema that also accepts `null`, with the description at the outer level.
 fn or_null(mut schema: Value) -> Value {
     let Some(keywords) = schema.as_object_mut() else { return either(schema, None) };
     if let Some(Value::Array(alternatives)) = keywords.get_mut("anyOf") {
@@ -238,7 +239,7 @@ fn push_new(values: &mut Vec<Value>, value: Value) {
     }
 }
 
-/// Appends what was gathered to the description.
+/// Appends the notes to the description.
 fn describe(written: &mut Map<String, Value>, notes: &Notes) {
     let sentence = notes.sentence.then(|| PATH_SENTENCE.to_owned());
     let said = written.get("description").and_then(Value::as_str).map(str::to_owned);

@@ -1,23 +1,23 @@
-//! Whether a schema is in the subset that a provider holds a model to.
+//! Checks whether a schema is in a provider's strict subset.
 
 use serde_json::{Map, Value, json};
 
 use super::local::has_recursion;
 use crate::tool::schema::{Dialect, Shape, holds, join};
 
-/// What a provider's strict mode accepts.
+/// The rules of a provider's strict mode.
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) keywords: &'static [&'static str],
     pub(super) formats: &'static [&'static str],
-    /// Whether every property has to be required.
+    /// True if every property must be required.
     all_required: bool,
-    /// Whether `$ref` may lead back to where it stands.
+    /// True if a `$ref` may be recursive.
     recursion: bool,
     limits: Limits,
 }
 
-/// Figures of OpenAI's documentation; Anthropic publishes none, so the same are taken.
+/// Limits from OpenAI's documentation. Anthropic publishes none, so OpenAI's are used for both.
 #[derive(Debug)]
 struct Limits {
     properties: usize,
@@ -59,7 +59,7 @@ pub(super) static OPENAI: Rules = Rules {
     limits: LIMITS,
 };
 
-/// What Anthropic's own libraries leave in a strict schema.
+/// Anthropic's strict mode: the keywords that Anthropic's own libraries keep.
 pub(super) static ANTHROPIC: Rules = Rules {
     keywords: &[
         "type",
@@ -84,7 +84,7 @@ pub(super) static ANTHROPIC: Rules = Rules {
     limits: LIMITS,
 };
 
-/// What keeps a schema from being strict.
+/// The reason why a schema cannot be strict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reason {
     pub(super) pointer: String,
@@ -92,7 +92,7 @@ pub(super) struct Reason {
 }
 
 impl Rules {
-    /// Says the first thing that strict mode would refuse.
+    /// Checks a schema; the error is its first violation of strict mode.
     pub(super) fn check(&self, schema: &Value) -> Result<(), Reason> {
         let mut tally = Tally { rules: self, properties: 0, enum_values: 0, characters: 0 };
         let at_root = |why| Err(Reason { pointer: String::new(), why });
@@ -107,7 +107,7 @@ impl Rules {
     }
 }
 
-/// Counts what a provider limits over a whole schema.
+/// Counts the quantities that a provider limits over a whole schema.
 struct Tally<'r> {
     rules: &'r Rules,
     properties: usize,
@@ -133,7 +133,7 @@ impl Tally<'_> {
     }
 
     fn inside(&mut self, keyword: &str, value: &Value, place: &str, depth: usize) -> Result<(), Reason> {
-        // Alternatives and definitions stand at their schema's own depth.
+        // Alternatives and definitions count at the depth of their schema.
         let deeper = if matches!(keyword, "properties" | "items") { depth.saturating_add(1) } else { depth };
         match (holds(keyword, value, Dialect::Draft202012), value) {
             (Some((Shape::Map, _)), Value::Object(map)) => {

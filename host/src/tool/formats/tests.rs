@@ -1,5 +1,5 @@
-//! What each format makes of a definition, keyword by keyword. Whole definitions are compared with golden files by an integration
-//! test of the workspace.
+//! The export of single keywords in each format. An integration test of the workspace compares
+//! whole definitions with golden files.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use serde_json::{Value, json};
@@ -18,12 +18,12 @@ fn view(schema: &Value) -> ToolView<'_> {
     }
 }
 
-/// An object with one required property `x`.
+/// Returns an object schema with one required property `x`.
 fn with_x(x: &Value) -> Value {
     json!({"type": "object", "properties": {"x": x}, "required": ["x"], "additionalProperties": false})
 }
 
-/// What becomes of `x`, and the keywords reported.
+/// Exports the property `x`; returns its schema and the reported keywords.
 fn of_x(x: &Value, format: Format, strictness: Strictness) -> (Value, Vec<String>) {
     let schema = with_x(x);
     let exported = export(&view(&schema), format, strictness);

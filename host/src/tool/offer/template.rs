@@ -1,9 +1,9 @@
-//! Names of documents with variables in them: the first level of RFC 6570, and no more.
+//! URI templates: level 1 of RFC 6570, and nothing beyond it.
 
-/// The most variables of a pattern.
+/// The most variables of a template.
 const VARIABLES: usize = 16;
 
-/// A pattern: texts, and variables between them.
+/// A parsed template: literal text with variables in between.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pattern(Vec<Part>);
 
@@ -14,7 +14,7 @@ enum Part {
 }
 
 impl Pattern {
-    /// A pattern that begins with a text, and has text between any two of its variables.
+    /// Parses a template. It must begin with text and have text between any two variables.
     pub(crate) fn parse(template: &str) -> Option<Self> {
         let (mut parts, mut rest, mut variables) = (Vec::new(), template, 0);
         while let Some((text, after)) = rest.split_once('{') {
@@ -36,10 +36,11 @@ impl Pattern {
         Some(Self(parts))
     }
 
-    /// Whether this is a name that the pattern makes. Takes as long as the pattern's parts times the name's bytes.
+    /// Returns true if the template can expand to this URI. The cost is the number of parts times
+    /// the length of the URI.
     pub(crate) fn fits(&self, uri: &str) -> bool {
         let bytes = uri.as_bytes();
-        // Where the parts so far may end.
+        // The offsets at which the parts so far may end.
         let mut ends = vec![false; bytes.len() + 1];
         ends[0] = true;
         for part in &self.0 {

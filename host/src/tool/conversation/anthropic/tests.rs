@@ -1,4 +1,4 @@
-//! What is read from Messages, and written for them.
+//! Reading and writing of Anthropic's Messages.
 
 use crate::tool::Content;
 use crate::tool::conversation::Provider::Anthropic;

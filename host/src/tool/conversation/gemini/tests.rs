@@ -1,4 +1,4 @@
-//! What is read from Gemini, and written for it.
+//! Reading and writing of Gemini's contents.
 
 use crate::tool::conversation::Provider::Gemini;
 use crate::tool::conversation::tests::{CANCELLED, answered, every_kind, failed, read, row};

@@ -1,4 +1,4 @@
-//! What is read from Chat Completions, and written for them.
+//! Reading and writing of OpenAI's Chat Completions.
 
 use crate::tool::Content;
 use crate::tool::conversation::Provider::OpenAi;

@@ -1,4 +1,4 @@
-//! What is read from the Responses, and written for them.
+//! Reading and writing of OpenAI's Responses.
 
 use crate::tool::Content;
 use crate::tool::conversation::Provider::OpenAiResponses;
