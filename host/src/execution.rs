@@ -1,4 +1,5 @@
-//! What every tool implements, native or WebAssembly: the [`Tool`] trait, its factory, and what a call sees.
+//! The [`Tool`] trait, which native and WebAssembly tools implement, with its factory and the
+//! context of a call.
 
 pub(crate) mod account;
 mod caught;
@@ -35,7 +36,7 @@ use std::sync::Arc;
 /// A boxed future that can move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A tool. One instance serves one call: it is made by a [`Factory`] for it and dropped after it.
+/// A tool. A [`Factory`] creates one instance per call.
 ///
 /// ```
 /// use palisade::{BoxFuture, Definition, ErrorKind, SideEffects, Tool, ToolContext, ToolOutput, ValidInput, json};
@@ -59,41 +60,44 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// }
 /// ```
 pub trait Tool: Send + Sync {
-    /// What the tool is. The same for every instance of one factory.
+    /// Returns the tool's definition, which is the same for every instance of a factory.
     fn definition(&self) -> &Definition;
 
-    /// Runs the tool once. `input` conforms to the schema. May wait, but does not block the thread for long; stops soon after `context.cancelled()`.
+    /// Runs the tool once. `input` conforms to the schema. The future may wait but must not block
+    /// the thread for long, and must end soon after `context.cancelled()`.
     ///
     /// # Errors
     ///
-    /// What went wrong; the host reports it in the uniform result.
+    /// The reason for the failure, which the host reports in the uniform result.
     fn execute<'a>(
         &'a self,
         input: ValidInput,
         context: &'a ToolContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>>;
 
-    /// Stops a run from outside. May overlap with [`execute`](Self::execute); idempotent; true only where it stopped something cleanly.
+    /// Stops a run from outside. Idempotent, and may overlap with [`execute`](Self::execute).
+    /// Returns true only if it stopped the run cleanly.
     fn cancel(&self) -> bool {
         false
     }
 
-    /// The tool's name.
+    /// Returns the tool's name.
     fn name(&self) -> &str {
         self.definition().name().as_str()
     }
 
-    /// What the model reads.
+    /// Returns the description for the model.
     fn description(&self) -> &str {
         self.definition().description()
     }
 
-    /// The JSON Schema of the input.
+    /// Returns the JSON Schema of the input.
     fn parameters(&self) -> &Value {
         self.definition().parameters()
     }
 
-    /// Tells instances apart: wrappers that share one inner tool pass the inner one's identity on.
+    /// Returns an identity that differs between instances. A wrapper around a shared inner tool
+    /// returns the inner tool's identity.
     fn identity(&self) -> usize {
         std::ptr::from_ref(self).cast::<()>().addr()
     }
@@ -121,40 +125,40 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
     }
 }
 
-/// What a tool gives back when it ran to its end.
+/// The output of a tool that ran to completion.
 #[derive(Debug, Clone, Default)]
 pub struct ToolOutput {
-    /// What the model reads, in order.
+    /// The blocks for the model, in order.
     pub content: Vec<Content>,
-    /// How it went.
+    /// The outcome.
     pub outcome: Outcome,
-    /// For the program that embeds the host; never for the model.
+    /// Metadata for the embedder, never for the model.
     pub metadata: Map<String, Value>,
-    /// The files that were changed, relative to the workspace, under their real names.
+    /// The changed files, relative to the workspace, under their real names.
     pub files_modified: Vec<PathBuf>,
-    /// The command that was run, if one was.
+    /// The executed command, if there is one.
     pub command_executed: Option<String>,
 }
 
 impl ToolOutput {
-    /// A success with one text block.
+    /// Creates a success with one text block.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self { content: vec![Content::Text(text.into())], ..Self::default() }
     }
 }
 
-/// Whether a tool that ran to its end did what it was asked.
+/// The outcome of a tool that ran to completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Outcome {
-    /// It did.
+    /// The tool did what it was asked to do.
     #[default]
     Success,
-    /// It did its work, and the outcome is a failure that the model should see as one.
+    /// The tool reports a failure that the model should see as one.
     Failure,
 }
 
-/// A plain failure in the tool's own words.
+/// Converts a message of the tool to a plain failure.
 impl From<String> for ErrorKind {
     fn from(message: String) -> Self {
         Self::execution(ExecutionKind::Failed, message)

@@ -1,4 +1,5 @@
-//! The memory account of one call: every layer of the host draws on it before it allocates for that call.
+//! The memory account of one call. Every layer of the host reserves from it before allocating for
+//! the call.
 
 mod part;
 mod room;
@@ -13,12 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// What the host's own data for a call may take on top of the memory of the guest, in bytes: results, parsed JSON, tables,
-/// and the input. With what the engine copies out of the guest at once (8 MiB) a call takes at most 32 MiB more than its
-/// limit.
+/// The memory that the host may use for a call beyond the guest's, in bytes: results, parsed JSON,
+/// tables and the input. With the data that the engine copies out of the guest at once (8 MiB), a
+/// call takes at most 32 MiB more than its limit.
 pub(crate) const HOST_DATA: u64 = 24 << 20;
 
-/// The memory that all calls of the process hold: the machine's memory knows nothing of hosts.
+/// The memory of all calls in the process. It is global because several hosts share the machine's
+/// memory.
 static PROCESS: Sum = Sum::new();
 
 /// A sum of reserved memory, in bytes.
@@ -30,7 +32,7 @@ impl Sum {
         Self(AtomicU64::new(0))
     }
 
-    /// Adds only where the sum stays within the limit. Says whether it did.
+    /// Adds to the sum if the result stays within the limit; returns false otherwise.
     fn add(&self, more: u64, limit: u64) -> bool {
         let added = |held: u64| held.checked_add(more).filter(|sum| *sum <= limit);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added).is_ok()
@@ -49,8 +51,8 @@ impl Sum {
     }
 }
 
-/// Memory of the process that is in use whatever the limits say, such as what waits to be read by a subscriber: it is
-/// bounded where it is held, and counts among the memory of all calls.
+/// Memory that is in use regardless of the limits, such as events queued for a subscriber. Its
+/// holder bounds it; it counts towards the process's total.
 #[derive(Debug)]
 pub(crate) struct Owed {
     process: &'static Sum,
@@ -64,14 +66,14 @@ impl Default for Owed {
 }
 
 impl Owed {
-    /// Counts memory, in bytes.
+    /// Counts this many bytes.
     pub(crate) fn new(bytes: usize) -> Self {
         let mut owed = Self::default();
         owed.set(bytes);
         owed
     }
 
-    /// Counts this, in bytes, in place of what was counted before.
+    /// Replaces the counted number of bytes.
     pub(crate) fn set(&mut self, bytes: usize) {
         let before = std::mem::replace(&mut self.bytes, bytes as u64);
         if self.bytes > before {
@@ -81,7 +83,7 @@ impl Owed {
         }
     }
 
-    /// What is counted, in bytes.
+    /// Returns the counted number of bytes.
     #[cfg(test)]
     pub(crate) fn get(&self) -> u64 {
         self.bytes
@@ -94,17 +96,17 @@ impl Drop for Owed {
     }
 }
 
-/// How much memory may be held at once, in bytes.
+/// The limits on memory held at once, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MemoryLimits {
-    /// By one call.
+    /// The limit of one call.
     pub(crate) call: u64,
-    /// By all calls of the process together.
+    /// The limit of all calls of the process together.
     pub(crate) total: u64,
 }
 
-/// One call's account, and its part in the account of the process. Cloning shares. What is reserved and not released is
-/// given back when the last clone is dropped.
+/// The account of one call, which also counts towards the process's total. Clones share it.
+/// Dropping the last clone releases all remaining reservations.
 #[derive(Debug, Clone)]
 pub(crate) struct Account(Arc<Inner>);
 
@@ -112,7 +114,7 @@ pub(crate) struct Account(Arc<Inner>);
 struct Inner {
     process: &'static Sum,
     limits: MemoryLimits,
-    /// What the host may hold on top of the limit of the call.
+    /// The allowance of the host beyond the call's limit.
     host: u64,
     held: Sum,
     granted: Granted,
@@ -125,12 +127,13 @@ impl Drop for Inner {
 }
 
 impl Account {
-    /// An empty account of a call: of its guest up to the limits, and of the host for it up to [`HOST_DATA`] more.
+    /// Creates an empty account, limited for the guest by `limits` and for the host by
+    /// [`HOST_DATA`] more.
     pub(crate) fn new(limits: MemoryLimits) -> Self {
         Self::within(&PROCESS, limits, HOST_DATA)
     }
 
-    /// An account of exactly these limits, with nothing more for the host.
+    /// Creates an account with exactly these limits and no allowance for the host.
     #[cfg(test)]
     pub(crate) fn exactly(limits: MemoryLimits) -> Self {
         Self::within(&PROCESS, limits, 0)
@@ -140,43 +143,43 @@ impl Account {
         Self(Arc::new(Inner { process, limits, host, held: Sum::new(), granted: Granted::default() }))
     }
 
-    /// Reserves memory until the charge is dropped, in bytes.
+    /// Reserves memory, in bytes, until the charge is dropped.
     ///
     /// # Errors
     ///
-    /// As [`reserve`](Self::reserve).
+    /// The errors of [`reserve`](Self::reserve).
     pub(crate) fn charge(&self, bytes: u64) -> Result<Charge, Exhausted> {
         self.reserve(bytes)?;
         Ok(Charge { account: self.clone(), bytes })
     }
 
-    /// A charge of nothing yet.
+    /// Creates a charge of zero bytes.
     pub(crate) fn empty_charge(&self) -> Charge {
         Charge { account: self.clone(), bytes: 0 }
     }
 
-    /// What the call holds now, in bytes.
+    /// Returns the number of bytes that the call holds.
     pub(crate) fn held(&self) -> u64 {
         self.0.held.get()
     }
 
-    /// The limits of the account.
+    /// Returns the limits of the account.
     pub(crate) fn limits(&self) -> MemoryLimits {
         self.0.limits
     }
 
-    /// Reserves memory until it is released, or the account ends, in bytes.
+    /// Reserves memory, in bytes, until it is released or the account is dropped.
     ///
     /// # Errors
     ///
-    /// [`Exhausted::CallMemory`], [`Exhausted::TotalMemory`] or [`Exhausted::AddressSpace`]; nothing
-    /// is reserved then.
+    /// [`Exhausted::CallMemory`], [`Exhausted::TotalMemory`] or [`Exhausted::AddressSpace`];
+    /// nothing is reserved then.
     pub(crate) fn reserve(&self, bytes: u64) -> Result<(), Exhausted> {
         self.count(bytes)?;
         self.0.granted.grow(bytes).inspect_err(|_| self.release(bytes))
     }
 
-    /// As [`reserve`](Self::reserve), without a look at the address space.
+    /// Like [`reserve`](Self::reserve), without the check of the address space.
     fn count(&self, bytes: u64) -> Result<(), Exhausted> {
         let inner = &*self.0;
         if !inner.held.add(bytes, inner.limits.call.saturating_add(inner.host)) {
@@ -189,20 +192,20 @@ impl Account {
         Ok(())
     }
 
-    /// Counts memory that is in use already, whatever the limits say.
+    /// Counts memory that is already in use, regardless of the limits.
     pub(crate) fn owe(&self, bytes: u64) {
         self.0.held.add_always(bytes);
         self.0.process.add_always(bytes);
     }
 
-    /// Gives back reserved memory, in bytes.
+    /// Releases reserved memory, in bytes.
     pub(crate) fn release(&self, bytes: u64) {
         self.0.held.subtract(bytes);
         self.0.process.subtract(bytes);
     }
 }
 
-/// Reserved memory. Dropping it gives the memory back.
+/// Reserved memory, released on drop.
 #[derive(Debug)]
 pub(crate) struct Charge {
     account: Account,
@@ -210,32 +213,31 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// The account that it is reserved in.
+    /// Returns the account of the reservation.
     pub(crate) fn account(&self) -> &Account {
         &self.account
     }
 
-    /// Reserves more, in bytes. It is the guest's memory, for which the sandbox looks at the
-    /// address space.
+    /// Reserves more memory for the guest, in bytes. The sandbox checks the address space for it.
     ///
     /// # Errors
     ///
-    /// As [`Account::reserve`]; the charge stays as it was then.
+    /// The errors of [`Account::reserve`]; the charge is unchanged then.
     pub(crate) fn grow(&mut self, more: u64) -> Result<(), Exhausted> {
         self.account.count(more)?;
         self.bytes += more;
         Ok(())
     }
 
-    /// Gives back a part, in bytes.
+    /// Releases a part, in bytes.
     pub(crate) fn shrink(&mut self, less: u64) {
         let less = less.min(self.bytes);
         self.bytes -= less;
         self.account.release(less);
     }
 
-    /// Takes the memory out of the call's account, which may end before it. It still counts among the memory of all
-    /// calls.
+    /// Moves the memory out of the call's account, which may end first. It still counts towards the
+    /// process's total.
     pub(crate) fn into_owed(mut self) -> Owed {
         let bytes = std::mem::take(&mut self.bytes);
         let inner = &*self.account.0;
@@ -250,7 +252,7 @@ impl Drop for Charge {
     }
 }
 
-/// The memory of a call without its time: for work that is bounded by the length of what is read.
+/// A budget without a deadline, for work that is bounded by the length of its input.
 impl Budget for Account {
     fn reserve(&self, bytes: u64) -> Result<(), Exhausted> {
         Self::reserve(self, bytes)
@@ -265,7 +267,8 @@ impl Budget for Account {
     }
 }
 
-/// What the host's own work for a call may use: the call's memory, until its deadline or its cancellation.
+/// The budget of the host's own work for a call: the call's memory, until its deadline or
+/// cancellation.
 #[derive(Debug, Clone)]
 pub(crate) struct CallBudget {
     account: Account,
@@ -274,23 +277,23 @@ pub(crate) struct CallBudget {
 }
 
 impl CallBudget {
-    /// A budget that ends at `deadline`, or when `cancel` is cancelled.
+    /// Creates a budget that ends at `deadline` or when `cancel` is cancelled.
     pub(crate) fn new(account: Account, deadline: Instant, cancel: CancellationToken) -> Self {
         Self { account, deadline, cancel }
     }
 
-    /// The same budget, which also ends when the guard is dropped.
+    /// Returns the same budget, which also ends when the guard is dropped.
     pub(crate) fn until_dropped(&self) -> (Self, DropGuard) {
         let cancel = self.cancel.child_token();
         (Self { cancel: cancel.clone(), ..self.clone() }, cancel.drop_guard())
     }
 
-    /// When the budget ends.
+    /// Returns the deadline.
     pub(crate) fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// The token whose cancellation ends the budget.
+    /// Returns the cancellation token of the budget.
     pub(crate) fn cancel(&self) -> &CancellationToken {
         &self.cancel
     }

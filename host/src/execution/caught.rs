@@ -1,11 +1,11 @@
-//! A panic in the middle of a future, as its result.
+//! Turns a panic inside a future into its result.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 
-/// What the work comes to, or what it panicked with.
+/// Runs a future; returns its output or the payload of its panic.
 pub(crate) async fn caught<T>(work: impl Future<Output = T>) -> std::thread::Result<T> {
     let mut work = pin!(work);
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {

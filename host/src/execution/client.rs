@@ -1,49 +1,52 @@
-//! Whoever made a call, as far as a running tool can ask them something.
+//! The client of a call, which a running tool can send requests to.
 
 use super::BoxFuture;
 use crate::tool::{AskKind, AskKinds, AskRequest};
 
-/// The client of a call. A tool that is given none meets [`NoClient`].
+/// The client of a call. [`NoClient`] is the default.
 pub trait Client: Send + Sync {
-    /// What it can be asked for. The same for the whole of a call.
+    /// Returns the supported kinds of request, which do not change during a call.
     fn kinds(&self) -> AskKinds;
 
-    /// Asks, and gives back one JSON text per request, in order. Never called with a kind that is not among [`kinds`](Self::kinds). The call's clock stands
-    /// still meanwhile; dropping the future withdraws what was asked. What comes back is an object, and where a form was asked for, one that fits its schema:
-    /// nobody looks at it again before the tool does.
+    /// Sends requests and returns one JSON text per request, in order. It is never called with a
+    /// kind that [`kinds`](Self::kinds) lacks. The call's clock is paused meanwhile; dropping the
+    /// future withdraws the requests. Each response must be a JSON object, and the response to a
+    /// form must match the form's schema: the host passes it to the tool without another check.
     ///
     /// # Errors
     ///
-    /// [`AskFailure`]; what of it ends the call is said there.
+    /// [`AskFailure`]; its variants say which of them end the call.
     fn ask<'a>(&'a self, requests: Vec<AskRequest>) -> BoxFuture<'a, Result<Vec<String>, AskFailure>>;
 }
 
-/// Why there is no answer.
+/// The reason why a request has no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskFailure {
-    /// Nobody can be asked.
+    /// There is no client to ask.
     #[error("nobody can be asked")]
     Unavailable,
-    /// The client cannot be asked for this.
+    /// The client does not support this kind of request.
     #[error("the client cannot be asked for {0}")]
     Unsupported(AskKind),
-    /// Whoever was asked does not want to answer.
+    /// The user or the client declined to answer.
     #[error("whoever was asked does not want to answer")]
     Declined,
-    /// The questions cannot be asked, or the answers cannot be used.
+    /// The requests cannot be sent or the responses cannot be used.
     #[error("{0}")]
     Invalid(String),
-    /// The question goes out with the end of this call, which is made again with the answer. The tool never sees this: its call ends as
+    /// The request is sent with the end of this call, which is made again with the response. The
+    /// tool never sees this variant: its call ends as
     /// [`ErrorKind::AwaitsClient`](crate::tool::ErrorKind::AwaitsClient).
     #[error("the answer comes with another call")]
     Later,
-    /// The call was made again with answers, and asks something else now. The tool never sees this: its call ends.
+    /// The call was made again with responses but now sends other requests. The tool never sees
+    /// this variant: its call ends.
     #[error("it asks differently than before")]
     Changed,
 }
 
-/// Nobody who could be asked anything.
+/// The absence of a client: every request fails.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoClient;
 

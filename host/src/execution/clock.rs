@@ -1,17 +1,18 @@
-//! The time of one call: it starts when the call runs, and stands still while the call waits for an answer.
+//! The clock of one call: it starts when the call runs and is paused while the call waits for a
+//! response.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The clock of one call. It is the runtime's, so that time can be driven.
+/// The clock of one call. It uses the runtime's time, so that tests can control it.
 pub(crate) struct CallClock {
     budget: Duration,
     first: OnceLock<Instant>,
     waits: Mutex<Waits>,
 }
 
-/// What the call has waited for answers.
+/// The time that the call has waited for responses.
 #[derive(Default)]
 struct Waits {
     over: Duration,
@@ -19,12 +20,12 @@ struct Waits {
 }
 
 impl CallClock {
-    /// A clock that has so much time once it starts.
+    /// Creates a clock with this budget, which has not started.
     pub(crate) fn new(budget: Duration) -> Arc<Self> {
         Arc::new(Self { budget, first: OnceLock::new(), waits: Mutex::default() })
     }
 
-    /// The time that is left when the clock starts.
+    /// Returns the budget at the start of the clock.
     pub(crate) fn budget(&self) -> Duration {
         self.budget
     }
@@ -33,19 +34,20 @@ impl CallClock {
         self.first.get().is_some()
     }
 
-    /// When the time is up, unless the call waits for an answer once more. Starts the clock.
+    /// Returns the deadline, which a later pause may move. Starts the clock.
     pub(crate) fn deadline(&self) -> Instant {
         self.first() + self.waits.lock().unwrap_or_else(PoisonError::into_inner).over
     }
 
-    /// How much time is left. Starts the clock.
+    /// Returns the time left. Starts the clock.
     pub(crate) fn left(&self) -> Duration {
         let first = self.first();
         let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         (first + waits.over).saturating_duration_since(waits.since.unwrap_or_else(Instant::now))
     }
 
-    /// How long the clock has run: beyond its budget, where the call does not end in time. Starts the clock.
+    /// Returns the time that the clock has run, which exceeds the budget if the call is late.
+    /// Starts the clock.
     pub(crate) fn ran(&self) -> Duration {
         let begun = self.first() - self.budget;
         let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,9 +55,9 @@ impl CallClock {
         now.saturating_duration_since(begun + waits.over)
     }
 
-    /// Completes when the time is up. Starts the clock.
+    /// Completes when the budget is used up. Starts the clock.
     pub(crate) async fn run_out(&self) {
-        // While the clock stands, what is left is the least that is still to come.
+        // While the clock is paused, the time left is a lower bound for the remaining wait.
         loop {
             match self.left() {
                 Duration::ZERO => return,
@@ -64,7 +66,7 @@ impl CallClock {
         }
     }
 
-    /// Holds the clock for as long as what is returned lives.
+    /// Pauses the clock until the guard is dropped.
     pub(crate) fn hold(self: &Arc<Self>) -> Held {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner).since = Some(Instant::now());
         Held(self.clone())
@@ -75,7 +77,7 @@ impl CallClock {
     }
 }
 
-/// A clock that stands still.
+/// A guard that keeps the clock paused.
 pub(crate) struct Held(Arc<CallClock>);
 
 impl Drop for Held {

@@ -1,4 +1,5 @@
-//! What one call sees of its surroundings, and how it talks back while it runs.
+//! The context of one call: its environment, and the channels through which it reports while it
+//! runs.
 
 use super::account::{Account, MemoryLimits};
 use super::client::{Client, NoClient};
@@ -11,23 +12,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How much a log message matters.
+/// The severity of a log message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Every step.
+    /// Single steps.
     Trace,
-    /// For whoever looks for a defect.
+    /// Details for debugging.
     Debug,
-    /// Worth knowing.
+    /// Normal operation.
     Info,
-    /// Something is off.
+    /// A problem that does not fail the call.
     Warn,
-    /// Something failed.
+    /// A failure.
     Error,
 }
 
 impl Severity {
-    /// The name used in events.
+    /// Returns the name used in events.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -40,28 +41,29 @@ impl Severity {
     }
 }
 
-/// How far a tool has come.
+/// The progress of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// What is done, in any unit; finite.
+    /// The amount done, in any unit; finite.
     pub done: f64,
-    /// What there is to do, if known.
+    /// The total amount, if known.
     pub total: Option<f64>,
-    /// What the tool is doing.
+    /// The current step.
     pub message: Option<String>,
 }
 
-/// Where a running tool's messages go. Implementations return at once: a slow listener must not delay a call.
+/// The receiver of a running tool's messages. Implementations must return at once, so that a slow
+/// subscriber does not delay a call.
 pub trait Sink: Send + Sync {
-    /// A log message.
+    /// Receives a log message.
     fn log(&self, severity: Severity, message: &str);
-    /// A step of progress.
+    /// Receives a progress update.
     fn progress(&self, progress: Progress);
-    /// A part of the output, before the call has ended.
+    /// Receives a part of the output before the call has ended.
     fn emit(&self, chunk: &str);
 }
 
-/// A sink that nobody listens to.
+/// A sink that discards all messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Silent;
 
@@ -71,44 +73,44 @@ impl Sink for Silent {
     fn emit(&self, _: &str) {}
 }
 
-/// Who calls, as far as the caller said.
+/// The identity of the caller, as far as the caller gave it.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// This call.
+    /// The call's id.
     pub call_id: CallId,
-    /// The conversation, if there is one.
+    /// The id of the conversation, if there is one.
     pub session_id: Option<Arc<str>>,
-    /// The turn, if there is one.
+    /// The id of the turn, if there is one.
     pub turn_id: Option<Arc<str>>,
-    /// A value that the host does not look at.
+    /// An opaque value for the tool; the host does not read it.
     pub context: Value,
-    /// A JSON object that the host does not look at.
+    /// An opaque JSON object for the tool; the host does not read it.
     pub metadata: Map<String, Value>,
 }
 
-/// What a tool left behind besides its output, also when it failed.
+/// The report of a tool besides its output, also after a failure.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// What the call used.
+    /// The resources that the call used.
     pub usage: Usage,
     /// The files that the host saw change, relative to the workspace, under their real names.
     pub files_modified: Vec<PathBuf>,
-    /// How many more there were, which the list has no room for.
+    /// The number of changed files beyond those listed.
     pub files_unlisted: u64,
-    /// Why a native tool that knows it did not come to its end: what it returns is the output until then.
+    /// The reason why a native tool stopped early; the returned output is then partial.
     pub stopped: Option<ErrorKind>,
 }
 
-/// How long a call may take.
+/// The time limits of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// From the start of its run to its end.
+    /// The limit from the start of the run to its end.
     pub run: Duration,
-    /// In queues that are still before it.
+    /// The limit on waiting in the remaining queues.
     pub queue: Duration,
 }
 
-/// What one call sees.
+/// The context of one call.
 pub struct ToolContext {
     caller: Caller,
     workspace: Arc<Workspace>,
@@ -135,72 +137,73 @@ impl ToolContext {
         Self { caller, workspace, access, cancel, times, clock, client, sink, report: Mutex::default(), account: None }
     }
 
-    /// Says of which class the tool is, which decides about its files. Without a class there are none.
+    /// Sets the tool's class, which determines its access to files. Without a class there is none.
     pub(crate) fn set_class(&mut self, class: SideEffects) {
         self.access = class.files();
     }
 
-    /// Says in which account the call's memory counts.
+    /// Sets the memory account of the call.
     pub(crate) fn set_account(&mut self, account: Account) {
         self.account = Some(account);
     }
 
-    /// The account that the call's memory counts in.
+    /// Returns the memory account of the call.
     pub(crate) fn account(&self) -> Account {
         let unlimited = || Account::new(MemoryLimits { call: u64::MAX, total: u64::MAX });
         self.account.clone().unwrap_or_else(unlimited)
     }
 
-    /// Names somebody who can be asked while the call runs.
+    /// Sets the client that the tool can send requests to.
     pub(crate) fn set_client(&mut self, client: Arc<dyn Client>) {
         self.client = client;
     }
 
-    /// Takes a part of the call's time away that is gone already: what checking its input took.
+    /// Deducts time that the call has already used for checking its input.
     pub(crate) fn set_spent(&mut self, spent: Duration) {
         self.clock = CallClock::new(self.times.run.saturating_sub(spent));
     }
 
-    /// Who calls.
+    /// Returns the identity of the caller.
     #[must_use]
     pub fn caller(&self) -> &Caller {
         &self.caller
     }
 
-    /// The directory that the call is about.
+    /// Returns the workspace of the call.
     #[must_use]
     pub fn workspace(&self) -> &Arc<Workspace> {
         &self.workspace
     }
 
-    /// Its files, in reach of this call: a tool of class `write` or `execute` reads and changes them, one of class `read` reads them, and one of class
-    /// `none` or `network` is refused each of them.
+    /// Returns the workspace's files with the access of the tool's class: `write` and `execute`
+    /// read and change files, `read` reads them, and `none` and `network` are refused every file.
     ///
-    /// A native tool runs in the process of the host and with its rights. What it opens in another way, through `std::fs` or [`workspace`](Self::workspace),
-    /// is held neither to its class nor to the workspace: that is the risk of the program that registers it.
+    /// A native tool runs in the host's process with its rights. Files that it opens by other
+    /// means, through `std::fs` or [`workspace`](Self::workspace), are limited neither by its class
+    /// nor by the workspace; the embedder that registers the tool bears that risk.
     #[must_use]
     pub fn files(&self) -> WorkspaceFiles<'_> {
         self.workspace.files_for(self.access)
     }
 
-    /// Whether the caller wants the call to stop.
+    /// Returns true if the call is cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
     }
 
-    /// Completes when the caller wants the call to stop.
+    /// Completes when the call is cancelled.
     pub async fn cancelled(&self) {
         self.cancel.cancelled().await;
     }
 
-    /// The token behind [`is_cancelled`](Self::is_cancelled).
+    /// Returns the token behind [`is_cancelled`](Self::is_cancelled).
     #[must_use]
     pub fn cancel(&self) -> &CancellationToken {
         &self.cancel
     }
 
-    /// How much time the call was given in all.
+    /// Returns the total time limit of the call.
     #[must_use]
     pub fn time_limit(&self) -> Duration {
         self.times.run
@@ -210,21 +213,22 @@ impl ToolContext {
         self.times
     }
 
-    /// When the call will be stopped. The clock starts when this is first asked: what a call waits for before that is not its own time. It stands still while
-    /// the call waits for an answer of its client, which puts this moment off.
+    /// Returns the call's deadline. The first use starts the clock, so that earlier waits do not
+    /// count. The clock is paused while the call waits for a response of its client, which moves
+    /// the deadline.
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.clock.deadline().into_std()
     }
 
-    /// How long the call's clock has run: longer than its time limit, where the call has not ended in time.
+    /// Returns the time that the call's clock has run, which exceeds the limit if the call is late.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         let spent = self.times.run.saturating_sub(self.clock.budget());
         if self.clock.has_started() { spent + self.clock.ran() } else { Duration::ZERO }
     }
 
-    /// How much time is left.
+    /// Returns the time left.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.clock.left()
@@ -234,24 +238,24 @@ impl ToolContext {
         &self.clock
     }
 
-    /// Whoever made the call, as far as they can be asked something.
+    /// Returns the client that made the call, for requests to it.
     #[must_use]
     pub fn client(&self) -> &Arc<dyn Client> {
         &self.client
     }
 
-    /// Logs a message under this call's id: as an event, for whoever listens.
+    /// Logs a message as an event under this call's id.
     pub fn log(&self, severity: Severity, message: &str) {
         self.sink.log(severity, message);
     }
 
-    /// Where messages go.
+    /// Returns the receiver of the call's messages.
     #[must_use]
     pub fn sink(&self) -> &Arc<dyn Sink> {
         &self.sink
     }
 
-    /// Notes what the call used and changed; also for a call that fails.
+    /// Sets the report of resources and changed files, also for a call that fails.
     pub fn set_report(&self, report: Report) {
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = report;
     }

@@ -1,5 +1,5 @@
-//! Detached threads: started when there is work, reused, ended when idle. Neither a runtime that
-//! shuts down nor a process that ends waits for one.
+//! A thread pool of detached threads, started on demand, reused, and ended when idle. Neither the
+//! runtime's shutdown nor the exit of the process waits for them.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,24 +8,24 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long a thread without work waits for more before it ends.
+/// The time after which an idle thread ends.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// A piece of work for one thread.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads of one name. How many there are is up to those who bring work.
+/// A pool of threads of one name. Its users bound the number of threads.
 pub(crate) struct Crew {
     name: &'static str,
     book: Mutex<Book>,
     work: Condvar,
 }
 
-/// A job that the system has no thread for.
+/// A job for which the system could not start a thread.
 pub(crate) struct Unstarted {
     /// The job, unchanged.
     pub(crate) job: Job,
-    /// What the system says.
+    /// The system's error.
     pub(crate) error: io::Error,
 }
 
@@ -37,25 +37,26 @@ struct Book {
 }
 
 impl Crew {
-    /// No thread yet; each is going to have this name.
+    /// Creates an empty pool whose threads will have this name.
     pub(crate) fn new(name: &'static str) -> Arc<Self> {
         Arc::new(Self { name, book: Mutex::default(), work: Condvar::new() })
     }
 
-    /// Gives work to an idle thread, or to a new one.
+    /// Runs a job on an idle thread or on a new one.
     ///
     /// # Errors
     ///
-    /// [`Unstarted`] where no thread is idle and the system has no new one.
+    /// [`Unstarted`] if no thread is idle and the system cannot start one.
     pub(crate) fn start(self: &Arc<Self>, job: Job) -> Result<(), Unstarted> {
         let mut book = self.book();
+        // Every queued job has an idle thread of its own, so only a surplus is free for this one.
         if book.idle > book.jobs.len() {
             book.jobs.push_back(job);
             self.work.notify_one();
             return Ok(());
         }
         drop(book);
-        // A thread that does not start drops what it was given, which must not be the job.
+        // A failed spawn drops its closure, so the job is shared with it rather than moved into it.
         let first = Arc::new(Mutex::new(Some(job)));
         let (crew, own) = (self.clone(), first.clone());
         let started = thread::Builder::new().name(self.name.to_owned()).spawn(move || crew.serve(taken(&own)));
@@ -63,7 +64,7 @@ impl Crew {
         taken(&first).map_or(Ok(()), |job| Err(Unstarted { job, error }))
     }
 
-    /// Lets idle threads end now. Those that work end when they are done.
+    /// Ends idle threads now, and busy ones after their job.
     pub(crate) fn close(&self) {
         self.book().is_closed = true;
         self.work.notify_all();
@@ -71,7 +72,8 @@ impl Crew {
 
     fn serve(&self, mut next: Option<Job>) {
         while let Some(job) = next {
-            // A panic is caught where the work is done; this one would be of what is dropped after it.
+            // Jobs catch their own panics; this one comes from a destructor that runs after the
+            // job.
             if catch_unwind(AssertUnwindSafe(job)).is_err() {
                 tracing::error!("a call panicked at its very end");
             }

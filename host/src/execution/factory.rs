@@ -1,14 +1,16 @@
-//! Factories: what is registered makes a new tool for every call.
+//! The factory that creates a new tool for every call.
 
 use super::Tool;
 use std::sync::Arc;
 
-/// Makes a fresh tool for each call. Sharing one instance between calls would let concurrent calls corrupt each other.
+/// Creates a tool for each call. Concurrent calls must not share an instance, because they could
+/// corrupt its state.
 pub type Factory = Arc<dyn Fn() -> Box<dyn Tool> + Send + Sync>;
 
-/// Whether a factory makes a new instance each time, as it must: two instances that live at once have two identities.
+/// Returns true if a factory creates a new instance each time, as it must: two live instances have
+/// two identities.
 ///
-/// Tools without any state of their own (zero bytes) count as distinct, since there is nothing that they could share.
+/// Zero-sized tools count as distinct, because they have no state to share.
 #[must_use]
 pub fn has_distinct_instances(factory: &Factory) -> bool {
     let (first, second) = (factory(), factory());

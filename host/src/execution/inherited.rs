@@ -1,13 +1,14 @@
-//! What a program started from here would inherit besides its standard streams, and how it does not.
+//! Keeps a child process from inheriting file descriptors beyond the standard streams.
 //!
-//! Rust opens no descriptor that a child inherits. But the program that started the host may have left some open in it. Only the child can close them without
-//! touching the host's own, so a shell runs first that does.
+//! Rust opens every descriptor with close-on-exec, but the host may have inherited others from its
+//! own parent. Only the child can close these without closing the host's, so a shell closes them
+//! and then runs the program.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-/// The descriptors above standard error that a child would inherit.
+/// Returns the descriptors above standard error that a child would inherit.
 #[cfg(target_os = "linux")]
 pub(crate) fn inherited() -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return unknown() };
@@ -15,7 +16,8 @@ pub(crate) fn inherited() -> Vec<u32> {
     numbers.filter(|&descriptor| descriptor > 2 && is_inherited(descriptor)).collect()
 }
 
-/// Whether the flags that the kernel shows for a descriptor lack the one that closes it in a child. One that is gone is not inherited.
+/// Returns true if the kernel shows no close-on-exec flag for a descriptor. A descriptor that is
+/// already closed is not inherited.
 #[cfg(target_os = "linux")]
 fn is_inherited(descriptor: u32) -> bool {
     let shown = std::fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}")).unwrap_or_default();
@@ -28,20 +30,21 @@ pub(crate) fn inherited() -> Vec<u32> {
     unknown()
 }
 
-/// Where nobody can say, those are closed that any shell can close.
+/// Returns the descriptors that any shell can close, for systems that cannot list the open ones.
 fn unknown() -> Vec<u32> {
     (3..=9).collect()
 }
 
-/// The redirections of a shell that close descriptors.
+/// Returns the shell redirections that close these descriptors.
 pub(crate) fn closes(open: &[u32]) -> String {
     open.iter().map(|descriptor| format!(" {descriptor}>&-")).collect()
 }
 
-/// A program with its arguments, and before it a shell that closes what it would inherit, where there is anything and a shell that can.
+/// Builds the command of a program, run through a shell that closes inherited descriptors if there
+/// are any and a shell exists.
 pub(crate) fn without_inherited(program: &Path, arguments: impl IntoIterator<Item = OsString>) -> Command {
     let open = if cfg!(unix) { inherited() } else { Vec::new() };
-    // POSIX gives descriptors one digit; only bash goes on.
+    // POSIX shells support one digit in a redirection; only bash supports more.
     let shell = ["/bin/bash", "/bin/sh"].into_iter().find(|shell| Path::new(shell).exists());
     let mut command = match shell {
         Some(shell) if !open.is_empty() => {

@@ -1,4 +1,4 @@
-//! An input that was checked.
+//! A validated input.
 
 use super::account::Account;
 use super::offload::drop_away;
@@ -8,53 +8,53 @@ use serde_json::Value;
 use std::io;
 use std::sync::OnceLock;
 
-/// The memory of a value that takes a thread milliseconds to write and to drop, in bytes.
+/// The size in bytes from which writing or dropping a value takes milliseconds.
 const AWAY: u64 = 1 << 20;
 
-/// An input that has been validated against the tool's schema, its paths checked.
+/// An input validated against the tool's schema, with its paths checked.
 #[derive(Debug)]
 pub struct ValidInput {
     value: OnceLock<Value>,
     text: OnceLock<String>,
     account: Option<Account>,
-    /// The memory that the value takes, in bytes.
+    /// The memory of the value, in bytes.
     bytes: u64,
 }
 
 impl ValidInput {
-    /// Only the dispatcher makes these, after the checks.
+    /// Wraps a checked value. Only the dispatcher calls this, after the checks.
     pub(crate) fn new(value: Value) -> Self {
         Self { value: OnceLock::from(value), text: OnceLock::new(), account: None, bytes: 0 }
     }
 
-    /// With the memory that its value takes, in bytes.
+    /// Sets the memory of the value, in bytes.
     pub(crate) fn taking(mut self, bytes: u64) -> Self {
         self.bytes = bytes;
         self
     }
 
-    /// With the account in which that memory is reserved.
+    /// Sets the account in which that memory is reserved.
     pub(crate) fn held_in(mut self, account: Account) -> Self {
         self.account = Some(account);
         self
     }
 
-    /// Whether work on the whole value belongs on another thread than a runtime's.
+    /// Returns true if work on the whole value is too long for a thread of the runtime.
     pub(crate) fn is_large(&self) -> bool {
         self.bytes >= AWAY
     }
 
-    /// The account that the input is held in, where it is held in one.
+    /// Returns the account in which the input is reserved, if there is one.
     pub(crate) fn account(&self) -> Option<Account> {
         self.account.clone()
     }
 
-    /// Keeps the text of a large value in its place, for a plugin that reads the text and for a call that waits: the value
-    /// may take 90 times as much.
+    /// Replaces a large value with its text, for plugins that read text and for queued calls: the
+    /// value may take 90 times the memory.
     ///
     /// # Errors
     ///
-    /// Where there is no room for the text; the value stays then.
+    /// [`Exhausted`] if there is no memory for the text; the value is kept then.
     pub(crate) fn compact(&mut self) -> Result<(), Exhausted> {
         let (Some(account), Some(value)) = (self.counting(), self.value.get()) else { return Ok(()) };
         let length = self.text.get().map_or_else(|| length(value), |_| 0);
@@ -65,26 +65,26 @@ impl ValidInput {
         Ok(())
     }
 
-    /// The account of an input that is large, and so counted in both of its forms.
+    /// Returns the account of a large input, both of whose forms are counted.
     fn counting(&self) -> Option<Account> {
-        /// In bytes.
+        /// The size of a large input, in bytes.
         const LARGE: u64 = 64 << 10;
         if self.bytes < LARGE { None } else { self.account() }
     }
 
-    /// The value.
+    /// Returns the value.
     #[must_use]
     pub fn value(&self) -> &Value {
         self.value.get_or_init(|| {
             if let Some(account) = self.counting() {
                 account.owe(self.bytes);
             }
-            // The text was a value before.
+            // The text was written from a value, so parsing cannot fail.
             self.text.get().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
         })
     }
 
-    /// The canonical text: keys sorted, no duplicates, no spaces.
+    /// Returns the canonical text: sorted keys, no duplicates, no spaces.
     #[must_use]
     pub fn text(&self) -> &str {
         self.text.get_or_init(|| {
@@ -97,7 +97,7 @@ impl ValidInput {
     }
 }
 
-/// A large value may be a million allocations.
+/// Drops a large value on another thread, because it may consist of a million allocations.
 impl Drop for ValidInput {
     fn drop(&mut self) {
         if self.is_large()
@@ -108,7 +108,7 @@ impl Drop for ValidInput {
     }
 }
 
-/// The length of a value's text, in bytes.
+/// Returns the length of a value's text, in bytes.
 fn length(value: &Value) -> usize {
     struct Length(usize);
 
@@ -124,15 +124,15 @@ fn length(value: &Value) -> usize {
     }
 
     let mut length = Length(0);
-    // Neither the value nor the counter refuses anything.
+    // Neither the value nor the counter can fail.
     let _ = serde_json::to_writer(&mut length, value);
     length.0
 }
 
-/// A value's text, which has this length in bytes.
+/// Returns a value's text, whose length in bytes is known.
 fn text(value: &Value, length: usize) -> String {
     let mut text = Vec::with_capacity(length);
-    // As above.
+    // Neither the value nor the buffer can fail.
     let _ = serde_json::to_writer(&mut text, value);
     String::from_utf8(text).unwrap_or_default()
 }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// An input that is held in an account of so much memory, as the dispatcher makes it.
+    /// Returns an input held in an account of this much memory, as the dispatcher creates it.
     fn held(value: Value, memory: u64) -> (ValidInput, Account) {
         let account = Account::exactly(MemoryLimits { call: memory, total: u64::MAX });
         let bytes = crate::tool::json::JsonBounds::CALL_INPUT.admit(&value).unwrap();

@@ -1,6 +1,6 @@
-//! Work of the host for a call that may take long. It is done on a thread of the host's own, in the turns of whoever it
-//! is done for, so that a runtime thread stays free for other calls and no plugin gets more of the cores by it. It ends
-//! with the call's deadline, its cancellation, or its caller.
+//! Offloads long work of the host for a call to the host's own threads. The work takes turns on its
+//! owner's share of the cores: runtime threads stay free for other calls, and no plugin gets more
+//! CPU time that way. It ends with the call's deadline, its cancellation, or the caller's future.
 
 mod leaving;
 #[cfg(test)]
@@ -24,19 +24,20 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 pub(crate) use turned::Turned;
 
-/// The largest text that is worked on in place, in bytes. Parsing and validating one takes some 200 µs, which is what
-/// the way to another thread and back costs on a busy machine.
+/// The largest text processed in place, in bytes. Parsing and validating it takes some 200 µs,
+/// about the cost of a round trip to another thread on a busy machine.
 pub(crate) const IN_PLACE: usize = 32 << 10;
-/// Pieces of work that have begun and not ended, each on its thread. One owner has at most half of them.
+/// The most jobs in flight, each on its own thread. One owner has at most half of them.
 const PLACES: u64 = 32;
 
-/// Does work away from the runtime's threads, in these turns: from its beginning it holds one, which it gives up at its
-/// budget's check when a tick is over. Whoever stops waiting stops the work: dropping this future cancels the budget
-/// that `work` was given.
+/// Runs work on another thread in the given turns. The work holds a turn from its start and yields
+/// it at the first budget check after a tick. Dropping this future cancels the budget that `work`
+/// received, and so stops the work.
 ///
 /// # Errors
 ///
-/// What the work refuses with; [`Exhausted::Deadline`] or [`Exhausted::Cancelled`] also where the work does not answer.
+/// The error of the work; also [`Exhausted::Deadline`] or [`Exhausted::Cancelled`] if the work does
+/// not respond.
 pub(crate) async fn offload<T: Send + 'static>(
     budget: &CallBudget,
     turns: &Arc<Share>,
@@ -51,15 +52,15 @@ pub(crate) async fn offload<T: Send + 'static>(
         start(Box::new(move || {
             let result = catch_unwind(AssertUnwindSafe(|| work(budget.clone())));
             if send.is_closed() {
-                // In its turn as well: it may be large.
+                // The result may be large, so it is dropped in the turn as well.
                 return drop(result);
             }
-            // The books are closed before the caller learns of the end.
+            // Release the turn and the slot before the caller learns of the end.
             budget.end();
             drop(place);
             let _ = send.send(result);
         }));
-        // A panic of the work is a panic of the call, which the dispatcher catches.
+        // A panic of the work is a panic of the call; the dispatcher catches it.
         done.await.map_or(Err(Exhausted::Cancelled), |done| done.unwrap_or_else(|panic| resume_unwind(panic)))
     };
     tokio::select! {
@@ -70,7 +71,8 @@ pub(crate) async fn offload<T: Send + 'static>(
     }
 }
 
-/// A turn, once there is one. The clock that writes off turns stands still where no guest runs.
+/// Waits for a turn. It also abandons expired turns, because the engine's clock does so only while
+/// guests run.
 async fn turn(turns: &Arc<Share>) -> Grant {
     let mut turn = pin!(turns.take(1));
     loop {
@@ -86,7 +88,7 @@ fn places() -> &'static Pool {
     POOL.get_or_init(|| Pool::new(PLACES))
 }
 
-/// Does this on a thread of the host's own; here where the system has none.
+/// Runs a job on another thread, or here if the system cannot start one.
 fn start(job: Job) {
     static CREW: OnceLock<Arc<Crew>> = OnceLock::new();
     if let Err(Unstarted { job, .. }) = CREW.get_or_init(|| Crew::new("palisade-work")).start(job) {
@@ -94,7 +96,7 @@ fn start(job: Job) {
     }
 }
 
-/// The error of a call whose budget is exhausted.
+/// Returns the error of a call whose budget is exhausted.
 pub(crate) fn ended(why: Exhausted, limit: Duration, class: SideEffects) -> ErrorKind {
     match why {
         Exhausted::CallMemory { limit } => ErrorKind::ResourceExhausted { limit: Limit::Memory, value: limit },

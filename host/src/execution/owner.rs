@@ -1,4 +1,4 @@
-//! An owner of what the process has only so much of: a plugin, by the digest of its code, or a
+//! The owner of shared process resources: a plugin, identified by the digest of its code, or a
 //! native tool.
 
 use super::account::Sum;
@@ -10,49 +10,49 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-/// Sandboxes that live at once in the process.
+/// The most sandboxes in the process.
 pub(crate) const SANDBOXES: u32 = 256;
-/// Descriptors that the host keeps beyond its half: for its runtimes, for the paths that it walks,
-/// and for the calls that begin.
+/// File descriptors reserved for the host beyond its half: for its runtimes, for path resolution
+/// and for calls that are starting.
 const MARGIN: u64 = 64;
 
-/// How long guests and the host compute for a call before others have their turns.
+/// The time slice for which a guest or the host computes for a call before it yields.
 pub(crate) const TICK: Duration = Duration::from_millis(2);
-/// How long a turn may last before it is written off: longer than a tick by what a busy machine takes to poll a guest,
-/// and by what one host call computes.
+/// The age at which a turn is abandoned. It exceeds a tick by the time a busy machine takes to poll
+/// a guest and by the time of one host call.
 pub(crate) const TURN: Duration = Duration::from_millis(50);
 
-/// For how many ticks of the clock after a call of one owner another owner begins its calls in
-/// turns: about a second.
+/// The number of clock ticks, about a second, for which a call of one owner makes other owners
+/// begin their calls in turns.
 const ACTIVE: u64 = 500;
 
-/// How a guest gets its first tick.
+/// The way a guest gets its first tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FirstTick {
-    /// At once: most calls are over by its end.
+    /// Immediately, because most calls end within it.
     Free,
-    /// In a turn, as all that follow.
+    /// In a turn, like all later ticks.
     InTurn,
 }
 
-/// The shares of one owner in the pools of the process. Two hosts of one process that load one
+/// One owner's shares in the pools of the process. Two hosts in one process that load the same
 /// plugin share them.
 #[derive(Debug)]
 pub(crate) struct Owner {
-    /// Of the sandboxes.
+    /// The share of the sandboxes.
     pub(crate) sandboxes: Arc<Share>,
-    /// Of the places for calls that wait.
+    /// The share of the queue slots.
     pub(crate) queue: Arc<Share>,
-    /// Of the descriptors that guests hold.
+    /// The share of the descriptors that guests hold.
     pub(crate) descriptors: Arc<Share>,
-    /// Of the turns to compute.
+    /// The share of the turns to compute.
     pub(crate) turns: Arc<Share>,
-    /// What its guests hold of the memory of all calls.
+    /// The memory that this owner's guests hold.
     pub(crate) memory: Arc<Sum>,
 }
 
 impl Owner {
-    /// The shares of this owner.
+    /// Returns the shares of this owner.
     pub(crate) fn of(owner: Digest) -> Self {
         Self {
             sandboxes: sandboxes().share(owner),
@@ -63,12 +63,12 @@ impl Owner {
         }
     }
 
-    /// How a guest of this owner gets its first tick, that begins now.
+    /// Decides how a guest of this owner gets its first tick, which begins now.
     ///
-    /// The owner that alone is active has every core. Beside others it has its part of the turns
-    /// from the first tick on: many short calls fill the queue of a runtime as few long ones do.
-    /// The same holds where as many guests of this owner wait for their turns as there are turns,
-    /// since the first ticks of many take as long as many turns.
+    /// A single active owner may use every core. With several active owners, each takes turns from
+    /// the first tick on, because many short calls fill the runtime's queue as a few long ones do.
+    /// An owner also takes turns if as many of its guests wait as there are turns: their first
+    /// ticks together would take as long as many turns.
     pub(crate) fn first_tick(&self) -> FirstTick {
         let is_crowded = self.turns.waiting() as u64 >= self.turns.pool().capacity();
         let is_contended = CALLS.begins(self.turns.number(), NOW.load(Ordering::Relaxed));
@@ -76,40 +76,41 @@ impl Owner {
     }
 }
 
-/// The calls of the process.
+/// The recent calls of the process.
 static CALLS: Activity = Activity::new();
 
-/// Ticks of the clock. It stands still when nothing has run for long.
+/// Ticks of the engine's clock, which stops after a period without activity.
 static NOW: AtomicU64 = AtomicU64::new(0);
 
-/// Whether a guest has computed since the clock looked last.
+/// True if a guest has computed since the last check.
 static COMPUTED: AtomicBool = AtomicBool::new(false);
 
-/// Notes that a guest computes.
+/// Records that a guest computes.
 pub(crate) fn note_computing() {
-    // Cores that only read do not take the cache line from each other.
+    // The load avoids a write when the flag is set, so that the cache line stays shared between
+    // cores.
     if !COMPUTED.load(Ordering::Relaxed) {
         COMPUTED.store(true, Ordering::Relaxed);
     }
 }
 
-/// Whether a guest has computed since the last call of this function.
+/// Returns true if a guest has computed since the last call of this function.
 pub(crate) fn has_computed() -> bool {
     COMPUTED.swap(false, Ordering::Relaxed)
 }
 
-/// One tick of the clock: turns that last longer than this are written off.
+/// Advances the clock by one tick and abandons turns older than `turn`.
 pub(crate) fn tick(turn: Duration) {
     NOW.fetch_add(1, Ordering::Relaxed);
     turns().write_off_older_than(turn);
 }
 
-/// Who has begun calls lately.
+/// The owners that have begun calls recently.
 #[derive(Debug)]
 struct Activity {
-    /// The number of the owner that has begun the last call; 0 before the first one.
+    /// The number of the owner that began the last call; 0 before the first call.
     latest: AtomicU64,
-    /// Until which tick more than one owner counts as active.
+    /// The tick until which more than one owner counts as active.
     contended_until: AtomicU64,
 }
 
@@ -118,22 +119,22 @@ impl Activity {
         Self { latest: AtomicU64::new(0), contended_until: AtomicU64::new(0) }
     }
 
-    /// Notes that an owner begins a call, and tells whether others have done so lately.
+    /// Records that an owner begins a call; returns true if other owners did so recently.
     fn begins(&self, owner: u64, now: u64) -> bool {
-        // Where one owner calls again and again, nothing is written.
+        // Repeated calls of one owner write nothing, which avoids contention on the cache line.
         if self.latest.load(Ordering::Relaxed) != owner && self.latest.swap(owner, Ordering::Relaxed) != 0 {
             self.contended_until.store(now + ACTIVE, Ordering::Relaxed);
         }
         self.is_contended(now)
     }
 
-    /// Whether more than one owner has begun calls lately.
+    /// Returns true if more than one owner has begun calls recently.
     fn is_contended(&self, now: u64) -> bool {
         now < self.contended_until.load(Ordering::Relaxed)
     }
 }
 
-/// The sum of the memory of an owner's guests, the same for all who ask while it is referred to.
+/// Returns the memory counter of an owner's guests, shared by all users while one of them holds it.
 fn memory_of(owner: Digest) -> Arc<Sum> {
     static SUMS: Mutex<BTreeMap<Digest, Weak<Sum>>> = Mutex::new(BTreeMap::new());
     let mut sums = SUMS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,20 +147,20 @@ fn memory_of(owner: Digest) -> Arc<Sum> {
     sum
 }
 
-/// The sandboxes of the process.
+/// Returns the pool of sandboxes.
 pub(crate) fn sandboxes() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| Pool::new(u64::from(SANDBOXES)))
 }
 
-/// The places for calls of the process that wait.
+/// Returns the pool of queue slots.
 pub(crate) fn queue() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| Pool::new(WAITING_CALLS as u64))
 }
 
-/// The turns to compute, one for each core. A turn is a lease: its holder may hang in the kernel,
-/// or be polled no more. The owner that alone is active computes on every core.
+/// Returns the pool of turns, one per core. A turn is a lease, because its holder may hang in a
+/// system call or may no longer be polled. A single active owner may use every core.
 pub(crate) fn turns() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     let is_contended = || CALLS.is_contended(NOW.load(Ordering::Relaxed));
@@ -167,20 +168,22 @@ pub(crate) fn turns() -> &'static Pool {
     POOL.get_or_init(|| Pool::leased_while(cores(), is_contended))
 }
 
-/// The turns in which inputs are checked: it is a client that makes them, and no plugin pays for it.
+/// Returns the share in which inputs are checked: inputs come from clients, so no plugin is charged
+/// for them.
 pub(crate) fn input_turns() -> &'static Arc<Share> {
     static SHARE: OnceLock<Arc<Share>> = OnceLock::new();
     SHARE.get_or_init(|| turns().share(Digest::of(b"the inputs of all calls")))
 }
 
-/// The descriptors that guests may hold. The limit of the process is looked up once: nothing
+/// Returns the pool of descriptors for guests. The process's limit is read once, because nothing
 /// changes it at run time.
 fn descriptors() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| Pool::new(part_of_guests(allowed())))
 }
 
-/// The part of a process's descriptors that guests may hold: at least half stays with the host.
+/// Returns the part of the process's descriptors that guests may hold; at least half stays with the
+/// host.
 fn part_of_guests(all: u64) -> u64 {
     (all / 2).saturating_sub(MARGIN).max(all / 4)
 }

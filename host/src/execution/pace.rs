@@ -1,48 +1,53 @@
-//! Whether a tool is quick, as far as it is known: by how long it took the last times.
+//! The run-time history of a tool, which predicts whether its next call is quick.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A tool is quick that held its thread no longer than this: what it takes to wake another thread up, and to be woken up by it, on a machine that has more to do.
+/// The longest run of a quick tool: the cost of waking another thread and being woken by it on a
+/// busy machine.
 const QUICK: Duration = Duration::from_micros(300);
-/// A tool is brief that held its thread no longer than this: no longer than two threads work to hand its call over. Measured over MCP with 8 calls at once: 111 µs of
-/// the processor for a call that another thread ran, 68 where it was left in place.
+/// The longest run of a brief tool: the CPU time that two threads spend on handing a call over.
+/// Measured over MCP with 8 concurrent calls: 111 µs of CPU time for a call on another thread, 68
+/// µs in place.
 const BRIEF: Duration = Duration::from_micros(45);
 
-/// Whether work that has held its thread for this long is slow.
+/// Returns true if work that blocks its thread for this long is slow.
 pub(crate) fn is_slow(time: Duration) -> bool {
     time > QUICK
 }
 
-/// How the last two runs of one tool went. One of them may be the machine's fault.
+/// The durations of a tool's last two runs. Two, because a single run may be slow for reasons of
+/// the machine.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// In nanoseconds, 2³² and more as one less than that: the last in the lower half, the one before it in the upper.
+    /// The last run in the lower half and the one before in the upper half, in nanoseconds,
+    /// saturating at 2³² − 1.
     last: AtomicU64,
 }
 
 impl Pace {
-    /// Whether it can be expected to be done soon. Of a tool that never ran that is not known.
+    /// Returns true if the tool is likely to finish soon. An unknown tool is not.
     pub(crate) fn is_quick(&self) -> bool {
         let [shorter, _] = self.last_two();
         !is_slow(shorter)
     }
 
-    /// Whether it can be expected to be done before another thread could have begun with it. Not of one that is slow now and then.
+    /// Returns true if the tool is likely to finish before another thread could start it. An
+    /// intermittently slow tool is not.
     pub(crate) fn is_brief(&self) -> bool {
         let [shorter, longer] = self.last_two();
         shorter <= BRIEF && !is_slow(longer)
     }
 
-    /// It has held its thread for this long at once.
+    /// Records a run that blocked its thread for this long.
     pub(crate) fn took(&self, time: Duration) {
         let time = u32::try_from(time.as_nanos()).unwrap_or(u32::MAX);
-        // Of two that end at once either may be forgotten.
+        // Racy read-modify-write; losing a sample is acceptable.
         let last = self.last.load(Ordering::Relaxed);
         self.last.store(last << 32 | u64::from(time), Ordering::Relaxed);
     }
 
-    /// The shorter one first.
+    /// Returns the last two durations, the shorter first.
     fn last_two(&self) -> [Duration; 2] {
         let last = self.last.load(Ordering::Relaxed);
         let (one, other) = (last >> 32, last & u64::from(u32::MAX));

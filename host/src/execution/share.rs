@@ -1,10 +1,9 @@
-//! A pool of what the process has only so much of, and the shares of its owners: no owner can take
-//! all of it.
+//! A pool of a limited resource with a fair share for each owner: no owner can take all of it.
 //!
 //! The rule is the dynamic threshold of shared-buffer switches (Choudhury and Hahne, 1998): an
-//! owner takes more only while it then holds no more than is still free. So one owner gets half of
-//! the pool, `k` greedy owners that begin together leave `1 / (k + 1)` of it free, each that comes
-//! later gets half of what is left, and always finds some.
+//! owner may take more only while its total does not exceed the free units. A single owner gets
+//! half of the pool. `k` greedy owners that start together leave `1 / (k + 1)` of it free. Each
+//! later owner gets half of the rest, so it always finds some.
 
 mod book;
 mod taking;
@@ -20,30 +19,29 @@ use std::time::Duration;
 use taking::Awaited;
 pub(crate) use taking::Taking;
 
-/// The rule: how much an owner may hold while so much is free beside it. Up to `floor` it may in
-/// any case.
+/// Returns the most that an owner may hold while this much is free; at least `floor`.
 pub(crate) fn threshold(free: u64, floor: u64) -> u64 {
     free.max(floor)
 }
 
-/// What there is of one thing, in units. Cloning shares.
+/// A pool of units of one resource. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
     book: Arc<Mutex<Book>>,
     capacity: u64,
 }
 
-/// One owner's share of a pool. There is one for each owner, as long as it is referred to.
+/// One owner's share of a pool. Each owner has a single share while it is referenced.
 #[derive(Debug)]
 pub(crate) struct Share {
     pool: Pool,
     owner: Digest,
     index: usize,
-    /// Requests of this owner that wait.
+    /// The number of this owner's queued requests.
     waiting: AtomicUsize,
 }
 
-/// Units that an owner holds. Dropping it gives them back.
+/// Units held by an owner, released on drop.
 #[derive(Debug)]
 pub(crate) struct Grant {
     share: Arc<Share>,
@@ -51,29 +49,30 @@ pub(crate) struct Grant {
     lease: Option<u64>,
 }
 
-/// The pool has no units for this owner now.
+/// The error of a pool without units for this owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{bound} are held, and no more is free")]
 pub(crate) struct Full {
-    /// What the owner holds where that is its threshold; the capacity of the pool where the pool is
-    /// empty.
+    /// The units that the owner holds if it reached its threshold, or the pool's capacity if the
+    /// pool is empty.
     pub(crate) bound: u64,
 }
 
 impl Pool {
-    /// A pool of so many units, of which each owner may hold one whatever the others hold.
+    /// Creates a pool of this many units. Each owner may hold one free unit regardless of its
+    /// threshold.
     pub(crate) fn new(capacity: u64) -> Self {
         Self::with(Book::new(capacity), capacity)
     }
 
-    /// The same, where each grant is a lease that can be written off: its holder may never give it
-    /// back.
+    /// Creates a pool whose grants are leases, which can be abandoned if the holder never returns
+    /// them.
     pub(crate) fn leased(capacity: u64) -> Self {
         Self::with(Book::new(capacity).leasing(), capacity)
     }
 
-    /// A pool of leases in which an owner may take everything as long as no other competes: units
-    /// that come back within a moment need not be kept free for an owner that may never come.
+    /// Creates a pool of leases in which a single owner may take everything while no other
+    /// competes. Its units return within moments, so none are reserved for absent owners.
     pub(crate) fn leased_while(capacity: u64, is_contended: fn() -> bool) -> Self {
         Self::with(Book::new(capacity).leasing().shared_while(is_contended), capacity)
     }
@@ -82,7 +81,7 @@ impl Pool {
         Self { book: Arc::new(Mutex::new(book)), capacity }
     }
 
-    /// The share of an owner, the same for all who ask while it is referred to.
+    /// Returns the share of an owner, the same one while it is referenced.
     pub(crate) fn share(&self, owner: Digest) -> Arc<Share> {
         let mut book = self.book();
         if let Some(known) = book.known(&owner) {
@@ -94,18 +93,18 @@ impl Pool {
         share
     }
 
-    /// How many units there are.
+    /// Returns the number of units.
     pub(crate) fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// How many units are held.
+    /// Returns the number of held units.
     pub(crate) fn held(&self) -> u64 {
         self.book().held()
     }
 
-    /// Writes off a lease whose holder does not give it back: another may have its units. False
-    /// where it has ended.
+    /// Abandons a lease whose holder does not return it, so that its units can be granted again.
+    /// Returns false if the lease has ended.
     pub(crate) fn write_off(&self, lease: u64) -> bool {
         let (is_written_off, woken) = {
             let mut book = self.book();
@@ -115,7 +114,7 @@ impl Pool {
         is_written_off
     }
 
-    /// Writes off all leases that are older than this.
+    /// Abandons all leases older than `age`.
     pub(crate) fn write_off_older_than(&self, age: Duration) {
         let woken = {
             let mut book = self.book();
@@ -131,46 +130,44 @@ impl Pool {
 }
 
 impl Share {
-    /// Takes units that are free for this owner now. Does not overtake those of its requests that
-    /// wait.
+    /// Takes units if they are free for this owner now. It does not overtake the owner's queued
+    /// requests.
     ///
     /// # Errors
     ///
-    /// [`Full`].
+    /// [`Full`] if the owner is at its threshold or the pool is empty.
     pub(crate) fn try_take(self: &Arc<Self>, units: u64) -> Result<Grant, Full> {
         let lease = self.pool.book().take(self.index, units)?;
         Ok(Grant { share: self.clone(), units, lease })
     }
 
-    /// Takes units once they are free for this owner: the requests of one owner in their order, the
-    /// owners in turns.
+    /// Waits for units. The requests of one owner are served in order, the owners round-robin.
     pub(crate) fn take(self: &Arc<Self>, units: u64) -> Taking {
         Taking::new(self.clone(), units)
     }
 
-    /// Takes units once they are free for this owner, in their turn as [`take`](Self::take), and does this with them:
-    /// at once, or on the thread that frees them. It must not take long.
+    /// Like [`take`](Self::take), but runs a callback with the units: at once, or on the thread
+    /// that releases them. The callback must be short.
     pub(crate) fn take_then(self: &Arc<Self>, units: u64, then: impl FnOnce(Grant) + Send + 'static) {
         Awaited::begin(self.take(units), Box::new(then));
     }
 
-    /// Whose share it is.
+    /// Returns the owner.
     pub(crate) fn owner(&self) -> Digest {
         self.owner
     }
 
-    /// How many requests of this owner wait.
+    /// Returns the number of this owner's queued requests.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// The number of the owner, from 1 on; an owner that comes after it is gone may have the same
-    /// one.
+    /// Returns the owner's number, from 1. It may be reused after the share is dropped.
     pub(crate) fn number(&self) -> u64 {
         self.index as u64 + 1
     }
 
-    /// The pool that this is a share of.
+    /// Returns the pool of this share.
     pub(crate) fn pool(&self) -> &Pool {
         &self.pool
     }
@@ -183,7 +180,7 @@ impl Drop for Share {
 }
 
 impl Grant {
-    /// The lease, in a pool of leases.
+    /// Returns the lease, in a pool of leases.
     pub(crate) fn lease(&self) -> Option<u64> {
         self.lease
     }
@@ -200,7 +197,7 @@ impl Drop for Grant {
     }
 }
 
-/// With the book closed: a waker may run anything, also another look into it.
+/// Wakes tasks. The pool must be unlocked, because a waker may run code that locks it again.
 fn wake(woken: Vec<Waker>) {
     woken.into_iter().for_each(Waker::wake);
 }

@@ -1,4 +1,4 @@
-//! What the guests of one plugin hold of the memory of all calls.
+//! The share of one plugin's guests in the memory of all calls.
 
 use super::super::offload::making_room;
 use super::super::share::threshold;
@@ -6,9 +6,8 @@ use super::{MemoryLimits, PROCESS, Sum};
 use crate::tool::budget::Exhausted;
 use std::sync::Arc;
 
-/// The memory that the guests of one owner hold together. A call may have its own limit; beyond
-/// that the owner takes more only while it then holds no more than is still free of the memory of
-/// all calls.
+/// Memory held by one owner's guests, with a limit. The owner always gets up to one call's limit;
+/// beyond that it must not hold more than remains free of the process's total.
 #[derive(Debug)]
 pub(crate) struct Part {
     owner: Arc<Sum>,
@@ -17,12 +16,12 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// A part of nothing yet.
+    /// Creates an empty part.
     pub(crate) fn of(owner: &Arc<Sum>) -> Self {
         Self { owner: owner.clone(), process: &PROCESS, bytes: 0 }
     }
 
-    /// Counts memory that is charged to a call already, in bytes.
+    /// Counts memory, in bytes, that is already charged to a call.
     ///
     /// # Errors
     ///
@@ -39,7 +38,7 @@ impl Part {
         Ok(())
     }
 
-    /// Gives back a part, in bytes.
+    /// Releases a part, in bytes.
     pub(crate) fn shrink(&mut self, less: u64) {
         let less = less.min(self.bytes);
         self.bytes -= less;

@@ -1,29 +1,29 @@
-//! The address space of the process, where the system limits it. An allocation that fails there
-//! ends the process, so that each one is asked for before.
+//! The address space of the process, where the system limits it. A failed allocation aborts the
+//! process, so space is checked before each allocation.
 
 use crate::tool::budget::Exhausted;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Address space that stays free where it is limited, in bytes: threads and their stacks, and the
-/// host's own work. The program keeps one heap there; with a heap for each thread, the allocator
-/// may map all of it at once for one of them.
+/// The address space that stays free where it is limited, in bytes, for threads, their stacks and
+/// the host's own work. The program uses a single heap then, because the allocator may map all of
+/// this space at once for one per-thread heap.
 const HOST_ROOM: usize = 64 << 20;
-/// How much one account is granted between two looks at the address space, in bytes. Short of a
-/// heap, the allocator gives each small piece a page of its own, which is up to 64 times its size:
-/// [`HOST_ROOM`] has to bear that as well.
+/// The bytes granted to one account between two checks of the address space. Without room for a
+/// heap, the allocator gives each small allocation its own page, up to 64 times its size;
+/// [`HOST_ROOM`] must cover that as well.
 const UNASKED: u64 = 128 << 10;
 
-/// What all accounts were granted and may not have allocated yet, in bytes. The lock keeps two
-/// looks apart, each of which would hide the room from the other.
+/// Bytes granted to all accounts and possibly not allocated yet. The lock serialises the checks,
+/// because each maps its memory briefly and would hide that room from another.
 static GRANTED: Mutex<u64> = Mutex::new(0);
 
-/// What one account was granted and may not have allocated yet, in bytes.
+/// Bytes granted to one account and possibly not allocated yet.
 #[derive(Debug, Default)]
 pub(super) struct Granted(AtomicU64);
 
 impl Granted {
-    /// Grants more, in bytes, where the address space has room for it.
+    /// Grants more bytes if the address space has room for them.
     ///
     /// # Errors
     ///
@@ -40,7 +40,7 @@ impl Granted {
         let next = if mine <= UNASKED {
             mine
         } else if is_free(others.saturating_add(mine)) {
-            // A piece of work asks for the next step when it has allocated the one before.
+            // By the next request, the previous grant has been allocated.
             more
         } else {
             return Err(Exhausted::AddressSpace { limit });
@@ -65,7 +65,7 @@ fn granted() -> MutexGuard<'static, u64> {
     GRANTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the address space has room for so much, and for the host beside it.
+/// Returns true if the address space has room for `memory` bytes plus the host's reserve.
 pub(crate) fn has_room(memory: usize) -> bool {
     let all = granted();
     is_free(all.saturating_add(memory as u64))
@@ -73,11 +73,11 @@ pub(crate) fn has_room(memory: usize) -> bool {
 
 fn is_free(bytes: u64) -> bool {
     let wanted = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(HOST_ROOM);
-    // Mapped and given back at once, and never touched.
+    // The reservation is mapped and freed at once without touching its pages.
     Vec::<u8>::new().try_reserve_exact(wanted).is_ok()
 }
 
-/// The limit of the address space, in bytes, if there is one.
+/// Returns the limit of the address space in bytes, if there is one.
 #[cfg(unix)]
 pub(crate) fn address_space_limit() -> Option<u64> {
     use rustix::process::{Resource, getrlimit};
@@ -85,7 +85,7 @@ pub(crate) fn address_space_limit() -> Option<u64> {
     *LIMIT.get_or_init(|| getrlimit(Resource::As).current)
 }
 
-/// The limit of the address space, in bytes, if there is one.
+/// Returns the limit of the address space in bytes, if there is one.
 #[cfg(not(unix))]
 pub(crate) fn address_space_limit() -> Option<u64> {
     None
@@ -115,7 +115,7 @@ mod tests {
     fn a_look_at_the_address_space_counts_what_others_have_not_allocated_yet() {
         let (one, other) = (Granted::default(), Granted::default());
         assert_eq!(one.grow_where(5 << 20, LIMIT, |_| true), Ok(()));
-        // Only this test grants so much that it is seen beside other tests.
+        // The grants are large enough to be distinguished from those of concurrent tests.
         let both = |wanted: u64| wanted >= 12 << 20;
         assert_eq!(other.grow_where(7 << 20, LIMIT, both), Ok(()));
         assert_eq!(other.grow_where(UNASKED, LIMIT, both), Ok(()));

@@ -1,22 +1,23 @@
-//! Large values that are dropped after the answer, in turns of their owner: the memory of a guest, a tree of JSON.
+//! Drops large values after the response, in their owner's turns: a guest's memory, a JSON tree.
 //!
-//! What is in them stays counted until they are gone. So work that finds no memory drops first what waits here.
+//! Their memory stays counted until they are gone, so an allocation that fails drops the queued
+//! values first.
 
 use super::super::share::Share;
 use super::start;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A value that is dropped once, by whichever thread comes first. The others wait for it.
+/// A value to be dropped once, by the first thread that locks it. Other threads wait for the drop.
 struct Leaving(Mutex<Option<Box<dyn Send>>>);
 
-/// Those of the process.
+/// The queued values of the process.
 static LEAVING: Mutex<Vec<Arc<Leaving>>> = Mutex::new(Vec::new());
 
-/// Held by tests that look at what waits: a test that finds no memory clears it for all.
+/// Serialises the tests that inspect the queue, because a test that runs out of memory empties it.
 #[cfg(test)]
 pub(crate) static ALONE: Mutex<()> = Mutex::new(());
 
-/// Drops a large value in a turn, on a thread of the host's own. Returns at once.
+/// Queues a large value to be dropped in a turn on another thread, and returns at once.
 pub(crate) fn drop_away(turns: &Arc<Share>, value: impl Send + 'static) {
     let leaving = Arc::new(Leaving(Mutex::new(Some(Box::new(value)))));
     all().push(leaving.clone());
@@ -28,8 +29,8 @@ pub(crate) fn drop_away(turns: &Arc<Share>, value: impl Send + 'static) {
     });
 }
 
-/// Tries something that needs memory. Where it fails, it is tried again after each large value that is on its way out
-/// has gone.
+/// Attempts a reservation. On failure it drops the queued large values one by one and retries after
+/// each.
 pub(crate) fn making_room(mut attempt: impl FnMut() -> bool) -> bool {
     if attempt() {
         return true;

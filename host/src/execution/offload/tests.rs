@@ -1,4 +1,5 @@
-//! What offloaded work promises: it is done in turns, it ends with its call, and large values leave in turns as well.
+//! Tests of offloaded work: it takes turns, it ends with its call, and large values are dropped in
+//! turns.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
@@ -18,12 +19,12 @@ fn budget(time: Duration, cancel: &CancellationToken) -> CallBudget {
     CallBudget::new(account, std::time::Instant::now() + time, cancel.clone())
 }
 
-/// So many turns, which nobody else has a share of, and nobody writes off.
+/// Creates a share of `count` turns without competing owners or expiry.
 fn turns(count: u64, owner: &[u8]) -> Arc<Share> {
     Pool::new(count).share(Digest::of(owner))
 }
 
-/// Works until its budget is exhausted.
+/// Runs until its budget is exhausted.
 fn endless(budget: &dyn Budget) -> Result<(), Exhausted> {
     loop {
         budget.check()?;
@@ -151,7 +152,7 @@ async fn one_owner_leaves_half_of_the_threads_to_others() {
     }
 }
 
-/// Writes down that it is dropped, and on which thread.
+/// A value that records its drop and the dropping thread.
 struct Large(Arc<Mutex<Vec<Option<String>>>>);
 
 impl Drop for Large {

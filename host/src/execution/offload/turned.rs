@@ -1,4 +1,4 @@
-//! A budget whose work is done in the turns of an owner, as guests compute.
+//! A budget whose work takes turns of its owner, as guests do.
 
 use super::super::account::CallBudget;
 use super::super::owner::{TICK, TURN};
@@ -11,8 +11,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// What work of the host for a call may use, and the turn in which it is done. The work gives the turn up at the first
-/// check after a tick, and takes the next one.
+/// The budget of the host's work for a call, with its current turn. The work yields the turn at the
+/// first check after a tick and waits for the next one.
 pub(crate) struct Turned {
     budget: CallBudget,
     turns: Arc<Share>,
@@ -26,19 +26,19 @@ struct Turn {
 }
 
 impl Turned {
-    /// Work that begins in this turn, or without one: most is over before the end of a tick.
+    /// Begins work in this turn, or without one, because most work ends within the first tick.
     pub(crate) fn begin(budget: CallBudget, turns: &Arc<Share>, turn: Option<Grant>) -> Self {
         let turn = Mutex::new(Turn { grant: turn, since: Instant::now() });
         Self { budget, turns: turns.clone(), tick: TICK, turn }
     }
 
-    /// With turns of another length.
+    /// Sets another tick length.
     #[cfg(test)]
     pub(super) fn ticking(self, tick: Duration) -> Self {
         Self { tick, ..self }
     }
 
-    /// Gives the turn up: the work is done.
+    /// Releases the turn at the end of the work.
     pub(super) fn end(&self) {
         self.turn().grant = None;
     }
@@ -47,7 +47,7 @@ impl Turned {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits here for the next turn.
+    /// Blocks this thread until the next turn.
     fn next(&self) -> Result<Grant, Exhausted> {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut cx = Context::from_waker(&waker);
@@ -56,11 +56,12 @@ impl Turned {
             if let Poll::Ready(turn) = turn.as_mut().poll(&mut cx) {
                 return Ok(turn);
             }
-            // A cancellation wakes this thread up.
+            // Polled for its waker: a cancellation must wake this thread.
             let _ = cancelled.as_mut().poll(&mut cx);
             self.budget.check()?;
             thread::park_timeout(self.budget.deadline().saturating_duration_since(Instant::now()).min(TURN));
-            // The clock that does this stands still where no guest runs.
+            // The engine's clock, which otherwise abandons expired turns, stops while no guest
+            // runs.
             self.turns.pool().write_off_older_than(TURN);
         }
     }
@@ -88,7 +89,7 @@ impl Budget for Turned {
     }
 }
 
-/// Wakes a thread that waits for a turn.
+/// A waker that unparks a thread waiting for a turn.
 struct Unpark(Thread);
 
 impl Wake for Unpark {

@@ -1,4 +1,4 @@
-//! The book of a pool: who holds how much, who waits, and whose turn it is.
+//! The state of a pool: the holdings, the queues and the order of service.
 
 use super::{Full, Share, threshold};
 use crate::tool::Digest;
@@ -13,16 +13,16 @@ pub(super) struct Book {
     held: u64,
     names: HashMap<Digest, Weak<Share>>,
     owners: Vec<Owner>,
-    /// Places in `owners` that belong to no share any more.
+    /// The indices in `owners` without a share.
     vacant: Vec<usize>,
-    /// The owners with requests that wait, the next one to be served first.
+    /// The owners with queued requests, in the order of service.
     ring: VecDeque<usize>,
     next: u64,
-    /// Units that were handed to requests and not taken yet, each with its lease.
+    /// Units granted to requests that have not taken them yet, each with its lease.
     granted: HashMap<u64, Option<u64>>,
-    /// The leases, where grants are such.
+    /// The leases, in a pool of leases.
     leases: Option<HashMap<u64, Lease>>,
-    /// Whether owners compete, where the threshold holds only then.
+    /// Returns true while owners compete; the threshold applies only then. `None`: always.
     is_contended: Option<fn() -> bool>,
 }
 
@@ -96,17 +96,17 @@ impl Book {
         self.names.insert(owner, Arc::downgrade(share));
     }
 
-    /// A share that is referred to no more holds nothing, and none of its requests waits: each
-    /// refers to it.
+    /// Removes a dropped share. It holds nothing and has no queued requests, because grants and
+    /// requests reference their share.
     pub(super) fn leave(&mut self, owner: &Digest, index: usize) {
         self.vacant.push(index);
-        // Another share may have this name by now.
+        // A new share may have taken this name in the meantime.
         if self.names.get(owner).is_some_and(|share| share.strong_count() == 0) {
             self.names.remove(owner);
         }
     }
 
-    /// Takes units for an owner, none of whose requests waits.
+    /// Takes units for an owner without queued requests.
     pub(super) fn take(&mut self, index: usize, units: u64) -> Result<Option<u64>, Full> {
         let owner = self.owners.get(index);
         let held = owner.map_or(0, |owner| owner.held);
@@ -117,7 +117,8 @@ impl Book {
         Err(Full { bound: if is_empty { self.capacity } else { held } })
     }
 
-    /// One grant of what is free an owner may hold in any case.
+    /// Returns true if an owner may take this many units. The first grant is exempt from the
+    /// threshold.
     fn fits(&self, held: u64, units: u64) -> bool {
         let Some(free) = (self.capacity - self.held).checked_sub(units) else { return false };
         if self.is_contended.is_some_and(|is_contended| !is_contended()) {
@@ -142,7 +143,7 @@ impl Book {
         self.next
     }
 
-    /// What was written off has been given back already.
+    /// Returns units. Those of an abandoned lease were returned before.
     pub(super) fn give_back(&mut self, index: usize, units: u64, lease: Option<u64>) {
         let lease = lease.and_then(|lease| self.leases.as_mut()?.remove(&lease));
         if lease.is_none_or(|lease| lease.state == State::Held) {
@@ -176,7 +177,7 @@ impl Book {
         }
     }
 
-    /// Queues a request, and tells its number.
+    /// Queues a request and returns its id.
     pub(super) fn queue(&mut self, index: usize, units: u64, waker: &Waker) -> u64 {
         let id = self.number();
         if let Some(owner) = self.owners.get_mut(index) {
@@ -188,7 +189,7 @@ impl Book {
         id
     }
 
-    /// The lease of a request that was granted; else it is woken by this waker when it is.
+    /// Returns the lease of a granted request, or registers the waker for a later grant.
     pub(super) fn granted(&mut self, index: usize, id: u64, waker: &Waker) -> Option<Option<u64>> {
         if let Some(lease) = self.granted.remove(&id) {
             return Some(lease);
@@ -200,7 +201,7 @@ impl Book {
         None
     }
 
-    /// Forgets a request. One that was granted gives back what it was granted.
+    /// Removes a request. A granted request returns its units.
     pub(super) fn withdraw(&mut self, index: usize, id: u64, units: u64) {
         if let Some(lease) = self.granted.remove(&id) {
             return self.give_back(index, units, lease);
@@ -212,7 +213,7 @@ impl Book {
         }
     }
 
-    /// Grants what can be granted: to each owner in its turn, until none of them may have more.
+    /// Grants queued requests round-robin until no owner may take more.
     pub(super) fn serve(&mut self) -> Vec<Waker> {
         let (mut woken, mut passed) = (Vec::new(), 0);
         while passed < self.ring.len()
@@ -232,7 +233,7 @@ impl Book {
         woken
     }
 
-    /// Grants the first request of an owner, if the owner may have so much.
+    /// Grants an owner's first request if it fits.
     fn served(&mut self, index: usize) -> Option<Waker> {
         let owner = self.owners.get(index)?;
         let (held, units) = (owner.held, owner.queue.front()?.units);
@@ -245,7 +246,7 @@ impl Book {
         Some(request.waker)
     }
 
-    /// Whether the sums are those of the parts, and no request waits that could be granted.
+    /// Asserts that the sums match their parts and that no grantable request is queued.
     #[cfg(test)]
     pub(super) fn check(&self) {
         assert_eq!(self.held, self.owners.iter().map(|owner| owner.held).sum::<u64>());

@@ -1,4 +1,4 @@
-//! A request that waits for units of a pool.
+//! Requests that wait for units of a pool.
 
 use super::{Grant, Share, wake};
 use std::future::Future;
@@ -7,8 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// A request for units. It has its place in the queue from its first poll on, and leaves it when it
-/// is dropped.
+/// A request for units. It enters the queue at its first poll and leaves it on drop.
 #[derive(Debug)]
 #[must_use = "a request that is not awaited takes nothing"]
 pub(crate) struct Taking {
@@ -73,14 +72,15 @@ impl Drop for Taking {
     }
 }
 
-/// A request that no future awaits: what is to be done with the units is done by the thread that frees them.
+/// A request with a callback in place of an awaiting future. The thread that releases the units
+/// runs the callback.
 pub(super) struct Awaited(Mutex<Option<(Taking, Then)>>);
 
-/// What is done with the units of a request.
+/// The callback of a request.
 pub(super) type Then = Box<dyn FnOnce(Grant) + Send>;
 
 impl Awaited {
-    /// Queues a request, or serves it at once.
+    /// Queues a request or serves it at once.
     pub(super) fn begin(taking: Taking, then: Then) {
         Arc::new(Self(Mutex::new(Some((taking, then))))).proceed();
     }

@@ -1,4 +1,4 @@
-//! What a pool promises its owners, in small cases and in any order of things.
+//! Tests of the pool's fairness, in small cases and in random order.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
@@ -13,12 +13,12 @@ fn owner(number: usize) -> Digest {
     Digest::of(&number.to_le_bytes())
 }
 
-/// Takes single units until there are no more.
+/// Takes single units until the share is exhausted.
 fn all(share: &Arc<Share>) -> Vec<Grant> {
     std::iter::from_fn(|| share.try_take(1).ok()).collect()
 }
 
-/// Counts how often it is woken.
+/// A waker that counts its wake-ups.
 #[derive(Default)]
 struct Woken(AtomicU64);
 
@@ -47,7 +47,7 @@ fn one_owner_gets_half_and_greedy_owners_leave_their_part_to_the_next() {
         let pool = Pool::new(100);
         let shares: Vec<_> = (0..greedy).map(|number| pool.share(owner(number))).collect();
         let mut held: Vec<Vec<Grant>> = shares.iter().map(|_| Vec::new()).collect();
-        // In turns, as many as they get.
+        // One unit each, round-robin, until no share gets more.
         let mut take = || -> usize {
             let taken = shares.iter().zip(&mut held).filter_map(|(share, held)| {
                 held.push(share.try_take(1).ok()?);
@@ -154,7 +154,7 @@ fn a_lease_that_is_written_off_frees_its_units_once() {
     assert!(!pool.write_off(lease), "it has ended");
 }
 
-/// Numbers that differ from seed to seed and from step to step.
+/// A seeded pseudo-random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -166,8 +166,7 @@ impl Dice {
     }
 }
 
-/// In any order of things, what is held is what the books say, and no request waits that could be
-/// granted.
+/// In random order, the holdings match the books and no grantable request stays queued.
 #[test]
 fn in_any_order_of_things_the_books_are_exact_and_no_wakeup_is_lost() {
     for seed in 1..400 {
@@ -199,7 +198,7 @@ fn in_any_order_of_things_the_books_are_exact_and_no_wakeup_is_lost() {
             assert!(pool.capacity() >= book.held());
         }
         held.clear();
-        // Each that waits is woken when what is before it has gone, or was never polled.
+        // Every waiting request is woken once its predecessors are gone, or was never polled.
         while !waits.is_empty() {
             let left = waits.len();
             let ready = |(taking, woken): &mut (Taking, Arc<Woken>)| poll(taking, woken).is_pending();
