@@ -1,4 +1,5 @@
-//! Whether a call may run: at once, after asking, or not at all. Pure: no file, no clock, no question is asked here.
+//! The policy decision for a call: run it, ask first, or deny it. Pure: no files, no clock and no
+//! confirmation here.
 
 use crate::registry::{Naming, Origin};
 use crate::tool::{Advice, Definition, SideEffects};
@@ -6,24 +7,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-/// What happens before a call of some class or tool.
+/// The treatment of calls of a class or tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// It runs.
+    /// The call runs.
     Auto,
-    /// A person is asked each time.
+    /// The user is asked each time.
     Prompt,
-    /// A person is asked once; an allow counts from then on.
+    /// The user is asked once; an approval applies to later calls.
     PromptOnce,
-    /// It does not run.
+    /// The call is denied.
     Deny,
 }
 
 impl Mode {
-    /// Every mode.
+    /// All modes.
     pub const ALL: [Self; 4] = [Self::Auto, Self::Prompt, Self::PromptOnce, Self::Deny];
 
-    /// The name used in palisade.toml.
+    /// Returns the name used in palisade.toml.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -34,7 +35,7 @@ impl Mode {
         }
     }
 
-    /// Whether replacing `other` by this mode only tightens.
+    /// Returns true if replacing `other` with this mode does not loosen the policy.
     #[must_use]
     pub fn is_at_least_as_strict_as(self, other: Self) -> bool {
         self.strictness() >= other.strictness()
@@ -56,7 +57,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A text that names no mode.
+/// An unknown mode name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a mode; the modes are auto, prompt, prompt_once and deny")]
 pub struct UnknownMode(String);
@@ -72,7 +73,7 @@ impl FromStr for Mode {
     }
 }
 
-/// What the operator allows. The default asks before anything that writes, executes or sends.
+/// The operator's policy. The default asks before a tool that writes, executes or uses the network.
 ///
 /// ```
 /// use palisade::{Definition, Mode, Origin, Policy, SideEffects, json};
@@ -94,9 +95,9 @@ pub struct Policy {
 /// The modes of the tools of one name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Named {
-    /// Under the tool's name alone.
+    /// The mode set for the tool's name alone.
     bare: Option<Mode>,
-    /// Under the name of a plugin and the tool's.
+    /// The modes set for the tool's name qualified by a plugin's.
     of_plugins: BTreeMap<String, Mode>,
 }
 
@@ -120,11 +121,11 @@ impl Policy {
         self
     }
 
-    /// Sets the mode of a tool, which wins over its class's unless that is deny. The tool is named `plugin/tool`
-    /// (`native/tool` for code of the program itself), or by its name alone.
+    /// Sets the mode of a tool. It takes precedence over the class's mode unless that is deny. The
+    /// tool is named `plugin/tool` (`native/tool` for native tools) or by its name alone.
     ///
-    /// The name alone only tightens where the tool is one of a plugin file: whoever can add a file to a directory of
-    /// plugins can take a name that was meant for another.
+    /// For a tool from a plugin file, the name alone can only tighten the policy: anyone who can
+    /// add a file to a plugin directory can claim a name that was meant for another tool.
     #[must_use]
     pub fn with_tool(mut self, tool: impl AsRef<str>, mode: Mode) -> Self {
         let (plugin, tool) = parts(tool.as_ref());
@@ -138,34 +139,35 @@ impl Policy {
         self
     }
 
-    /// Trusts the workspace: prompts become auto, except for the classes that have an override here.
+    /// Trusts the workspace: prompts become auto, except for classes with an override here.
     #[must_use]
     pub fn trusting(mut self, overrides: impl IntoIterator<Item = (SideEffects, Mode)>) -> Self {
         self.trusted = Some(overrides.into_iter().collect());
         self
     }
 
-    /// Lifts the prompt for a class, as `--allow` does. A deny stays.
+    /// Lifts the prompt for a class, as `--allow` does. It does not lift a deny.
     #[must_use]
     pub fn allowing(mut self, class: SideEffects) -> Self {
         self.lifted.insert(class);
         self
     }
 
-    /// The mode of a class where nothing more specific holds.
+    /// Returns the default mode of a class.
     #[must_use]
     pub fn class(&self, class: SideEffects) -> Mode {
         self.classes.get(&class).copied().unwrap_or(Mode::Deny)
     }
 
-    /// What happens before a call of this tool.
+    /// Returns the mode that applies to this tool.
     #[must_use]
     pub fn decide(&self, definition: &Definition, origin: &Origin) -> Mode {
         self.explain(definition, origin).mode
     }
 
-    /// What happens before a call of this tool, and by which rule: deny anywhere, then the tool's own mode, then a trusted workspace's override, then its
-    /// trust, then the class's mode. `--allow` lifts a prompt, whichever rule asks for it.
+    /// Returns the mode that applies to this tool and the rule behind it. The order is: a deny
+    /// anywhere, the tool's own mode, a trusted workspace's override, its trust, the class's mode.
+    /// `--allow` lifts a prompt of any rule.
     #[must_use]
     pub fn explain(&self, definition: &Definition, origin: &Origin) -> Decision {
         let class = definition.side_effects();
@@ -181,8 +183,8 @@ impl Policy {
         if is_lifted { Decision { mode: Mode::Auto, rule: Rule::Allowed } } else { Decision { mode, rule } }
     }
 
-    /// As [`Rule::advice_on_prompt`], for a tool of this policy: where its name has a rule for another plugin, this one may have taken
-    /// the name, and no rule for it is proposed.
+    /// Like [`Rule::advice_on_prompt`], but proposes no rule for a tool whose name has a rule for
+    /// another plugin: this plugin may have taken the name.
     #[must_use]
     pub fn advice_on_prompt(&self, rule: Rule, definition: &Definition, origin: &Origin) -> Advice {
         let (tool, own) = (definition.name().as_str(), origin.rule_name());
@@ -197,14 +199,14 @@ impl Policy {
         }
     }
 
-    /// The mode that is the tool's own, and one that counts only where it is stricter than all else: that of a name by
-    /// which another tool may have been meant.
+    /// Returns the tool's own mode, and a mode that counts only if it is stricter than the others,
+    /// because its name may refer to another tool.
     fn own(&self, definition: &Definition, origin: &Origin) -> (Option<Ruled>, Option<Ruled>) {
         let Some(named) = self.tools.get(definition.name().as_str()) else { return (None, None) };
         let full = named.of_plugins.get(origin.rule_name());
         let (full, bare) = (full.map(|mode| (*mode, Rule::PluginTool)), named.bare.map(|mode| (mode, Rule::Tool)));
         let both = match (full, bare) {
-            // Both may be a project's, which only tightens.
+            // Either may come from a project file, which can only tighten.
             (Some(full), Some(bare)) => Some(stricter(full, bare)),
             (full, bare) => full.or(bare),
         };
@@ -216,15 +218,15 @@ impl Policy {
     }
 }
 
-/// A mode, and the rule that it is of.
+/// A mode with its rule.
 type Ruled = (Mode, Rule);
 
-/// The first of two, unless the other is stricter.
+/// Returns the stricter of two modes, and the first if they are equal.
 fn stricter(one: Ruled, other: Ruled) -> Ruled {
     if one.0.is_at_least_as_strict_as(other.0) { one } else { other }
 }
 
-/// The parts of a name in a rule: of a plugin, where one is named, and of its tool.
+/// Splits a name in a rule into the plugin's name, if given, and the tool's.
 #[must_use]
 pub fn parts(name: &str) -> (Option<&str>, &str) {
     match name.rsplit_once('/') {
@@ -233,7 +235,8 @@ pub fn parts(name: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// The name under which a rule for this tool may say anything: its own, or, where it is a file's, with the plugin's name.
+/// Returns the name under which a rule can loosen this tool: the tool's name, or for a plugin file
+/// the qualified name.
 fn full_name(definition: &Definition, origin: &Origin) -> Option<String> {
     match origin.naming() {
         Naming::ByTool => Some(definition.name().to_string()),
@@ -242,12 +245,12 @@ fn full_name(definition: &Definition, origin: &Origin) -> Option<String> {
     }
 }
 
-/// What happens before a call, and why.
+/// The mode of a call and the rule behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
-    /// What happens.
+    /// The mode.
     pub mode: Mode,
-    /// Why.
+    /// The rule.
     pub rule: Rule,
 }
 
@@ -257,20 +260,20 @@ pub struct Decision {
 pub enum Rule {
     /// The mode of the tool's class.
     Class,
-    /// The tool's own mode.
+    /// The tool's own mode, set for its name.
     Tool,
-    /// The tool's own mode, under the name of its plugin.
+    /// The tool's own mode, set for the name qualified by its plugin's.
     PluginTool,
-    /// The workspace is trusted, and its override for the class says so.
+    /// The trusted workspace's override for the class.
     Override,
     /// The workspace is trusted.
     Trusted,
-    /// A prompt was lifted for the class, as `--allow` does.
+    /// The lifted prompt of the class, as with `--allow`.
     Allowed,
 }
 
 impl Rule {
-    /// The name used in `policy explain --json`.
+    /// Returns the name used in `policy explain --json`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -282,7 +285,7 @@ impl Rule {
         }
     }
 
-    /// The setting that this rule reads for a tool.
+    /// Returns the configuration key that this rule reads for a tool.
     #[must_use]
     pub fn key(self, definition: &Definition, origin: &Origin) -> String {
         match self {
@@ -295,7 +298,7 @@ impl Rule {
         }
     }
 
-    /// What an operator can do who wants a call that this rule denies.
+    /// Returns the operator's options to permit a call that this rule denies.
     #[must_use]
     pub fn advice_on_deny(self, definition: &Definition, origin: &Origin) -> Advice {
         let (key, class) = (self.key(definition, origin), definition.side_effects());
@@ -306,7 +309,7 @@ impl Rule {
         Advice::setting(text, key)
     }
 
-    /// What an operator can do who wants a call without the question that this rule asks for.
+    /// Returns the operator's options to avoid the prompt that this rule requires.
     #[must_use]
     pub fn advice_on_prompt(self, definition: &Definition, origin: &Origin) -> Advice {
         let flag = format!("allow it with `--allow {}`", definition.side_effects());
@@ -318,7 +321,7 @@ impl Rule {
             Self::Class | Self::Override | Self::Trusted | Self::Allowed => {
                 let Some(name) = full_name(definition, origin) else { return Advice::new(flag) };
                 let key = format!("confirm.tools.{name}");
-                // A key with a slash stands in quotes.
+                // TOML requires quotes around a key with a slash.
                 let shown = if name.contains('/') { format!("\"{name}\"") } else { name };
                 Advice::setting(format!("{flag}, or set `{shown} = \"auto\"` under `[confirm.tools]`"), key)
             }

@@ -1,4 +1,4 @@
-//! Which rule decides, for every order of rules, and for every origin of a tool.
+//! Tests of rule precedence, for every order of rules and every origin of a tool.
 
 #![allow(clippy::unwrap_used, reason = "a test whose definition is invalid has failed")]
 use super::*;
@@ -72,7 +72,7 @@ fn deny_wins_wherever_it_stands() {
     assert_eq!(own.explain(&write, &Origin::Native), Decision { mode: Mode::Deny, rule: Rule::Tool });
 }
 
-/// The tool `t` of class *write*, of a plugin of this name.
+/// Returns the tool `t` of class *write* from a plugin of this name.
 fn of(plugin: &str, source: Source) -> (Definition, Origin) {
     let digest = Digest::from_bytes([7; 32]);
     (tool(SideEffects::Write), Origin::Plugin { name: plugin.into(), digest, source })
