@@ -1,4 +1,4 @@
-//! What happens around calls and plugins, for whoever subscribes.
+//! Events about calls and plugins, for subscribers.
 
 mod lines;
 mod payload;
@@ -19,107 +19,109 @@ use crate::tool::{CallId, Digest, ErrorClass, SideEffects};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// The version of the form in which events are written: `v` in every line.
+/// The version of the event format: `v` in every line.
 pub const VERSION: u8 = 1;
 
-/// An event with its place in the host's sequence.
+/// An event with its sequence number and time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
-    /// Counts up by one for each event of a host. Calls that run at once may deliver theirs a little out of order; this number tells.
+    /// The sequence number, incremented for each event of a host. Concurrent calls may deliver
+    /// events slightly out of order; this number restores it.
     pub seq: u64,
-    /// When it happened.
+    /// The time of the event.
     pub time: SystemTime,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// Something that happened. Exactly one of the terminal events (`Completed`, `Failed`, `InputInvalid`) ends each call.
+/// An event. Exactly one terminal event (`Completed`, `Failed`, `InputInvalid`) ends each call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// `tool.called`: the checks are passed and the tool is about to run.
+    /// `tool.called`: the checks passed and the tool is about to run.
     Called(Subject),
-    /// `tool.completed`: the tool ran to its end.
+    /// `tool.completed`: the tool ran to completion.
     Completed(Subject, Completion),
-    /// `tool.failed`: it did not, or was never started.
+    /// `tool.failed`: the tool failed or was never started.
     Failed(Subject, Failure),
-    /// `tool.input_invalid`: the input broke the schema.
+    /// `tool.input_invalid`: the input does not match the schema.
     InputInvalid(Subject, String),
-    /// `tool.confirmation_requested`: a person is asked, and the call waits.
+    /// `tool.confirmation_requested`: the user is asked and the call waits.
     ConfirmationRequested(Subject, ConfirmationRequest),
-    /// `tool.confirmation_resolved`: the question is settled, one way or another.
+    /// `tool.confirmation_resolved`: the confirmation is resolved.
     ConfirmationResolved(Subject, RequestId, Decision),
     /// `tool.output_delta`: a part of the output.
     OutputDelta(Subject, String),
-    /// `tool.progress`: how far the tool has come.
+    /// `tool.progress`: the tool's progress.
     Progress(Subject, Progress),
-    /// `tool.log`: a message of the tool.
+    /// `tool.log`: a log message of the tool.
     Log(Subject, Severity, String),
-    /// `plugin.loaded`: its tools can be called.
+    /// `plugin.loaded`: the plugin's tools can be called.
     PluginLoaded(PluginFacts),
-    /// `plugin.rejected`: a file whose tools are not taken, and why. Where others stay that it had before, the reason says so.
+    /// `plugin.rejected`: a file whose tools are rejected. If tools of an earlier version stay, the
+    /// reason says so.
     PluginRejected {
         /// The file.
         file: String,
-        /// Why it was rejected.
+        /// The reason for the rejection.
         reason: String,
     },
-    /// `plugin.changed`: other code stands behind the tools of a plugin from now on.
+    /// `plugin.changed`: the plugin's tools run new code from now on.
     PluginChanged(PluginFacts),
-    /// `plugin.removed`: its tools are gone; calls of them that run go on.
+    /// `plugin.removed`: the plugin's tools are removed; their running calls continue.
     PluginRemoved(PluginFacts),
 }
 
-/// A plugin that is loaded.
+/// A loaded plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginFacts {
-    /// Its name.
+    /// The plugin's name.
     pub plugin: Arc<str>,
-    /// The SHA-256 of its bytes.
+    /// The SHA-256 of the plugin's bytes.
     pub digest: Digest,
-    /// The names of its tools.
+    /// The names of the plugin's tools.
     pub tools: Vec<String>,
 }
 
-/// How a tool that ran to its end did.
+/// The outcome of a tool that ran to completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// Whether it reports success.
+    /// True if the tool reports success.
     pub success: bool,
-    /// How long it ran.
+    /// The run time.
     pub duration: Duration,
 }
 
-/// How a call failed.
+/// The failure of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The class of the error.
+    /// The error's class.
     pub class: ErrorClass,
-    /// The message that the model reads.
+    /// The message for the model.
     pub message: String,
-    /// What the tool had said until then.
+    /// The output before the failure.
     pub partial_output: Option<String>,
-    /// How long it ran; zero for a call that never started.
+    /// The run time; zero for a call that never started.
     pub duration: Duration,
 }
 
 /// The call that an event is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// The call.
+    /// The call's id.
     pub call_id: CallId,
-    /// The conversation, if there is one.
+    /// The id of the conversation, if there is one.
     pub session_id: Option<Arc<str>>,
-    /// The turn of the conversation, if there is one.
+    /// The id of the turn, if there is one.
     pub turn_id: Option<Arc<str>>,
-    /// The tool's name, as asked for.
+    /// The tool's name, as requested.
     pub tool: Arc<str>,
-    /// The declared class; unknown where the tool is.
+    /// The declared class, or `None` for an unknown tool.
     pub side_effects: Option<SideEffects>,
 }
 
 impl Event {
-    /// The event's name.
+    /// Returns the event's name.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -139,7 +141,7 @@ impl Event {
         }
     }
 
-    /// The call that it is about; `None` for events of plugins.
+    /// Returns the call that the event is about, or `None` for plugin events.
     #[must_use]
     pub fn subject(&self) -> Option<&Subject> {
         match self {
@@ -158,13 +160,14 @@ impl Event {
         }
     }
 
-    /// Whether there may be any number of it in one call. Where not everything finds a place, these are left out first.
+    /// Returns true if a call may emit any number of these events. They are the first to be dropped
+    /// under backpressure.
     #[must_use]
     pub fn is_chatter(&self) -> bool {
         matches!(self, Self::OutputDelta(..) | Self::Progress(..) | Self::Log(..))
     }
 
-    /// Whether it ends its call.
+    /// Returns true if the event ends its call.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         matches!(self, Self::Completed(..) | Self::Failed(..) | Self::InputInvalid(..))

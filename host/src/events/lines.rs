@@ -1,4 +1,5 @@
-//! Events as JSON lines, written by a thread of their own, so that a slow disk or a stuck pipe delays no call.
+//! Writes events as JSON lines on a separate thread, so that a slow disk or a stuck pipe delays no
+//! call.
 
 use super::room::{Room, Waiting};
 use super::{Envelope, Subscriber};
@@ -9,17 +10,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
 
-/// How long the writer gathers events after it has written some: to wake it for each costs more than most calls do.
+/// The time for which the writer collects events between writes: waking it for each event would
+/// cost more than most calls.
 const GATHERING: Duration = Duration::from_millis(1);
-/// Events that wait for a slow writer, before the newest are dropped and counted.
+/// The queue length at which new events are dropped and counted.
 pub const WAITING_LINES: usize = 4096;
-/// The memory of the events that wait for a slow writer, in bytes.
+/// The memory limit of the queued events, in bytes.
 pub const WAITING_BYTES: usize = 8 << 20;
 
-/// How much is gathered at most, in bytes, but for the last line.
+/// The size in bytes at which collected lines are written; the last line may exceed it.
 const AT_ONCE: usize = 16 << 10;
 
-/// Writes each event as one line of JSON.
+/// A subscriber that writes each event as one line of JSON.
 pub struct JsonLines {
     queue: Mutex<Option<SyncSender<Waiting>>>,
     room: Arc<Room>,
@@ -28,27 +30,27 @@ pub struct JsonLines {
     done: Mutex<Receiver<io::Result<()>>>,
 }
 
-/// Lines that were not written.
+/// The reason why lines were not written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinesError {
-    /// The destination refused them.
+    /// The destination returned an error.
     #[error("the events could not be written: {0}")]
     Write(#[source] io::Error),
-    /// The destination takes nothing any more.
+    /// The destination no longer accepts data.
     #[error("some events were not written: whoever reads them has stopped reading")]
     Stalled,
-    /// There were more than the destination could take in time.
+    /// Events arrived faster than the destination could accept them.
     #[error("{0} events were not written: they came faster than they could be written")]
     Lost(u64),
 }
 
 impl JsonLines {
-    /// Starts writing.
+    /// Starts the writer thread.
     ///
     /// # Errors
     ///
-    /// Where no thread can be started.
+    /// The system's error if no thread can be started.
     pub fn new(destination: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
         let (queue, lines) = sync_channel(WAITING_LINES);
         let (ended, done) = channel();
@@ -60,11 +62,11 @@ impl JsonLines {
         Ok(Arc::new(Self { queue, room, lost: AtomicU64::new(0), writer, done }))
     }
 
-    /// Writes what still waits, for at most this long. What comes later is dropped.
+    /// Writes the queued events, for at most this long. Later events are dropped.
     ///
     /// # Errors
     ///
-    /// [`LinesError`] where not all lines were written.
+    /// [`LinesError`] if not all lines were written.
     pub fn finish(&self, within: Duration) -> Result<(), LinesError> {
         drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.writer.unpark();
@@ -88,14 +90,15 @@ impl Subscriber for JsonLines {
         if entry.is_none_or(|entry| queue.try_send(entry).is_err()) {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
-        // What comes so fast is not gathered any longer.
+        // A burst of events: wake the writer before the queue fills up.
         if before == Some(WAITING_LINES / 8) {
             self.writer.unpark();
         }
     }
 }
 
-/// After the first failure the rest is taken and dropped: a full disk shall not fill the queue as well.
+/// Writes events until the queue closes. After an error it drains the queue without writing, so
+/// that a full disk does not fill the queue too.
 fn write(lines: &Receiver<Waiting>, mut destination: impl Write) -> io::Result<()> {
     let (mut outcome, mut text) = (Ok(()), Vec::new());
     while let Ok(first) = lines.recv() {
@@ -111,7 +114,7 @@ fn write(lines: &Receiver<Waiting>, mut destination: impl Write) -> io::Result<(
             }
             text.clear();
         }
-        // The end of the program cuts this short.
+        // `finish` and a burst of events cut this short by unparking the thread.
         std::thread::park_timeout(GATHERING);
     }
     outcome.and_then(|()| destination.flush())
@@ -149,7 +152,7 @@ mod tests {
         assert_eq!(room.waiting(), 0, "the count of what waits ends where it began");
     }
 
-    /// A destination that takes nothing until it is let go.
+    /// A destination that blocks until it is released.
     struct Stuck(Receiver<()>);
 
     impl Write for Stuck {
@@ -181,7 +184,7 @@ mod tests {
         }
         drop(let_go);
         let most = WAITING_BYTES / 2 / (128 << 10);
-        // The writer may have taken some before it was stuck.
+        // The writer may have taken some events before it blocked.
         let lost = match lines.finish(Duration::from_secs(60)) {
             Err(LinesError::Lost(lost)) => lost as usize,
             other => panic!("{other:?}"),

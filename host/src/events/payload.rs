@@ -1,4 +1,4 @@
-//! The form in which events leave the process: one JSON object, the same keys first in each.
+//! The serialized form of events: one JSON object with a fixed order of the common keys.
 
 use super::{Envelope, Event, VERSION};
 use crate::tool::SideEffects;
@@ -6,7 +6,8 @@ use crate::tool::result::millis;
 use crate::tool::text::{first_deceptive, visible_json};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// One object: `v`, `seq`, `time`, `event`, `session_id`, `turn_id`, `tool_use_id`, `tool_name`, `side_effects`, and then what this event has to say.
+/// Writes `v`, `seq`, `time`, `event`, `session_id`, `turn_id`, `tool_use_id`, `tool_name`,
+/// `side_effects`, then the keys of the event.
 impl Serialize for Envelope {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let subject = self.event.subject();
@@ -27,7 +28,8 @@ impl Serialize for Envelope {
 }
 
 impl Envelope {
-    /// The event on one line, with the line's end. What could break the line or draw on a terminal stands there as an escape.
+    /// Returns the event as one line with its line end. Characters that could break the line or
+    /// control a terminal are escaped.
     #[must_use]
     pub fn to_line(&self) -> String {
         let mut line = Vec::new();
@@ -35,10 +37,10 @@ impl Envelope {
         String::from_utf8(line).unwrap_or_default()
     }
 
-    /// Adds that line to others.
+    /// Appends that line to a buffer.
     pub(super) fn append_to(&self, lines: &mut Vec<u8>) {
         let begin = lines.len();
-        // Only maps with keys that are no strings fail to serialise, and there are none.
+        // Serialization fails only for maps with non-string keys, and there are none.
         let _ = serde_json::to_writer(&mut *lines, self);
         let json = lines.get(begin..).and_then(|json| str::from_utf8(json).ok());
         if let Some(visible) = json.filter(|json| first_deceptive(json).is_some()).map(visible_json) {
@@ -49,7 +51,7 @@ impl Envelope {
     }
 }
 
-/// What only some events say. Readers may count on the order.
+/// Writes the keys of the event. Readers may rely on their order.
 fn details<M: SerializeMap>(event: &Event, line: &mut M) -> Result<(), M::Error> {
     match event {
         Event::Called(_) => Ok(()),
@@ -100,7 +102,7 @@ fn details<M: SerializeMap>(event: &Event, line: &mut M) -> Result<(), M::Error>
     }
 }
 
-/// A key that is left out where there is nothing to say.
+/// Writes a key unless it has no value.
 fn given<M: SerializeMap, T: Serialize>(line: &mut M, key: &str, value: Option<&T>) -> Result<(), M::Error> {
     value.map_or(Ok(()), |value| line.serialize_entry(key, value))
 }
@@ -155,7 +157,7 @@ mod tests {
         Progress { done: 1.0, total, message: message.map(str::to_owned) }
     }
 
-    /// What a line says after what all lines say, for an event of a call.
+    /// Asserts the keys of a call's event after the common keys.
     #[track_caller]
     fn says(event: Event, more: &str) {
         line(event, HEAD, more);

@@ -1,19 +1,19 @@
-//! How much may wait for a reader that takes its time: counted in bytes, since one event may be as large as thousands of
-//! others.
+//! Limits the events queued for a slow reader, in count and in bytes: one event may be as large as
+//! thousands of others.
 
 use super::{Envelope, Event};
 use crate::execution::account::Owed;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What may wait in one queue.
+/// The limits of one queue.
 #[derive(Debug)]
 pub(super) struct Room {
     events: Count,
     bytes: Count,
 }
 
-/// So many of something, and the most that there may be.
+/// A counter with an upper bound.
 #[derive(Debug)]
 struct Count {
     taken: AtomicUsize,
@@ -25,7 +25,7 @@ impl Count {
         Self { taken: AtomicUsize::new(0), bound }
     }
 
-    /// Takes so many where a part of the bound has room for them. How many were taken before.
+    /// Takes `more` if a part of the bound has room. Returns the previous count.
     fn take(&self, more: usize, part: Part) -> Option<usize> {
         let bound = if part == Part::Half { self.bound / 2 } else { self.bound };
         let fits = |taken: usize| taken.checked_add(more).filter(|sum| *sum <= bound);
@@ -37,17 +37,17 @@ impl Count {
     }
 }
 
-/// How much of a room an event may take.
+/// The part of a queue that an event may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Half,
     All,
 }
 
-/// An event that waits, and its place in the room, which is free again when it is dropped.
+/// A queued event. Dropping it frees its place in the queue.
 pub(super) struct Waiting {
     pub(super) event: Envelope,
-    /// How many waited before it.
+    /// The number of events queued before it.
     pub(super) before: usize,
     _place: Place,
 }
@@ -55,7 +55,7 @@ pub(super) struct Waiting {
 struct Place {
     room: Arc<Room>,
     bytes: usize,
-    /// What waits counts among the memory of all calls.
+    /// Counts the event towards the memory of all calls.
     _owed: Owed,
 }
 
@@ -67,19 +67,19 @@ impl Drop for Place {
 }
 
 impl Room {
-    /// Room for so many events, and for so many bytes of them.
+    /// Creates the limits for a number of events and their bytes.
     pub(super) fn new(events: usize, bytes: usize) -> Arc<Self> {
         Arc::new(Self { events: Count::new(events), bytes: Count::new(bytes) })
     }
 
-    /// How many events wait.
+    /// Returns the number of queued events.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.events.taken.load(Ordering::Relaxed)
     }
 
-    /// A copy of the event, if there is room for it. Half of the room is kept for the beginnings and ends of calls, so that
-    /// no tool can push those out by talking.
+    /// Returns a copy of the event if there is room. Half of the queue is reserved for events other
+    /// than chatter, so that a verbose tool cannot push out the start and end of calls.
     pub(super) fn admit(self: &Arc<Self>, event: &Envelope) -> Option<Waiting> {
         let (bytes, part) = (event.bytes(), if event.event.is_chatter() { Part::Half } else { Part::All });
         let before = self.events.take(1, part)?;
@@ -93,7 +93,7 @@ impl Room {
 }
 
 impl Envelope {
-    /// The memory that the event takes, in bytes, with the names that outlive its call in it.
+    /// Returns the memory of the event in bytes, including the names that outlive its call.
     fn bytes(&self) -> usize {
         let names = self.event.subject().map_or(0, |subject| {
             let ids = [subject.session_id.as_deref(), subject.turn_id.as_deref()];
@@ -104,7 +104,7 @@ impl Envelope {
 }
 
 impl Event {
-    /// The bytes of the text that is the event's own.
+    /// Returns the length of the event's own text in bytes.
     fn text_bytes(&self) -> usize {
         let all = |texts: &[String]| texts.iter().map(|text| size_of::<String>() + text.len()).sum::<usize>();
         match self {

@@ -1,4 +1,4 @@
-//! What a running tool says, made into events, and its output kept for the case that the call does not end well.
+//! Turns a running tool's messages into events, and keeps its output in case the call fails.
 
 use super::{Event, Events, Subject};
 use crate::execution::account::Owed;
@@ -8,10 +8,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How much of an output is kept for a call that fails, in bytes: its last part, which says what the tool was doing.
+/// The part of an output kept for a failed call, in bytes: its end, which shows what the tool was
+/// doing.
 const KEPT: usize = 64 << 10;
 
-/// One call, as its events see it.
+/// The events of one call.
 pub(crate) struct CallSink {
     events: Events,
     subject: Subject,
@@ -25,27 +26,28 @@ impl CallSink {
         Self { events, subject, tail: Mutex::default(), started: OnceLock::new(), has_ended: AtomicBool::new(false) }
     }
 
-    /// Builds and sends an event about this call if anybody listens. Nothing comes after the call's end: a tool that still cleans up talks to nobody.
+    /// Builds and sends an event about this call if there are subscribers. Events after the call's
+    /// end, from a tool that still cleans up, are dropped.
     pub(crate) fn tell(&self, event: impl FnOnce(Subject) -> Event) {
         if !self.has_ended.load(Ordering::Acquire) {
             self.events.emit(|| event(self.subject.clone()));
         }
     }
 
-    /// Says that the tool is about to run.
+    /// Sends the start of the tool.
     pub(crate) fn tell_start(&self) {
         let _ = self.started.set(Instant::now());
         self.tell(Event::Called);
     }
 
-    /// Says how the call ended, once.
+    /// Sends the end of the call, once.
     pub(crate) fn tell_end(&self, event: impl FnOnce(Subject) -> Event) {
         if !self.has_ended.swap(true, Ordering::AcqRel) {
             self.events.emit(|| event(self.subject.clone()));
         }
     }
 
-    /// How long the tool has run.
+    /// Returns the time since the start of the tool.
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.get().map_or(Duration::ZERO, Instant::elapsed)
     }
@@ -54,7 +56,7 @@ impl CallSink {
         &self.subject
     }
 
-    /// The last part of what the tool has emitted, if it has emitted anything.
+    /// Returns the end of the tool's emitted output, if there is any.
     pub(crate) fn emitted(&self) -> Option<String> {
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         (!tail.text.is_empty()).then(|| last(&tail.text).to_owned())
@@ -76,7 +78,7 @@ impl Sink for CallSink {
     }
 }
 
-/// The last part of an output, which counts among the memory of all calls.
+/// The end of an output, counted towards the memory of all calls.
 #[derive(Default)]
 struct Tail {
     text: String,
@@ -84,7 +86,8 @@ struct Tail {
 }
 
 impl Tail {
-    /// Shortened only when it has grown to twice what is kept, so that each byte is moved once.
+    /// Appends a chunk. The text is cut only at twice its bound, so that each byte is moved once on
+    /// average.
     fn keep(&mut self, chunk: &str) {
         self.text.push_str(last(chunk));
         if self.text.len() > 2 * KEPT {
@@ -94,7 +97,7 @@ impl Tail {
     }
 }
 
-/// The last part of a text, as much as is kept of an output.
+/// Returns the end of a text, at most as long as the kept part of an output.
 pub(crate) fn last(text: &str) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(KEPT))..]
 }

@@ -1,4 +1,4 @@
-//! Events as a stream, for a reader that takes its time.
+//! Events as an asynchronous stream, for slow readers.
 
 use super::room::{Room, Waiting};
 use super::{Envelope, Events, Subscriber};
@@ -9,14 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Events that wait for a slow reader, before the newest are dropped: some 250 calls with their beginnings and ends.
+/// The queue length at which new events are dropped: the start and end of some 250 calls.
 pub const STREAM_EVENTS: usize = 1024;
-/// The memory of the events that wait for a slow reader, in bytes: one that fails may have 128 KiB, and one that passes on
-/// output 1 MiB.
+/// The memory limit of the queued events, in bytes. A failure may take 128 KiB and an output chunk
+/// 1 MiB.
 pub const STREAM_BYTES: usize = 4 << 20;
 
-/// Events, one after the other. A reader that falls behind by more than [`STREAM_EVENTS`], or by more than [`STREAM_BYTES`], misses some, and [`missed`](Self::missed) says how many: no call ever
-/// waits for a reader.
+/// A stream of events. A reader that falls behind by more than [`STREAM_EVENTS`] or
+/// [`STREAM_BYTES`] loses events, and [`missed`](Self::missed) counts them: no call ever waits for
+/// a reader.
 pub struct EventStream {
     queue: Receiver<Waiting>,
     feed: Arc<Feed>,
@@ -38,17 +39,17 @@ impl EventStream {
         Self { queue, feed, events: events.clone() }
     }
 
-    /// The next event, once there is one.
+    /// Waits for the next event.
     pub async fn next(&mut self) -> Option<Envelope> {
         self.queue.recv().await.map(|waiting| waiting.event)
     }
 
-    /// The next event, if there is one already.
+    /// Returns the next event if one is queued.
     pub fn try_next(&mut self) -> Option<Envelope> {
         self.queue.try_recv().ok().map(|waiting| waiting.event)
     }
 
-    /// How many events found no place, because they were not read in time.
+    /// Returns the number of events that were dropped because the reader was too slow.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.feed.missed.load(Ordering::Relaxed)

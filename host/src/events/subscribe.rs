@@ -1,4 +1,4 @@
-//! Subscribers, and how events reach them.
+//! Subscribers and the delivery of events to them.
 
 use super::{Envelope, Event, EventStream};
 use arc_swap::ArcSwap;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// Whoever wants to know. Called on the thread of the call: it must return at once.
+/// A receiver of events.
 pub trait Subscriber: Send + Sync {
-    /// Takes one event.
+    /// Receives one event, on the thread of the call. It must return at once.
     fn receive(&self, event: &Envelope);
 }
 
-/// All subscribers of a host. With none, no event is ever built. Cloning shares.
+/// The event bus of a host. Without subscribers no event is built. Clones share it.
 #[derive(Clone, Default)]
 pub struct Events(Arc<Hub>);
 
@@ -24,13 +24,13 @@ struct Hub {
 }
 
 impl Events {
-    /// Sends to these subscribers.
+    /// Creates a bus with these subscribers.
     #[must_use]
     pub fn new(subscribers: Vec<Arc<dyn Subscriber>>) -> Self {
         Self(Arc::new(Hub { subscribers: ArcSwap::from_pointee(subscribers), sent: AtomicU64::new(0) }))
     }
 
-    /// Sends to one subscriber more from now on.
+    /// Adds a subscriber.
     #[allow(
         clippy::needless_pass_by_value,
         reason = "it is kept; a swap that has to be tried again takes one more clone"
@@ -39,7 +39,7 @@ impl Events {
         self.0.subscribers.rcu(|old| old.iter().cloned().chain([subscriber.clone()]).collect::<Vec<_>>());
     }
 
-    /// Sends to one subscriber less.
+    /// Removes a subscriber.
     pub fn unsubscribe(&self, subscriber: &Arc<dyn Subscriber>) {
         let others = |old: &Arc<Vec<Arc<dyn Subscriber>>>| -> Vec<_> {
             old.iter().filter(|known| !Arc::ptr_eq(known, subscriber)).cloned().collect()
@@ -47,19 +47,19 @@ impl Events {
         self.0.subscribers.rcu(others);
     }
 
-    /// Everything from now on, to be read at leisure.
+    /// Returns a stream of all events from now on.
     #[must_use]
     pub fn stream(&self) -> EventStream {
         EventStream::new(self)
     }
 
-    /// Whether anybody listens.
+    /// Returns true if there are subscribers.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         !self.0.subscribers.load().is_empty()
     }
 
-    /// Builds and sends an event if anybody listens.
+    /// Builds and sends an event if there are subscribers.
     pub fn emit(&self, event: impl FnOnce() -> Event) {
         let subscribers = self.0.subscribers.load();
         if !subscribers.is_empty() {
@@ -70,7 +70,7 @@ impl Events {
     }
 }
 
-/// A subscriber that panics misses its event; neither the call nor the other subscribers notice.
+/// Delivers an event. A subscriber's panic affects neither the call nor the other subscribers.
 fn deliver(subscriber: &dyn Subscriber, event: &Envelope) {
     if catch_unwind(AssertUnwindSafe(|| subscriber.receive(event))).is_err() {
         tracing::error!(event = event.event.name(), "a subscriber panicked");
