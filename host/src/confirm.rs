@@ -1,4 +1,5 @@
-//! Asking a person. Policy decides that a question is needed; whoever embeds the host decides how it is put.
+//! Confirmation by a user. The policy decides that a confirmation is needed; the embedder decides
+//! how to ask.
 
 mod asker;
 mod desk;
@@ -13,24 +14,27 @@ pub use several::Several;
 
 use crate::execution::BoxFuture;
 
-/// Nobody can be asked.
+/// The error of a confirmer that cannot reach a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("nobody can be asked")]
 pub struct NobodyToAsk;
 
-/// A way to ask a person: a terminal, a program's own dialog, a [`Desk`] where answers are handed in, or [`Several`] at once.
+/// A way to ask a user: a terminal, a program's own dialog, a [`Desk`] that queues requests, or
+/// [`Several`] at once.
 pub trait Confirmer: Send + Sync {
-    /// Puts the question. The call's own clock does not run meanwhile; dropping the future withdraws the question.
+    /// Asks the user. The call's clock is paused meanwhile; dropping the future withdraws the
+    /// request.
     ///
-    /// Where questions are shown, they are shown at the future's first poll: events tell of a question only after that, so that whoever hears of one can answer.
+    /// A confirmer that displays requests must do so at the future's first poll. The event is sent
+    /// only afterwards, so that its subscribers can already answer.
     ///
     /// # Errors
     ///
-    /// [`NobodyToAsk`] where no person can be reached: the call is then refused.
+    /// [`NobodyToAsk`] if no user can be reached: the call is then refused.
     fn confirm<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Result<Answer, NobodyToAsk>>;
 }
 
-/// The default: nobody can be asked, so whatever needs an answer is refused.
+/// The default confirmer: there is no user to ask, so calls that need confirmation are refused.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoConfirmer;
 
@@ -40,7 +44,7 @@ impl Confirmer for NoConfirmer {
     }
 }
 
-/// Answers every question with no: the calls end as `user_denied`, as if a person had sat there.
+/// A confirmer that denies every request: the calls end as `user_denied`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DenyAll;
 
@@ -50,7 +54,7 @@ impl Confirmer for DenyAll {
     }
 }
 
-/// Answers with a function of the program that embeds the host.
+/// A confirmer that answers with a function of the embedder.
 ///
 /// ```
 /// use palisade::{Answer, AnswerBy};
@@ -63,7 +67,8 @@ impl Confirmer for DenyAll {
 pub struct AnswerBy<F>(F);
 
 impl<F: Fn(&ConfirmationRequest) -> Answer + Send + Sync> AnswerBy<F> {
-    /// Answers with this function. It runs on the thread of the call: it must return at once.
+    /// Creates a confirmer from a function. It runs on the thread of the call and must return at
+    /// once.
     #[must_use]
     pub fn new(answer: F) -> Self {
         Self(answer)

@@ -1,22 +1,23 @@
-//! Putting a question to whoever made the call, who may have to answer with another request than the one that asks.
+//! Asks the caller of a call for confirmation, which may arrive only with a later request.
 
 use super::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
 use crate::execution::BoxFuture;
 
-/// What came of putting a question.
+/// The outcome of a confirmation request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// An answer.
+    /// The user answered.
     Answered(Answer),
-    /// Nobody can be asked.
+    /// There is no user to ask.
     Nobody,
-    /// The question goes out with the end of this call. Whoever answers it makes the call again, and brings the answer along.
+    /// The request is sent with the end of this call. The caller makes the call again with the
+    /// answer.
     Later,
 }
 
 /// A way to ask on behalf of one call. Every [`Confirmer`] is one that never answers later.
 pub(crate) trait Asker: Send + Sync {
-    /// Puts the question, under the terms of [`Confirmer::confirm`].
+    /// Asks the user, under the terms of [`Confirmer::confirm`].
     fn put<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, Asked>;
 }
 

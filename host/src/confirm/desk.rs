@@ -1,4 +1,4 @@
-//! Questions that wait at a desk until somebody hands in an answer: for dialogs, servers and tests.
+//! A queue of confirmation requests that wait for answers: for dialogs, servers and tests.
 
 use super::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk, RequestId};
 use crate::execution::BoxFuture;
@@ -6,10 +6,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
-/// Settled questions that are remembered, so that whoever answers late learns how they ended.
+/// The number of resolved requests kept, so that a late answer gets their outcome.
 const REMEMBERED: usize = 1024;
 
-/// Keeps questions until they are answered. Any number of clients may see them and answer; the first answer wins. Cloning shares.
+/// A queue of confirmation requests. Any number of clients may read and answer them; the first
+/// answer wins. Clones share the queue.
 ///
 /// ```
 /// use palisade::{Answer, Desk, Host, Policy, json};
@@ -39,7 +40,7 @@ struct Inner {
 
 #[derive(Default)]
 struct Book {
-    /// In the order in which they came.
+    /// The open requests in order of arrival.
     waiting: Vec<Waiting>,
     settled: VecDeque<(RequestId, Option<Answer>)>,
 }
@@ -50,31 +51,33 @@ struct Waiting {
     answer: oneshot::Sender<Answer>,
 }
 
-/// An answer that came to nothing.
+/// The reason why an answer was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerRefused {
-    /// Somebody else was faster.
+    /// Another client answered first.
     #[error("the question was already answered with `{}`", .0.as_str())]
     AlreadyAnswered(Answer),
-    /// The question no longer stands: its time was up, its call was cancelled, or it was answered elsewhere.
+    /// The request is no longer open: it timed out, its call was cancelled, or it was answered
+    /// elsewhere.
     #[error("the question no longer stands: it was withdrawn, answered elsewhere, or its time was up")]
     Withdrawn,
-    /// There never was such a question, or it ended long ago.
+    /// The request never existed, or ended long ago.
     #[error("there is no such question")]
     Unknown,
 }
 
 impl Desk {
-    /// The questions that wait for an answer, the oldest first.
+    /// Returns the open requests, the oldest first.
     #[must_use]
     pub fn pending(&self) -> Vec<ConfirmationRequest> {
         self.book().waiting.iter().map(|waiting| waiting.request.clone()).collect()
     }
 
-    /// The oldest question that this has not returned before, once there is one.
+    /// Waits for the oldest request that this function has not returned before.
     pub async fn next(&self) -> ConfirmationRequest {
         loop {
+            // Created before the check, so that no wake-up is lost between the check and the wait.
             let arrived = self.0.arrived.notified();
             if let Some(waiting) = self.book().waiting.iter_mut().find(|waiting| waiting.is_new) {
                 waiting.is_new = false;
@@ -84,15 +87,15 @@ impl Desk {
         }
     }
 
-    /// Answers a question.
+    /// Answers a request.
     ///
     /// # Errors
     ///
-    /// [`AnswerRefused`] where the question is settled already: the first answer wins, and this says which it was.
+    /// [`AnswerRefused`] if the request is already resolved; it contains the winning answer.
     pub fn answer(&self, id: &RequestId, answer: Answer) -> Result<(), AnswerRefused> {
         let mut book = self.book();
         let Some(waiting) = book.take(id) else { return Err(book.refusal(id)) };
-        // The call may have given up just now, and not have said so yet.
+        // The call may have given up without having withdrawn the request yet.
         let taken = waiting.answer.send(answer).is_ok();
         book.settle(id.clone(), taken.then_some(answer));
         if taken { Ok(()) } else { Err(AnswerRefused::Withdrawn) }
@@ -143,7 +146,7 @@ impl Confirmer for Desk {
     }
 }
 
-/// Takes a question off the desk that its call no longer asks.
+/// A guard that withdraws a request from the queue when its call stops asking.
 struct Withdrawn<'a> {
     desk: &'a Desk,
     id: &'a RequestId,

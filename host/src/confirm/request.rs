@@ -1,29 +1,31 @@
-//! A question, and what can come of it.
+//! A confirmation request and its possible outcomes.
 
 use crate::tool::{CallId, Digest, SideEffects};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// Identifies a question. Random, so that nobody can answer a question that they were not shown.
+/// The id of a confirmation request. It is random, so that only clients that saw the request can
+/// answer it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(Arc<str>);
 
 impl RequestId {
-    /// A new one: 128 random bits. `None` where the system gives no randomness; nothing may be asked then.
+    /// Creates an id of 128 random bits. `None` if the system has no randomness; asking must then
+    /// fail.
     pub(crate) fn random() -> Option<Self> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).ok()?;
         Some(Self(format!("cr_{:032x}", u128::from_be_bytes(bytes)).into()))
     }
 
-    /// An id as a client sends it back. One that belongs to no question is refused when it is used.
+    /// Creates an id from a client's response. An unknown id is refused on use.
     #[must_use]
     pub fn new(id: &str) -> Self {
         Self(crate::tool::text::elided(id, 64).into())
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -36,49 +38,50 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// What a person is asked. The answer counts for this tool, of this plugin, with this input, once.
+/// A confirmation request. The answer applies once, to this tool of this plugin with this input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfirmationRequest {
-    /// The question.
+    /// The request's id.
     pub id: RequestId,
     /// The call that waits.
     pub call_id: CallId,
-    /// The conversation, if there is one.
+    /// The id of the conversation, if there is one.
     pub session_id: Option<Arc<str>>,
-    /// The turn of the conversation, if there is one.
+    /// The id of the turn, if there is one.
     pub turn_id: Option<Arc<str>>,
-    /// The tool.
+    /// The tool's name.
     pub tool: String,
-    /// Its class.
+    /// The tool's class.
     pub side_effects: SideEffects,
-    /// The input, escaped and shortened in its middle.
+    /// The input, escaped and shortened in the middle.
     pub input_summary: String,
     /// The paths that the call would change, relative to the workspace.
     pub projected_modifications: Vec<String>,
-    /// The name of the plugin, unless the tool is a native one.
+    /// The plugin's name, or `None` for a native tool.
     pub plugin: Option<String>,
-    /// The digest of the plugin, unless the tool is a native one.
+    /// The plugin's digest, or `None` for a native tool.
     pub digest: Option<Digest>,
-    /// How long the question stands in all.
+    /// The total time for which the request is open.
     pub valid_for: Duration,
-    /// When it ends, by the clock on the wall: for showing only.
+    /// The wall-clock time at which the request expires; for display only.
     pub expires: SystemTime,
 }
 
-/// What a person answers.
+/// The user's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Answer {
     /// This call may run.
     Allow,
-    /// It may not.
+    /// This call must not run.
     Deny,
-    /// This call may run, and so may every later one of the same tool of the same plugin in this session.
+    /// This call may run, and so may every later call of the same tool of the same plugin in this
+    /// session.
     Always,
 }
 
 impl Answer {
-    /// The name used in events.
+    /// Returns the name used in events.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -89,26 +92,27 @@ impl Answer {
     }
 }
 
-/// How a question was settled.
+/// The outcome of a confirmation request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Decision {
-    /// By an answer.
+    /// The user answered.
     Answered(Answer),
-    /// By an answer to another question: the tool is always allowed since.
+    /// The user answered another request with *always*, which allows this tool too.
     AllowedMeanwhile,
-    /// By silence.
+    /// The request timed out.
     TimedOut,
-    /// By the end of the call: it was cancelled, or its caller has gone.
+    /// The call ended: it was cancelled or its caller is gone.
     Withdrawn,
-    /// By nobody: whoever was to be asked could not be reached after all.
+    /// The user could not be reached after all.
     Unanswerable,
-    /// Not yet: the question went to the client with the end of the call, and is put again when the call is.
+    /// The request is sent to the client with the end of the call, and asked again when the call is
+    /// made again.
     Deferred,
 }
 
 impl Decision {
-    /// The name used in events.
+    /// Returns the name used in events.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

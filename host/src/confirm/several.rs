@@ -1,4 +1,4 @@
-//! Several ways to ask at once: the first answer wins.
+//! Asks several confirmers at once; the first answer wins.
 
 use super::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
 use crate::execution::BoxFuture;
@@ -6,13 +6,13 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// Puts each question everywhere at once. The first answer wins, and the question is withdrawn from the others; that one of them can ask nobody matters only
-/// where none can.
+/// A confirmer that forwards each request to several others. The first answer wins and withdraws
+/// the request from the rest. Asking fails only if none of them can reach a user.
 #[derive(Clone)]
 pub struct Several(Vec<Arc<dyn Confirmer>>);
 
 impl Several {
-    /// Asks all of these.
+    /// Creates a confirmer that asks all of these.
     #[must_use]
     pub fn new(confirmers: Vec<Arc<dyn Confirmer>>) -> Self {
         Self(confirmers)
@@ -24,7 +24,8 @@ impl Confirmer for Several {
         let mut asked: Vec<_> = self.0.iter().map(|confirmer| confirmer.confirm(request)).collect();
         Box::pin(poll_fn(move |cx| {
             let mut answer = None;
-            // All are polled, also after an answer: a question shows at its first poll, and whoever was asked learns how it ended.
+            // All confirmers are polled even after an answer: a request is displayed at its first
+            // poll, so a late answer is told the outcome.
             asked.retain_mut(|asking| match asking.as_mut().poll(cx) {
                 Poll::Pending => true,
                 Poll::Ready(given) => {

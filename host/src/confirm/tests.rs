@@ -1,4 +1,4 @@
-//! A question is answered once, by the first who answers, and whoever is late learns how it ended.
+//! Tests of the queue: the first answer wins, and a late answer gets the outcome.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -26,7 +26,7 @@ fn question(id: &str) -> ConfirmationRequest {
     }
 }
 
-/// Polls once.
+/// Polls a future once.
 async fn once<T>(future: &mut BoxFuture<'_, T>) -> Option<T> {
     poll_fn(|cx| match future.as_mut().poll(cx) {
         Poll::Ready(done) => Poll::Ready(Some(done)),
