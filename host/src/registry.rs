@@ -1,4 +1,5 @@
-//! The tools there are: an immutable snapshot, swapped whole, so that readers never wait and never see half a change.
+//! The registered tools: an immutable snapshot that is swapped as a whole, so that readers never
+//! block or see a partial change.
 
 mod error;
 mod origin;
@@ -16,20 +17,20 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-/// Where a tool stands among the others, whenever it comes.
+/// The position of a tool in the listing, independent of the time of registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
-    /// With the shipped plugins, in their order.
+    /// Among the shipped plugins, in their order.
     Shipped(usize),
-    /// With the native tools that the program brings from the start.
+    /// Among the embedder's initial native tools.
     Native,
-    /// With the plugins from files, in their order.
+    /// Among the plugins from files, in their order.
     File(usize),
-    /// Behind them all, as it comes.
+    /// After all others, in order of registration.
     Later,
 }
 
-/// A registered tool: its definition and the factory that makes an instance for each call.
+/// A registered tool: its definition and the factory that creates an instance per call.
 #[derive(Clone)]
 pub struct Registered {
     definition: Definition,
@@ -42,59 +43,60 @@ pub struct Registered {
 }
 
 impl Registered {
-    /// The tools of a plugin.
+    /// Creates the entries of a plugin's tools.
     pub(crate) fn of_plugin(origin: &Origin, tools: Vec<(Definition, Factory)>) -> Vec<Arc<Self>> {
         let entry = |(definition, factory)| Self::apart(definition, factory, origin.clone());
         tools.into_iter().map(entry).collect()
     }
 
-    /// A tool that is in no registry: it is called by whoever holds it, and by nobody's name.
+    /// Creates a tool outside any registry, which cannot be called by name.
     pub(crate) fn apart(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
         let owner = origin.digest().unwrap_or_else(|| Digest::of(definition.name().as_str().as_bytes()));
         let (queue, turns) = (owner::queue().share(owner), owner::turns().share(owner));
         Arc::new(Self { definition, factory, origin, pace: Arc::default(), owner, queue, turns })
     }
 
-    /// What the tool is.
+    /// Returns the tool's definition.
     #[must_use]
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    /// Makes a fresh instance.
+    /// Creates a new instance.
     #[must_use]
     pub fn instantiate(&self) -> Box<dyn crate::execution::Tool> {
         (self.factory)()
     }
 
-    /// Where it comes from.
+    /// Returns the tool's origin.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// How long it took the last time.
+    /// Returns the run-time history.
     pub(crate) fn pace(&self) -> &Arc<Pace> {
         &self.pace
     }
 
-    /// With whose calls its own are counted: a plugin's together, a native tool's by themselves.
+    /// Returns the owner to whom the tool's calls are charged: its plugin, or the native tool
+    /// itself.
     pub(crate) fn owner(&self) -> Digest {
         self.owner
     }
 
-    /// The owner's share of the places for calls that wait.
+    /// Returns the owner's share of the queue slots.
     pub(crate) fn queue(&self) -> &Arc<Share> {
         &self.queue
     }
 
-    /// The owner's share of the turns to compute.
+    /// Returns the owner's share of the turns to compute.
     pub(crate) fn turns(&self) -> &Arc<Share> {
         &self.turns
     }
 }
 
-/// Collects tools. Cloning shares: a change through one clone is seen by all.
+/// A collection of tools. Clones share it: a change through one is visible in all.
 ///
 /// ```
 /// use palisade::{Registry, DuplicateTool};
@@ -118,21 +120,21 @@ impl Registered {
 #[derive(Clone, Default)]
 pub struct Registry(Arc<ArcSwap<Snapshot>>);
 
-/// What a file could have registered.
+/// A set of tools that a plugin file could register.
 #[derive(Clone, Copy)]
 pub(crate) enum Offer<'a> {
-    /// Tools that are not there yet.
+    /// Tools that are not registered yet.
     New(&'a [Arc<Registered>]),
-    /// Tools that are there, and stay the ones that they are.
+    /// Tools that are already registered and stay.
     Standing(&'a [Arc<Registered>]),
 }
 
-/// What became of the offers of a file.
+/// The outcome of a file's offers.
 #[derive(Debug, Default)]
 pub(crate) struct Granted {
-    /// The number of the one that is registered.
+    /// The index of the registered offer.
     pub(crate) offer: Option<usize>,
-    /// Why those before it are not.
+    /// The reasons why the offers before it are not registered.
     pub(crate) refused: Vec<DuplicateTool>,
 }
 
@@ -145,17 +147,17 @@ struct Snapshot {
 }
 
 impl Registry {
-    /// An empty registry.
+    /// Creates an empty registry.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a native tool. The factory is asked for one instance, to learn its definition.
+    /// Adds a native tool. The factory is called once to obtain the definition.
     ///
     /// # Errors
     ///
-    /// [`DuplicateTool`] where the name is taken; nothing changes then.
+    /// [`DuplicateTool`] if the name is taken; the registry is unchanged then.
     pub fn register(&self, factory: Factory) -> Result<&Self, DuplicateTool> {
         self.register_at(Place::Later, factory)
     }
@@ -170,8 +172,8 @@ impl Registry {
         self.add(place, tools)
     }
 
-    /// Puts the plugins of these files, in their order, into the places of all that came from files, in one step: nobody sees half of it. Each file gets the
-    /// first of its offers whose names are all free.
+    /// Replaces all tools from files with those of these files, in order, in one atomic step. Each
+    /// file gets its first offer whose names are all free.
     pub(crate) fn set_files(&self, files: &[Vec<Offer<'_>>]) -> Vec<Granted> {
         let mut granted = Vec::new();
         self.0.rcu(|old| {
@@ -197,16 +199,17 @@ impl Registry {
         refused.map_or(Ok(self), Err)
     }
 
-    /// What is said of a plugin or a tool that may not have this name.
+    /// Returns the error for a plugin or tool that may not use this name.
     pub(crate) fn taken(&self, name: &str) -> DuplicateTool {
         DuplicateTool::new(name.to_owned(), &self.0.load().by_name)
     }
 
-    /// Removes a tool. Calls that run go on. One of a plugin stays away until other bytes stand in the plugin's file.
+    /// Removes a tool; its running calls continue. A plugin's tool stays removed until the content
+    /// of the plugin's file changes.
     ///
     /// # Errors
     ///
-    /// [`ToolNotFound`] where there is none of that name.
+    /// [`ToolNotFound`] if there is no tool of this name.
     pub fn unregister(&self, name: &str) -> Result<&Self, ToolNotFound> {
         self.get(name)?;
         self.0.rcu(|old| {
@@ -217,11 +220,11 @@ impl Registry {
         Ok(self)
     }
 
-    /// Looks a tool up.
+    /// Looks up a tool.
     ///
     /// # Errors
     ///
-    /// [`ToolNotFound`], with the nearest names.
+    /// [`ToolNotFound`] with the nearest names.
     pub fn get(&self, name: &str) -> Result<Arc<Registered>, ToolNotFound> {
         let snapshot = self.0.load();
         match snapshot.by_name.get(name) {
@@ -230,32 +233,34 @@ impl Registry {
         }
     }
 
-    /// Whether there is a tool of this name.
+    /// Returns true if there is a tool of this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.load().by_name.contains_key(name)
     }
 
-    /// All tools, in the order of registration.
+    /// Returns all tools in listing order.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<Registered>> {
         self.0.load().tools().cloned().collect()
     }
 
-    /// All names, in the order of registration.
+    /// Returns all names in listing order.
     #[must_use]
     pub fn tool_names(&self) -> Vec<String> {
         self.0.load().tools().map(|tool| tool.definition.name().to_string()).collect()
     }
 
-    /// All definitions in the plain form `{"name", "description", "parameters"}`. Made once for each state of the registry.
+    /// Returns all definitions in the generic form `{"name", "description", "parameters"}`, cached
+    /// until the registry changes.
     #[must_use]
     pub fn definitions(&self) -> Arc<[Value]> {
         let snapshot = self.0.load();
         snapshot.listing.get_or_init(|| snapshot.tools().map(|tool| tool.definition.to_json()).collect()).clone()
     }
 
-    /// All definitions in a provider's format, schemas as they are. Made once for each state of the registry, and again after a change.
+    /// Returns all definitions in a provider's format with unchanged schemas, cached until the
+    /// registry changes.
     #[must_use]
     pub fn export(&self, format: Format) -> Arc<Value> {
         let snapshot = self.0.load();
@@ -269,11 +274,11 @@ impl Registry {
         }
     }
 
-    /// A new registry with only the tools named, in the order named.
+    /// Creates a registry of the named tools only, in the given order.
     ///
     /// # Errors
     ///
-    /// [`ToolNotFound`] for the first name that there is no tool of.
+    /// [`ToolNotFound`] for the first unknown name.
     pub fn subset<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<Self, ToolNotFound> {
         let mut order: Vec<(Place, Arc<Registered>)> = Vec::new();
         for name in names {
@@ -285,13 +290,13 @@ impl Registry {
         Ok(Self(Arc::new(ArcSwap::from_pointee(Snapshot::from_order(order)))))
     }
 
-    /// How many tools there are.
+    /// Returns the number of tools.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.load().order.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no tools.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -314,7 +319,7 @@ impl Snapshot {
         Ok(new)
     }
 
-    /// Adds all of these, or none.
+    /// Adds all of these tools, or none.
     fn add(&mut self, place: Place, tools: &[Arc<Registered>]) -> Result<(), DuplicateTool> {
         if let Some(taken) = tools.iter().find(|tool| self.by_name.contains_key(tool.definition.name().as_str())) {
             return Err(DuplicateTool::new(taken.definition.name().to_string(), &self.by_name));
@@ -347,7 +352,8 @@ impl Snapshot {
         (new, granted)
     }
 
-    /// What somebody has taken away of a plugin that stays does not come back with it.
+    /// Filters an offer, so that tools which were unregistered from a standing plugin do not
+    /// return.
     fn still_there(&self, offer: &Offer<'_>) -> Vec<Arc<Registered>> {
         let is_there = |tool: &&Arc<Registered>| {
             self.by_name

@@ -1,11 +1,11 @@
-//! Names that are taken, and names that nobody has.
+//! Errors for taken and for unknown tool names.
 
 use super::{Origin, Registered};
 use crate::tool::nearest_names;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A name that is taken.
+/// The error for a name that is taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the tool `{name}` already exists, {owner}; use another name, such as `{suggestion}`")]
 pub struct DuplicateTool {
@@ -22,25 +22,25 @@ impl DuplicateTool {
             Origin::Native => None,
             Origin::Plugin { source, .. } => source.file(),
         });
-        // A name of the program's own is taken before its tool is there.
+        // A shipped plugin's name is reserved before its tools are loaded.
         let owner = file.map_or_else(|| "in this program".into(), |file| format!("in {file}").into());
         Self { suggestion: free.unwrap_or_else(|| stem.clone()), owner, name }
     }
 
-    /// The name that is taken.
+    /// Returns the name that is taken.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A name that is free.
+    /// Returns a free name.
     #[must_use]
     pub fn suggestion(&self) -> &str {
         &self.suggestion
     }
 }
 
-/// A name that no tool has.
+/// The error for an unknown tool name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no tool `{name}`")]
 pub struct ToolNotFound {
@@ -54,13 +54,13 @@ impl ToolNotFound {
         Self { name: crate::tool::text::cut(name, 256).to_owned(), nearest }
     }
 
-    /// The name asked for.
+    /// Returns the requested name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Up to three names near it.
+    /// Returns up to three similar names.
     #[must_use]
     pub fn nearest(&self) -> &[String] {
         &self.nearest

@@ -1,37 +1,39 @@
-//! Where a tool comes from, and by which name it is clearly meant.
+//! The origin of a tool, and the names by which policy rules may refer to it.
 
 use crate::tool::Digest;
 use std::sync::Arc;
 
-/// Where a tool comes from.
+/// The origin of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Code of the program that embeds the host.
+    /// Code of the embedder.
     Native,
     /// A WebAssembly plugin.
     Plugin {
         /// The plugin's name: its file's name without `.wasm`.
         name: Arc<str>,
-        /// The SHA-256 of its bytes.
+        /// The SHA-256 of the plugin's bytes.
         digest: Digest,
-        /// Whose it is.
+        /// The plugin's source.
         source: Source,
     },
 }
 
-/// Whose a plugin is. Rules trust the name of a tool only as far as its source can be trusted with it.
+/// The source of a plugin. It determines whether a rule may trust the names of its tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// It comes with the host.
+    /// The plugin is shipped with the host.
     Shipped,
-    /// A file, by its path, made fit to print. Whoever can put a file into a directory of plugins chooses its tools' names.
+    /// A file, as a printable path. Anyone who can write to a plugin directory chooses the names of
+    /// its tools.
     File(Arc<str>),
-    /// The same, beside another file of the same name in another directory: no rule can name one of them and not the other.
+    /// A file whose name another file in another directory also has, so that no rule can refer to
+    /// only one of them.
     Namesake(Arc<str>),
 }
 
 impl Source {
-    /// The path of the file.
+    /// Returns the path of the file.
     #[must_use]
     pub fn file(&self) -> Option<&str> {
         match self {
@@ -41,22 +43,22 @@ impl Source {
     }
 }
 
-/// The name under which a rule finds the tools of the program itself, where others have their plugin's.
+/// The qualifier for native tools in rules, where other tools have their plugin's name.
 pub(crate) const NATIVE: &str = "native";
 
-/// How far a rule that names a tool can be meant for it.
+/// The names by which a rule refers to a tool unambiguously.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Naming {
-    /// The tool's name says which tool is meant.
+    /// The tool's name is sufficient.
     ByTool,
-    /// The plugin's name and the tool's do.
+    /// The plugin's and the tool's name together are sufficient.
     ByPlugin,
-    /// Neither does.
+    /// No name is sufficient.
     Unclear,
 }
 
 impl Origin {
-    /// The plugin's name, where it is one.
+    /// Returns the plugin's name, or `None` for a native tool.
     #[must_use]
     pub fn plugin(&self) -> Option<&str> {
         match self {
@@ -65,7 +67,7 @@ impl Origin {
         }
     }
 
-    /// The path of its file, where it is one.
+    /// Returns the path of the plugin's file, if there is one.
     pub(crate) fn file(&self) -> Option<&str> {
         match self {
             Self::Native => None,
@@ -73,28 +75,28 @@ impl Origin {
         }
     }
 
-    /// Whether both are one file with the same bytes, whatever other files bear its name.
+    /// Returns true if both are the same file with the same bytes, regardless of namesakes.
     pub(crate) fn is_same_file(&self, other: &Self) -> bool {
         self.file().is_some() && (self.file(), self.digest()) == (other.file(), other.digest())
     }
 
-    /// The name before the slash in a rule for a tool of this origin.
+    /// Returns the qualifier before the slash in a rule for a tool of this origin.
     pub(crate) fn rule_name(&self) -> &str {
         self.plugin().unwrap_or(NATIVE)
     }
 
-    /// By which name a rule is clearly about a tool of this origin.
+    /// Returns the names by which a rule refers to a tool of this origin unambiguously.
     pub(crate) fn naming(&self) -> Naming {
         match self {
             Self::Native | Self::Plugin { source: Source::Shipped, .. } => Naming::ByTool,
-            // A file of this name takes nothing that was meant for the program's own tools.
+            // A file named `native` must not match rules for native tools.
             Self::Plugin { name, source: Source::File(_), .. } if &**name == NATIVE => Naming::Unclear,
             Self::Plugin { source: Source::File(_), .. } => Naming::ByPlugin,
             Self::Plugin { source: Source::Namesake(_), .. } => Naming::Unclear,
         }
     }
 
-    /// The SHA-256 of the plugin's bytes. Code of the program itself has none.
+    /// Returns the SHA-256 of the plugin's bytes, or `None` for a native tool.
     #[must_use]
     pub fn digest(&self) -> Option<Digest> {
         match self {
