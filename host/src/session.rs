@@ -1,4 +1,5 @@
-//! A session: who calls, in which workspace, under which policy, what it is shown, how much at once, and what can be cancelled together.
+//! A session: the caller's workspace, policy, visible tools, concurrency limits and calls in
+//! flight.
 
 mod builder;
 mod flights;
@@ -15,10 +16,10 @@ use crate::workspace::Workspace;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Calls of a session that run at once, unless somebody says otherwise.
+/// The default limit on a session's concurrent calls.
 pub const CONCURRENCY: u32 = 4;
 
-/// The surroundings that calls share. Cloning shares.
+/// The shared environment of a caller's calls. Clones share it.
 #[derive(Clone)]
 pub struct Session(Arc<Inner>);
 
@@ -33,7 +34,8 @@ struct Inner {
     allowed_more: tokio::sync::Notify,
 }
 
-/// What an *always* is remembered under: the same name with other code, or of another class, is another tool.
+/// The key of a remembered *always*. A tool with other code or of another class is a different
+/// tool.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Allowance {
     pub(crate) digest: Digest,
@@ -42,58 +44,61 @@ pub(crate) struct Allowance {
 }
 
 impl Session {
-    /// A session with an id of the caller's choosing, a cap of [`CONCURRENCY`] calls, and every tool in sight.
+    /// Creates a session with the caller's id, a limit of [`CONCURRENCY`] calls and all tools
+    /// visible.
     #[must_use]
     pub fn new(id: &str, workspace: Arc<Workspace>, policy: Policy) -> Self {
         Self::builder(workspace).id(id).policy(policy).build()
     }
 
-    /// Starts configuring a session.
+    /// Creates a session builder.
     #[must_use]
     pub fn builder(workspace: Arc<Workspace>) -> SessionBuilder {
         SessionBuilder::new(workspace)
     }
 
-    /// Its id, if it has one.
+    /// Returns the session's id, if there is one.
     #[must_use]
     pub fn id(&self) -> Option<&Arc<str>> {
         self.0.id.as_ref()
     }
 
-    /// Its workspace.
+    /// Returns the session's workspace.
     #[must_use]
     pub fn workspace(&self) -> &Arc<Workspace> {
         &self.0.workspace
     }
 
-    /// Its policy.
+    /// Returns the session's policy.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.0.policy
     }
 
-    /// Whether the session is shown this tool. One that is not shown can still be called, so that older conversations go on; to forbid it, deny it.
+    /// Returns true if the session lists this tool. A hidden tool can still be called, so that
+    /// older conversations keep working; use a deny rule to forbid it.
     #[must_use]
     pub fn advertises(&self, definition: &Definition) -> bool {
         self.0.advertised.includes(definition.name().as_str())
     }
 
-    /// Cancels the call of this id: while it is queued, waits for an answer, starts or runs. Whether there was one; after its end there is not.
+    /// Cancels the call of this id, whether it is queued, waits for an answer or runs. Returns
+    /// false if no such call is in flight.
     pub fn cancel(&self, call: &CallId) -> bool {
         self.0.flights.cancel(call)
     }
 
-    /// Cancels every call that the session has begun, and says how many there were. Later calls are not concerned.
+    /// Cancels all calls in flight and returns their number. Later calls are not affected.
     pub fn cancel_all(&self) -> usize {
         self.0.flights.cancel_all()
     }
 
-    /// Cancels every call of the session, also those that come later.
+    /// Cancels all calls of the session, including later ones.
     pub fn close(&self) {
         self.0.flights.close();
     }
 
-    /// How many calls have begun and not ended, those that wait for something included.
+    /// Returns the number of calls in flight, including those that wait.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.0.flights.len()
@@ -107,7 +112,7 @@ impl Session {
         &self.0.slots
     }
 
-    /// Whether the tool is always allowed here.
+    /// Returns true if the tool is always allowed in this session.
     pub(crate) fn allows(&self, allowance: &Allowance) -> bool {
         self.0.allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(allowance)
     }
@@ -117,9 +122,11 @@ impl Session {
         self.0.allowed_more.notify_waiters();
     }
 
-    /// Completes once the tool is always allowed: an answer to another question counts for this one, too.
+    /// Completes when the tool is always allowed: an answer to another request applies to this one,
+    /// too.
     pub(crate) async fn allowed(&self, allowance: &Allowance) {
         loop {
+            // Created before the check, so that no wake-up is lost between the check and the wait.
             let more = self.0.allowed_more.notified();
             if self.allows(allowance) {
                 return;

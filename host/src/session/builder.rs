@@ -1,4 +1,4 @@
-//! Configuring a session.
+//! The builder of a session.
 
 use super::{CONCURRENCY, Cap, Inner, Session, Slots, flights::Flights};
 use crate::policy::Policy;
@@ -8,15 +8,15 @@ use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// Which tools a session is shown.
+/// The tools that a session lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Advertised {
-    /// All that there are.
+    /// All tools.
     #[default]
     All,
-    /// Only these.
+    /// Only the named tools.
     Only(Vec<String>),
-    /// All but these.
+    /// All but the named tools.
     Except(Vec<String>),
 }
 
@@ -30,7 +30,7 @@ impl Advertised {
     }
 }
 
-/// Configures a [`Session`].
+/// The builder of a [`Session`].
 #[derive(Debug)]
 pub struct SessionBuilder {
     id: Option<Arc<str>>,
@@ -53,56 +53,58 @@ impl SessionBuilder {
         }
     }
 
-    /// An id of the caller's choosing; the first 256 characters count.
+    /// Sets the session's id, cut to 256 characters.
     #[must_use]
     pub fn id(mut self, id: &str) -> Self {
         self.id = Some(elided(id, 256).into());
         self
     }
 
-    /// Another workspace.
+    /// Sets the workspace.
     #[must_use]
     pub fn workspace(mut self, workspace: Arc<Workspace>) -> Self {
         self.workspace = workspace;
         self
     }
 
-    /// Another policy. Default: reading runs, everything riskier asks.
+    /// Sets the policy. Default: reading tools run and riskier tools ask.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// How many calls run at once: 1 to 256, the nearest of which is taken. Default: 4. Others wait, for at most 60 s.
+    /// Sets the number of concurrent calls, clamped to 1 to 256. Default: 4. Further calls wait,
+    /// for at most 60 s.
     #[must_use]
     pub fn concurrency(mut self, calls: u32) -> Self {
         self.cap = Cap::OfSession(within_range(calls));
         self
     }
 
-    /// How many calls of one tool run at once, such as one shell at a time.
+    /// Sets the number of concurrent calls of one tool, such as one shell at a time.
     #[must_use]
     pub fn tool_concurrency(mut self, tool: impl Into<String>, calls: u32) -> Self {
         self.per_tool.insert(tool.into(), within_range(calls));
         self
     }
 
-    /// Which tools the session is shown.
+    /// Sets the tools that the session lists.
     #[must_use]
     pub fn advertise(mut self, advertised: Advertised) -> Self {
         self.advertised = advertised;
         self
     }
 
-    /// For calls that belong to no conversation: the cap holds for the calls of one message, and the process's own bounds for all.
+    /// Limits the calls of each message instead of the session, for calls that belong to no
+    /// conversation. The process's limits apply as well.
     pub(crate) fn independent_calls(mut self) -> Self {
         let (Cap::OfSession(calls) | Cap::OfMessage(calls)) = self.cap;
         self.cap = Cap::OfMessage(calls);
         self
     }
 
-    /// The session.
+    /// Builds the session.
     #[must_use]
     pub fn build(self) -> Session {
         Session(Arc::new(Inner {

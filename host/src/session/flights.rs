@@ -1,4 +1,4 @@
-//! The calls of a session that have begun and not ended, so that they can be cancelled: one by one, or all together.
+//! The calls in flight of a session, for cancellation of one or all of them.
 
 use crate::tool::CallId;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,13 +10,13 @@ pub(super) struct Flights(Mutex<Book>);
 #[derive(Debug, Default)]
 struct Book {
     closed: bool,
-    /// As many places as calls were under way at once, each with its call.
+    /// One slot per concurrent call, up to the highest number so far.
     calls: Vec<Option<(CallId, CancellationToken)>>,
-    /// The places that are free.
+    /// The indices of the free slots.
     free: Vec<usize>,
 }
 
-/// A call that has begun. Dropped when it has ended.
+/// A call in flight. Dropping it ends the call.
 #[derive(Debug)]
 pub(crate) struct InFlight<'a> {
     flights: &'a Flights,
@@ -25,7 +25,7 @@ pub(crate) struct InFlight<'a> {
 }
 
 impl InFlight<'_> {
-    /// Cancelled as soon as somebody cancels the call or its session.
+    /// Returns the token that is cancelled with the call or its session.
     pub(crate) fn cancellation(&self) -> &CancellationToken {
         &self.cancel
     }
@@ -56,7 +56,7 @@ impl Flights {
         InFlight { flights: self, place, cancel }
     }
 
-    /// Ids are the caller's: where several calls run under one, all are meant.
+    /// Cancels all calls of this id. Callers choose the ids, so several calls may share one.
     pub(super) fn cancel(&self, call: &CallId) -> bool {
         cancel(self.tokens(|id| id == call)) > 0
     }
@@ -84,7 +84,7 @@ impl Flights {
     }
 }
 
-/// With the book closed: a waker may run anything, also another look into it.
+/// Cancels tokens. The book must be unlocked, because a waker may run code that locks it again.
 fn cancel(tokens: Vec<CancellationToken>) -> usize {
     tokens.into_iter().map(|token| token.cancel()).count()
 }

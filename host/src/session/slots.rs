@@ -1,27 +1,27 @@
-//! How many calls of a session run at once, in all and of each tool.
+//! Limits the concurrent calls of a session, in total and per tool.
 
 use std::collections::BTreeMap;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// For what a cap counts.
+/// The scope of a concurrency limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cap {
     /// All calls of the session.
     OfSession(u32),
-    /// The calls of one message: messages know nothing of each other.
+    /// The calls of one message, independently of other messages.
     OfMessage(u32),
 }
 
-/// The places in which a session's calls run.
+/// The semaphores of a session.
 #[derive(Debug)]
 pub(crate) struct Slots {
     session: Option<Semaphore>,
-    /// How many calls of one message run at once, where calls know no cap among themselves.
+    /// The limit of one message, if there is no limit for the session.
     message: usize,
     tools: BTreeMap<String, Semaphore>,
 }
 
-/// A call's place, free again when dropped.
+/// The permits of a call, released on drop.
 #[derive(Debug)]
 pub(crate) struct Admission<'a> {
     _tool: Option<SemaphorePermit<'a>>,
@@ -39,25 +39,26 @@ impl Slots {
         }
     }
 
-    /// The places for the calls of one message, where the session has none for all of its calls.
+    /// Creates the semaphore for the calls of one message, if the session has no limit of its own.
     pub(crate) fn for_message(&self) -> Option<Semaphore> {
         self.session.is_none().then(|| Semaphore::new(self.message))
     }
 
-    /// A place, if one is free now.
+    /// Takes the permits if they are free.
     pub(crate) fn try_admit(&self, tool: &str) -> Option<Admission<'_>> {
         let tool = self.tools.get(tool).map(Semaphore::try_acquire).transpose().ok()?;
         let session = self.session.as_ref().map(Semaphore::try_acquire).transpose().ok()?;
         Some(Admission { _tool: tool, _session: session })
     }
 
-    /// A place, once one is free: first the tool's own, so that a call which waits for that takes no other call's place meanwhile. First come, first served.
+    /// Waits for the permits in FIFO order. The tool's permit comes first, so that a call waiting
+    /// for it does not hold a session permit.
     pub(crate) async fn admit(&self, tool: &str) -> Admission<'_> {
         Admission { _tool: acquire(self.tools.get(tool)).await, _session: acquire(self.session.as_ref()).await }
     }
 }
 
-/// The semaphores are never closed, so that there always is a permit in the end.
+/// Waits for a permit. The semaphores are never closed, so this always succeeds.
 async fn acquire(places: Option<&Semaphore>) -> Option<SemaphorePermit<'_>> {
     match places {
         Some(places) => places.acquire().await.ok(),
