@@ -1,4 +1,5 @@
-//! The one road that every call takes, native or WebAssembly: look up, validate, resolve paths, decide, confirm, queue, run, bound, report.
+//! The pipeline of every call, native or WebAssembly: look up, validate, resolve paths, decide,
+//! confirm, queue, run, bound, report.
 
 mod approve;
 mod input;
@@ -50,40 +51,41 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-/// Everything that a dispatch needs besides the call and its session. Cloning shares.
+/// The dispatcher: everything that a call needs besides its session. Clones share it.
 #[derive(Clone)]
 pub struct Dispatcher {
     pub(crate) registry: Registry,
-    /// The names of the plugins that are being compiled, whose tools nobody knows yet.
+    /// Returns the names of the plugins that are still compiling, whose tools are not known yet.
     pub(crate) compiling: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     pub(crate) confirmer: Arc<dyn Confirmer>,
     pub(crate) events: Events,
     pub(crate) limits: Limits,
     pub(crate) tool_timeouts: Arc<BTreeMap<String, ToolTime>>,
     pub(crate) confirmation_timeout: Duration,
-    /// The host's own threads, where calls run on those.
+    /// The host's own threads, if calls run on them.
     pub(crate) threads: Option<Arc<Threads>>,
     pub(crate) rules: Arc<HostRules>,
-    /// Adds to the rules of a workspace what has to be hidden there since the host began.
+    /// Adds rules for paths that must be hidden from tools since the host started.
     pub(crate) late: Late,
     pub(crate) places: Arc<Places>,
 }
 
-/// What would happen to a call.
+/// The predicted treatment of a call.
 pub struct Foreseen {
     /// The tool.
     pub tool: Arc<Registered>,
-    /// What the policy says, and by which rule.
+    /// The policy's decision and its rule.
     pub decision: Decision,
-    /// The paths that it would change, relative to the workspace, as far as its input says; or the refusal of its input, which comes before the policy is asked,
-    /// or of a place that is protected by its name, which the tool would meet.
+    /// The paths that the call would change, relative to the workspace, as far as its input tells.
+    /// An error is the refusal of the input, which precedes the policy, or of a write-protected
+    /// path.
     pub changes: Result<Vec<String>, ErrorKind>,
 }
 
-/// A call, and the tool that it is of, where there is one.
+/// A call with the result of looking up its tool.
 type Addressed = (Call, Result<Arc<Registered>, ToolNotFound>);
 
-/// One call on its way.
+/// The pipeline of one call.
 struct Road<'a> {
     dispatcher: &'a Dispatcher,
     session: &'a Session,
@@ -95,20 +97,21 @@ struct Road<'a> {
 }
 
 impl Dispatcher {
-    /// Runs one call to its result. Never fails and never panics: whatever goes wrong is in the result.
+    /// Runs one call to its result. It never fails and never panics: every error becomes a result.
     ///
-    /// The call runs inside this future, on the caller's own thread, unless the host was built for own threads. Dropping the future ends the call.
+    /// The call runs inside this future on the caller's thread, unless the host uses its own
+    /// threads. Dropping the future ends the call.
     pub async fn dispatch(&self, session: &Session, call: Call) -> ToolResult {
         self.pass(session, self.named(call), None, &Party::default()).await
     }
 
-    /// As [`dispatch`](Self::dispatch), on behalf of somebody who can be asked about this call.
+    /// Like [`dispatch`](Self::dispatch), with a requester that can be asked about the call.
     pub async fn dispatch_as(&self, session: &Session, call: Call, party: &Party) -> ToolResult {
         self.pass(session, self.named(call), None, party).await
     }
 
-    /// As [`dispatch_as`](Self::dispatch_as), for a tool that the caller holds: one that is in no registry, or that was
-    /// looked up before.
+    /// Like [`dispatch_as`](Self::dispatch_as), for a tool that the caller has already looked up or
+    /// that is in no registry.
     pub(crate) async fn dispatch_to(
         &self,
         session: &Session,
@@ -118,17 +121,17 @@ impl Dispatcher {
         self.pass(session, (call, Ok(tool)), None, party).await
     }
 
-    /// A call with the tool that has its name at this moment.
+    /// Looks up the tool that currently has the call's name.
     fn named(&self, call: Call) -> Addressed {
         let tool = self.registry.get(&call.tool);
         (call, tool)
     }
 
-    /// What would happen to a call, without running anything or asking anybody.
+    /// Predicts the treatment of a call without running it or asking for confirmation.
     ///
     /// # Errors
     ///
-    /// Where there is no such tool.
+    /// [`ErrorKind::NotFound`] if there is no such tool.
     pub fn foresee(&self, session: &Session, call: Call) -> Result<Foreseen, ErrorKind> {
         session.workspace().keep_rules_of(&self.rules);
         let tool = self.registry.get(&call.tool).map_err(|missing| self.not_found(&missing))?;
@@ -143,7 +146,8 @@ impl Dispatcher {
         Ok(Foreseen { tool, decision, changes })
     }
 
-    /// Waits for a workspace that may hang no longer than a call would.
+    /// Checks the input synchronously. An unresponsive workspace blocks it no longer than the
+    /// call's timeout.
     fn check_here(&self, tool: &Arc<Registered>, session: &Session, call: Call) -> Result<ValidInput, ErrorKind> {
         let time = self.time_limit(tool, call.timeout);
         let given = Given { input: call.input, nulls: call.nulls, memory: Counted::NotYet };
@@ -153,7 +157,7 @@ impl Dispatcher {
             let (tool, late) = (tool.clone(), self.late.clone());
             move || {
                 if !late.hold_in(&workspace) {
-                    // What fails is told by the call itself.
+                    // The call itself reports an error here.
                     let _ = late.add_to(&workspace);
                 }
                 checked(&tool, &workspace, given, &purse)
@@ -175,7 +179,7 @@ impl Dispatcher {
         let subject = subject(session, &call, registered.as_ref().ok().map(|tool| tool.definition()));
         let terminal = Terminal::new(Arc::new(CallSink::new(self.events.clone(), subject)));
         let id = call.id.clone();
-        // Costs nothing unless somebody looks so closely; what is an error says itself which call it is of.
+        // A disabled span costs nothing. Error events carry the call's id themselves.
         let span = tracing::info_span!("call", id = %id, tool = %terminal.sink().subject().tool);
         let flight = session.enter(&id);
         let (result, tool) = match registered.map_err(|missing| self.not_found(&missing)) {
@@ -197,7 +201,9 @@ impl Dispatcher {
         ErrorKind::NotFound { tool, nearest, compiling: (self.compiling)() }
     }
 
-    /// The caller's word over the operator's for this tool over the plugin's, which may only lower, over the default of the class; at most 600 s.
+    /// Returns the time limit of a call, at most 600 s. Precedence: the caller's value, the
+    /// operator's for this tool, the plugin's (which can only lower the default), the class's
+    /// default.
     pub(crate) fn time_limit(&self, tool: &Registered, asked: Option<Duration>) -> Duration {
         let definition = tool.definition();
         let class = match definition.side_effects() {
@@ -215,12 +221,12 @@ impl Dispatcher {
     }
 }
 
-/// The time that an operator gives to the calls of one tool.
+/// The operator's time limit for the calls of one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolTime {
-    /// This, whatever the tool's own is.
+    /// This limit, regardless of the tool's own.
     Set(Duration),
-    /// The tool's own, and this where that is longer.
+    /// The tool's own limit, capped at this one.
     AtMost(Duration),
 }
 
@@ -233,11 +239,12 @@ impl ToolTime {
 }
 
 impl Road<'_> {
-    /// Under both ways to cancel: what the caller asked for is passed on to the token that the tool sees.
+    /// Runs the pipeline until its end or a cancellation. A cancellation by the caller's token is
+    /// forwarded to the tool's token.
     fn travel(&self, call: Call) -> impl Future<Output = Result<ToolResult, ErrorKind>> + Send {
         let asked = call.cancel.clone();
-        // In a box: the layers that await this future may move it about, and the state of a call is
-        // large.
+        // Boxed, because the state of a call is large and the futures that contain this one may be
+        // moved.
         let steps: BoxFuture<'_, _> = Box::pin(self.steps(call));
         async move {
             if asked.is_cancelled() {
@@ -254,7 +261,7 @@ impl Road<'_> {
         }
     }
 
-    /// Holds the parts of the call one by one: an `async fn` would have room for the call twice.
+    /// Runs the stages. A plain `async fn` would hold the call twice, so it is destructured first.
     fn steps(&self, call: Call) -> impl Future<Output = Result<ToolResult, ErrorKind>> + Send {
         let Call { id, input, nulls, turn_id, context, metadata, timeout, .. } = call;
         async move {
@@ -304,7 +311,8 @@ impl Road<'_> {
         }
     }
 
-    /// Checks the input on a thread of the host's own, since its paths are looked up in a workspace that may hang; and says how long that took.
+    /// Checks the input on the host's own threads, because its paths are looked up in a workspace
+    /// that may not respond. Returns the time spent as well.
     async fn check_away(
         &self,
         threads: &Threads,
@@ -314,7 +322,7 @@ impl Road<'_> {
     ) -> Result<(ValidInput, Spent), ErrorKind> {
         let (tool, workspace, cancel) = (self.tool.clone(), self.session.workspace().clone(), self.cancel.clone());
         let (memory, begun) = (input::waiting(&given, &account)?, Instant::now());
-        // The time counts from the moment that the thread begins, and from then on what is checked is counted.
+        // The time limit and the memory account apply from the start of the thread's work.
         let check = move || {
             let start = Instant::now();
             drop(memory);
@@ -325,7 +333,7 @@ impl Road<'_> {
         Ok((input, Spent { checking, waiting: begun.elapsed().saturating_sub(checking) }))
     }
 
-    /// Checks an input that may take long away from the runtime's threads; and says how long that took.
+    /// Checks a long input outside the runtime's threads. Returns the time spent as well.
     async fn check_long(
         &self,
         given: Given,
@@ -340,8 +348,7 @@ impl Road<'_> {
         Ok((input?, Spent { checking: start.elapsed(), waiting: Duration::ZERO }))
     }
 
-    /// An approval whose input is large, with the input made small away from the runtime's threads; and the time that
-    /// the call has spent then.
+    /// Compacts a large input outside the runtime's threads. Returns the time spent as well.
     async fn compacted(
         &self,
         mut approval: Approval,
@@ -359,12 +366,12 @@ impl Road<'_> {
     }
 }
 
-/// What checking an input has taken.
+/// The time spent on checking an input.
 #[derive(Debug, Clone, Copy, Default)]
 struct Spent {
-    /// Of the time of the call.
+    /// Counted towards the time limit of the call.
     checking: Duration,
-    /// Of its patience in queues.
+    /// Counted towards the time limit of the queues.
     waiting: Duration,
 }
 

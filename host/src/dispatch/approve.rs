@@ -1,4 +1,4 @@
-//! Whether a call may run: what the policy says, and what a person says where the policy asks for one.
+//! The approval of a call: the policy's decision, and the user's where the policy asks.
 
 use super::party::Memory;
 use super::{Road, question};
@@ -13,21 +13,21 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Leave to run this tool, of this plugin, with this input, once: running takes it away.
+/// The permission to run this tool of this plugin with this input once: running consumes it.
 pub(super) struct Approval {
     tool: Arc<Registered>,
     input: ValidInput,
     expiry: Option<Expiry>,
 }
 
-/// An answer counts for as long as its question would have stood.
+/// The expiry of an answer: it applies as long as its request would have been open.
 struct Expiry {
     at: Instant,
     after: Duration,
 }
 
 impl Approval {
-    /// An allowed call may still have waited for its place until nobody remembers the answer.
+    /// Returns an error if the answer expired while the approved call waited in a queue.
     pub(super) fn still_stands(&self) -> Result<(), ErrorKind> {
         match &self.expiry {
             Some(expiry) if Instant::now() > expiry.at => Err(ErrorKind::ConfirmationTimeout { after: expiry.after }),
@@ -35,17 +35,17 @@ impl Approval {
         }
     }
 
-    /// Whether making the input small takes a thread milliseconds.
+    /// Returns true if compacting the input blocks a thread for milliseconds.
     pub(super) fn is_large(&self) -> bool {
         self.input.is_large() && matches!(self.tool.origin(), Origin::Plugin { .. })
     }
 
-    /// Makes the input small for the time that the call waits for its place.
+    /// Compacts the input while the call waits in a queue.
     pub(super) fn compact(&mut self) -> Result<(), ErrorKind> {
         if !matches!(self.tool.origin(), Origin::Plugin { .. }) {
             return Ok(());
         }
-        // Memory alone takes no time.
+        // Only memory can be exhausted here, so the time limit is irrelevant.
         self.input.compact().map_err(|why| ended(why, Duration::ZERO, self.tool.definition().side_effects()))
     }
 
@@ -54,7 +54,7 @@ impl Approval {
     }
 }
 
-/// Ends without error where the call may run.
+/// Approves a call, or returns the refusal.
 pub(super) async fn approve(road: &Road<'_>, input: ValidInput) -> Result<Approval, ErrorKind> {
     if road.cancel.is_cancelled() {
         return Err(ErrorKind::Cancelled);
@@ -69,7 +69,8 @@ pub(super) async fn approve(road: &Road<'_>, input: ValidInput) -> Result<Approv
     Ok(Approval { tool, input, expiry })
 }
 
-/// An *always* counts for the tool from then on, and so does any allow of a tool that asks once.
+/// Asks the user. An *always* applies to the tool from then on, and so does an allow under
+/// `prompt_once`.
 async fn confirmed(
     road: &Road<'_>,
     decision: Decision,
@@ -94,7 +95,8 @@ async fn confirmed(
     Ok((input, expiry))
 }
 
-/// A native tool has no bytes to go by: what it says of itself stands for them.
+/// Returns the key of a remembered answer. A native tool has no digest, so its definition is hashed
+/// instead.
 fn allowance(tool: &Registered) -> Allowance {
     let definition = tool.definition();
     let own_words = || Digest::of(definition.to_json().to_string().as_bytes());

@@ -1,4 +1,5 @@
-//! The first two checks: the input against the schema, and its paths against the workspace.
+//! The first two checks of a call: the input against the schema, and its paths against the
+//! workspace.
 
 use crate::execution::ValidInput;
 use crate::execution::account::{Account, CallBudget, Charge};
@@ -15,12 +16,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// The looks at its budget that work in place may take: some 5 µs each for a path, and 50 µs for anything else.
+/// The budget checks that work in place may use: some 5 µs each for a path, 50 µs for other work.
 const LOOKS_IN_PLACE: u32 = 64;
-/// A look at the budget for so many bytes of a path, in which the system looks up a hundred directories at most.
+/// The bytes of a path per budget check; resolving them takes at most a hundred directory lookups.
 const PATH_PER_LOOK: usize = 256;
 
-/// What checking an input may use.
+/// The budget of checking an input.
 #[derive(Clone)]
 pub(super) struct Purse {
     budget: CallBudget,
@@ -28,7 +29,7 @@ pub(super) struct Purse {
 }
 
 impl Purse {
-    /// Memory of this account, for so long or until it is cancelled.
+    /// Creates a budget of this account's memory, until the timeout or the cancellation.
     pub(super) fn new(account: Account, time: Duration, cancel: CancellationToken) -> Self {
         Self { budget: CallBudget::new(account, Instant::now() + time, cancel), time }
     }
@@ -37,13 +38,14 @@ impl Purse {
         &self.budget
     }
 
-    /// The error of a call whose input could not be checked within the budget.
+    /// Returns the error of a call whose input could not be checked within the budget.
     pub(super) fn exhausted(&self, why: Exhausted, class: SideEffects) -> ErrorKind {
         ended(why, self.time, class)
     }
 }
 
-/// The budget of work that holds up a thread of the runtime: it ends after so many looks, and the work is done again elsewhere.
+/// The budget of work on a thread of the runtime. After a fixed number of checks the work ends and
+/// is repeated elsewhere.
 pub(super) struct Moment(AtomicU32);
 
 impl Moment {
@@ -66,31 +68,31 @@ impl Budget for Moment {
     }
 }
 
-/// The input of a call as it came.
+/// The input of a call as received.
 pub(super) struct Given {
     pub(super) input: CallInput,
     pub(super) nulls: Nulls,
     pub(super) memory: Counted,
 }
 
-/// Whether the memory of an input that comes as a value is reserved in the account of its call.
+/// The accounting of an input that comes as a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counted {
-    /// It is: the input was read under that account.
+    /// The memory is reserved: the input was parsed under the call's account.
     Already,
-    /// It is not.
+    /// The memory is not reserved yet.
     NotYet,
 }
 
-/// What came of a look at an input that holds up nobody.
+/// The outcome of a check in place.
 pub(super) enum Glance {
-    /// The input is checked.
+    /// The input is valid.
     Checked(ValidInput),
-    /// Checking it may take long.
+    /// The check may take long.
     Long(Given),
 }
 
-/// Checks an input where that takes no longer than a few hundred microseconds.
+/// Checks an input in place if that takes no longer than a few hundred microseconds.
 pub(super) fn glance(
     definition: &Definition,
     workspace: &Workspace,
@@ -98,7 +100,7 @@ pub(super) fn glance(
     account: &Account,
 ) -> Result<Glance, ErrorKind> {
     let schema = definition.input_schema();
-    // An account by itself tells of no time.
+    // Only memory can be exhausted here, so the time limit is irrelevant.
     let exhausted = |why| ended(why, Duration::ZERO, definition.side_effects());
     let read = match given.input {
         CallInput::Value(value) => match short(&value, IN_PLACE) {
@@ -124,7 +126,7 @@ pub(super) fn glance(
         match resolve(definition, workspace, &mut value, &Moment::new()) {
             Ok(()) => {}
             Err(Unchecked::Refused(kind)) => return Err(kind),
-            // A path that has been looked up becomes itself when it is looked up again.
+            // Resolution is idempotent, so paths that are already resolved may be resolved again.
             Err(Unchecked::Exhausted(_)) => return later(value),
         }
     }
@@ -132,12 +134,14 @@ pub(super) fn glance(
     Ok(Glance::Checked(ValidInput::new(value).taking(bytes)))
 }
 
-/// The memory of a value whose text has at most this length, in bytes. Such a value is within the bounds of an input.
+/// Returns the memory of a value whose text has at most this length in bytes. Such a value is
+/// within the bounds of an input.
 fn short(value: &Value, bytes: usize) -> Option<u64> {
     JsonBounds { bytes, ..JsonBounds::CALL_INPUT }.admit(value).ok()
 }
 
-/// The memory of an input while it waits to be checked; one that is beyond its bounds does not wait.
+/// Reserves the memory of an input that waits to be checked. An input beyond its bounds is refused
+/// at once.
 pub(super) fn waiting(given: &Given, account: &Account) -> Result<Charge, ErrorKind> {
     let refused = |error| unread(error).or(|why| ended(why, Duration::ZERO, SideEffects::None));
     let (bounds, mut charge) = (JsonBounds::CALL_INPUT, account.empty_charge());
@@ -151,7 +155,7 @@ pub(super) fn waiting(given: &Given, account: &Account) -> Result<Charge, ErrorK
     Ok(charge)
 }
 
-/// An input that came as a value, and the memory that it takes, which is reserved.
+/// Reserves the memory of an input that came as a value. Returns the value and its memory.
 fn reserved(value: Value, bytes: u64, memory: Counted, budget: &dyn Budget) -> Result<(Value, u64), Unchecked> {
     if memory == Counted::NotYet {
         budget.reserve(bytes)?;
@@ -159,7 +163,7 @@ fn reserved(value: Value, bytes: u64, memory: Counted, budget: &dyn Budget) -> R
     Ok((value, bytes))
 }
 
-/// The value of an input that came as text, and the memory that it takes, which is reserved.
+/// Parses an input that came as text. Returns the value and its memory, which is reserved.
 fn parsed(text: &str, budget: &dyn Budget) -> Result<(Value, u64), Unchecked> {
     parse_within(text, JsonBounds::CALL_INPUT, budget).map_err(unread)
 }
@@ -171,7 +175,8 @@ fn unread(error: JsonError) -> Unchecked {
     }
 }
 
-/// Checks an input, for as long as the budget allows. Nothing has run yet, and nothing will unless all of it holds.
+/// Checks an input within the budget. Nothing has run at this point, and nothing runs unless all
+/// checks pass.
 pub(super) fn check(
     definition: &Definition,
     workspace: &Workspace,
@@ -181,14 +186,14 @@ pub(super) fn check(
     Unchecked::or_verdict(checked(definition, workspace, given, budget))
 }
 
-/// Why an input is not accepted.
+/// The reason why an input is not accepted.
 pub(super) enum Unchecked {
     Refused(ErrorKind),
     Exhausted(Exhausted),
 }
 
 impl Unchecked {
-    /// Tells the verdict on an input from the end of the work on it.
+    /// Separates the verdict on an input from an exhausted budget.
     pub(super) fn or_verdict<T>(checked: Result<T, Self>) -> Result<Result<T, ErrorKind>, Exhausted> {
         match checked {
             Ok(checked) => Ok(Ok(checked)),
@@ -243,7 +248,7 @@ fn checked(
     Ok(ValidInput::new(value).taking(bytes))
 }
 
-/// Whether checking an input of this tool looks into the workspace.
+/// Returns true if checking an input of this tool accesses the workspace.
 pub(super) fn names_paths(definition: &Definition) -> bool {
     definition.input_schema().has_workspace_paths()
 }
@@ -269,10 +274,11 @@ fn invalid(pointer: &str, reason: String) -> ErrorKind {
     ErrorKind::Validation(Violations::one(pointer, reason))
 }
 
-/// The largest whole number that a float holds exactly, and so the largest that is one number in both forms.
+/// The largest integer up to which a float represents every integer exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// JSON has one kind of number: `2.0` is the integer 2, to the schema, and then to the tool as well.
+/// Converts floats with an integral value to integers. JSON has a single number type, so `2.0` is
+/// the integer 2 to the schema and must be to the tool.
 fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {

@@ -1,4 +1,4 @@
-//! What has to be hidden from tools since the host began: looked for before each run that sees files.
+//! Hides paths that became secret after the host started, before each run with access to files.
 
 use super::Road;
 use super::input::Purse;
@@ -12,23 +12,25 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What adds to the rules of a workspace while a host lives.
+/// The source of rules that are added while the host runs.
 pub(crate) trait LateRules: Send + Sync {
-    /// Whether there is nothing to add. Cheap: asked before each run.
+    /// Returns true if there are no rules to add. It must be cheap, because it runs before each
+    /// call.
     fn hold_in(&self, workspace: &Arc<Workspace>) -> bool;
 
-    /// Adds what there is to add. Works on files, and may take long.
+    /// Adds the outstanding rules. It accesses files and may take long.
     ///
     /// # Errors
     ///
-    /// Where something cannot be protected that a tool could reach.
+    /// An error if a path that a tool could reach cannot be protected.
     fn add_to(&self, workspace: &Arc<Workspace>) -> io::Result<()>;
 }
 
 pub(super) type Late = Arc<dyn LateRules>;
 
 impl Road<'_> {
-    /// Hides what there is to hide from a call that runs in place: away from its thread where that works on files.
+    /// Adds the outstanding rules for a call that runs in place, outside its thread because that
+    /// accesses files.
     pub(super) async fn hide_late(&self, time: Duration, account: &Account) -> Result<(), ErrorKind> {
         let sees_files = self.tool.definition().side_effects().files() != FileAccess::None;
         let is_in_place = self.dispatcher.threads.is_none();
@@ -46,7 +48,7 @@ impl Road<'_> {
     }
 }
 
-/// A tool that runs on a thread of the host's own, where the look at files happens too.
+/// A tool on the host's own threads, which adds the outstanding rules there.
 pub(super) struct Hiding {
     pub(super) late: Late,
     pub(super) workspace: Arc<Workspace>,

@@ -1,4 +1,5 @@
-//! The calls of one message of a model: all at once as far as the session's cap allows, their results in the order asked.
+//! The calls of one model message: concurrent up to the session's limit, with results in the order
+//! of the calls.
 
 use super::{Dispatcher, Party};
 use crate::session::Session;
@@ -7,7 +8,8 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 impl Dispatcher {
-    /// Runs the calls of one message, each in a task of its own, and gives back their results in the order of the calls.
+    /// Runs the calls of one message, each in a task of its own, and returns their results in the
+    /// order of the calls.
     ///
     /// Dropping the future ends all of them.
     pub async fn dispatch_all(&self, session: &Session, calls: Vec<Call>) -> Vec<ToolResult> {
@@ -15,7 +17,7 @@ impl Dispatcher {
         if tokio::runtime::Handle::try_current().is_err() {
             return names.iter().map(|(id, tool)| ToolResult::failure(id.clone(), tool, super::no_runtime())).collect();
         }
-        // Calls outside of a session know no cap among themselves; within one message there is always one.
+        // Calls outside a session share no limit; within a message there always is one.
         let message = session.slots().for_message().map(Arc::new);
         let mut tasks = JoinSet::new();
         for (place, call) in calls.into_iter().enumerate() {
@@ -37,7 +39,7 @@ async fn in_order(mut tasks: JoinSet<(usize, ToolResult)>, names: &[(CallId, Str
             *slot = Some(result);
         }
     }
-    // A task only ends without a result where the runtime is shut down under it.
+    // A task ends without a result only if the runtime shuts down.
     let lost = || ErrorKind::execution(ExecutionKind::Internal, "the call was lost with its runtime");
     let result = |(slot, (id, tool)): (Option<ToolResult>, &(CallId, String))| {
         slot.unwrap_or_else(|| ToolResult::failure(id.clone(), tool, lost()))

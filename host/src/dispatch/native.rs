@@ -1,4 +1,5 @@
-//! A native tool: in a task of its own, so that it can clean up after its caller has gone; told to stop, and waited for, but not forever.
+//! Runs a native tool in a task of its own, so that it can clean up after its caller is gone. A
+//! cancelled tool has a grace period to stop.
 
 use super::run::{Stopped, caught};
 use super::threads::{Away, Place, Threads, Timers};
@@ -12,7 +13,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-/// How long a cancelled or overdue native tool gets to end before it is abandoned.
+/// The grace period in which a cancelled or overdue native tool may end before it is abandoned.
 const GRACE: Duration = Duration::from_secs(30);
 
 type Ended = Result<ToolOutput, ErrorKind>;
@@ -28,7 +29,7 @@ pub(super) async fn run(
         Some(threads) => Some(threads.admit(registered, context.cancel(), context.times().queue).await?),
         None => None,
     };
-    // Starts the clock.
+    // The first use of the deadline starts the clock.
     let _ = context.deadline();
     let mut task = Task::start(tool.into(), input, context.clone(), place)?;
     let stop = tokio::select! {
@@ -44,13 +45,13 @@ pub(super) async fn run(
     }
 }
 
-/// Of a thread that hangs in the kernel more can be said than that the time was up.
+/// Turns the timeout of a thread that hangs in a system call into the more specific error.
 fn given_up(stop: ErrorKind, limit: Duration) -> ErrorKind {
     if matches!(stop, ErrorKind::Timeout { .. }) { ErrorKind::Unanswered { limit } } else { stop }
 }
 
-/// Whatever a tool still returns once its caller has given up, the call was cancelled; and one that fails when its time is up already, as it may where it
-/// holds its thread, has run out of time.
+/// Judges the end of a tool. A cancellation takes precedence over the tool's result. A failure
+/// after the deadline, possible if the tool blocked its thread, is a timeout.
 fn judged(ended: Ended, context: &ToolContext, tool: &dyn Tool) -> Result<ToolOutput, Stopped> {
     if context.is_cancelled() {
         return Err(Stopped { kind: ErrorKind::Cancelled, partial: ended.ok().map(Box::new) });
@@ -63,27 +64,27 @@ fn timeout(context: &ToolContext, tool: &dyn Tool) -> ErrorKind {
     ErrorKind::Timeout { limit: context.time_limit(), class: tool.definition().side_effects(), input: None }
 }
 
-/// What a tool that was told to stop left.
+/// The outcome of stopping a tool.
 enum Left {
     Ended(Ended),
-    /// It does not stop.
+    /// The tool does not stop.
     Abandoned,
-    /// Its thread hangs.
+    /// The tool's thread hangs.
     Stuck,
 }
 
-/// A running tool. Dropped before its end, it is told to stop and goes on by itself until it has.
+/// A running tool. On drop it is cancelled and continues on its own until it ends.
 struct Task {
     tool: Arc<dyn Tool>,
     cancel: CancellationToken,
     runs: Option<Runs>,
 }
 
-/// Where a tool runs.
+/// The place where a tool runs.
 enum Runs {
     /// In a task of the caller's runtime.
     Task(JoinHandle<Ended>),
-    /// On a thread of the host's own.
+    /// On the host's own threads.
     Away(Away<ToolOutput>),
 }
 
@@ -121,7 +122,7 @@ impl Task {
         ended
     }
 
-    /// Tells it to stop and waits for what it still has to say.
+    /// Cancels the tool and waits for its output.
     async fn stop(&mut self) -> Left {
         tell_to_stop(&self.cancel, &*self.tool);
         let left = async {
@@ -135,7 +136,7 @@ impl Task {
         if matches!(left, Left::Abandoned) {
             abandoned(&*self.tool);
         }
-        // Left to itself: its clean-up may still come to an end.
+        // The tool is detached, so that its clean-up may still finish.
         self.runs = None;
         left
     }

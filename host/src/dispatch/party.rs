@@ -1,4 +1,4 @@
-//! On whose behalf a call is made.
+//! The requester on whose behalf a call is made.
 
 use crate::confirm::Asker;
 use crate::execution::Client;
@@ -6,49 +6,50 @@ use crate::execution::account::Account;
 use std::fmt;
 use std::sync::Arc;
 
-/// Whoever made a call, as far as they can be asked about it. By default nobody: then the host's own confirmer is asked whether a call may run, and tools can ask
-/// nothing.
+/// The requester of a call. By default there is none: the host's confirmer is asked for
+/// confirmation, and tools cannot send requests.
 #[derive(Clone)]
 pub struct Party {
-    /// Is asked whether the call may run, in place of the host's confirmer.
+    /// Asked for confirmation in place of the host's confirmer.
     pub(crate) asker: Option<Arc<dyn Asker>>,
-    /// Is asked by the tool, while it runs.
+    /// Receives the requests of the running tool.
     pub(crate) client: Option<Arc<dyn Client>>,
-    /// Whether answers for later calls count.
+    /// The scope of answers that apply to later calls.
     pub(crate) memory: Memory,
-    /// Where the call's memory counts, if its input was read under an account, which counts it already.
+    /// The account of the call's memory, if its input was parsed under one and is already counted.
     pub(crate) account: Option<Account>,
 }
 
-/// For what an answer counts, where it is about more than this call.
+/// The scope of an answer beyond its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Memory {
-    /// For the session, which is one caller's.
+    /// The session, which belongs to a single caller.
     OfSession,
-    /// For nothing: who calls next in this session is only that caller's word.
+    /// None, because callers of this session cannot be told apart.
     Nobodys,
 }
 
 impl Party {
-    /// With a client that answers what tools ask.
+    /// Sets the client that answers the requests of tools.
     #[must_use]
     pub fn with_client(self, client: Arc<dyn Client>) -> Self {
         Self { client: Some(client), ..self }
     }
 
-    /// With somebody else to ask whether the call may run than the host's confirmer.
+    /// Sets the confirmer of this requester, used in place of the host's.
     #[must_use]
     pub(crate) fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
         Self { asker: Some(asker), ..self }
     }
 
-    /// With the account under which the input was read.
+    /// Sets the account under which the input was parsed.
     #[must_use]
     pub(crate) fn with_account(self, account: Option<Account>) -> Self {
         Self { account, ..self }
     }
 
-    /// With a caller that cannot be told from others: no answer counts for another call, and none that was given before counts for this one.
+    /// Marks the caller as unidentifiable: answers apply neither to later calls nor from earlier
+    /// ones.
     #[must_use]
     pub(crate) fn without_memory(self) -> Self {
         Self { memory: Memory::Nobodys, ..self }

@@ -1,4 +1,5 @@
-//! One question to a person: put, announced, answered once, and its end announced, whatever it is. The call's own clock does not run here.
+//! One confirmation request: it is sent, announced, answered once, and its outcome announced. The
+//! call's clock does not run meanwhile.
 
 use super::Road;
 use super::input::{Moment, Purse, Unchecked};
@@ -18,31 +19,33 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
-/// How long a question stands unless somebody says otherwise.
+/// The default time for which a confirmation request is open.
 pub(crate) const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The longest that a question may stand. A call that waits for an answer holds its input; a person who has not answered
-/// for a day has forgotten what the question was about.
+/// The longest time for which a confirmation request may be open. The waiting call holds its input
+/// in memory, and after a day the user no longer knows the context.
 pub(crate) const MAX_CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Asks, and waits for the first answer: from whoever is asked, or by an *always* that another question got meanwhile.
+/// Asks for confirmation and waits for the first answer: the user's, or an *always* given to
+/// another request.
 pub(super) async fn ask(
     road: &Road<'_>,
     input: ValidInput,
     allowance: &Allowance,
     (rule, stands): (Rule, Duration),
 ) -> Result<(ValidInput, Answer), ErrorKind> {
-    // Nobody is asked about what would be refused whatever the answer.
+    // An invalid call is refused before the user is bothered.
     let (input, changes) = foreseen_for(road, input).await?;
-    // Questions are as bounded in number as the calls that wait for a place: each holds its input for as long as it stands.
+    // Open requests hold their input, so they count towards the limit on queued calls.
     let _waiting = crate::execution::wait(road.tool.queue())?;
     let request = request(road, &input, changes, stands)?;
-    // The client of this call before whoever the host asks in general.
+    // The call's own client takes precedence over the host's confirmer.
     let mut answer = match &road.party.asker {
         Some(asker) => asker.put(&request),
         None => road.dispatcher.confirmer.put(&request),
     };
-    // The question is put before it is announced: whoever hears of it can answer at once.
+    // The first poll displays the request. It comes before the event, so that subscribers can
+    // answer at once.
     let first = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
     if matches!(first, Poll::Ready(confirm::Asked::Nobody)) {
         return Err(nobody(road, rule));
@@ -86,7 +89,8 @@ fn decided(asked: confirm::Asked) -> Decision {
     }
 }
 
-/// Owes the question its end: whoever showed it has to learn that it no longer stands, also when the call's caller goes away.
+/// A guard that announces the outcome of a request even if the caller goes away, so that the
+/// request can be taken off the screen.
 struct Asked<'a> {
     sink: &'a CallSink,
     id: RequestId,
@@ -141,8 +145,9 @@ fn request(
     })
 }
 
-/// The paths that a call would change: the `workspace-path` arguments of a tool that can change anything. None of them is in
-/// a place that is protected whatever lies there, and none that is read in a hidden one. Commands are held back by other means.
+/// Returns the paths that a call would change: the `workspace-path` arguments of a tool that can
+/// change files. It refuses a write to a path that is protected by name, and a read of a hidden
+/// path. Commands are confined by other means.
 pub(super) fn foreseen(
     definition: &Definition,
     input: &ValidInput,
@@ -171,7 +176,8 @@ pub(super) fn foreseen(
     Unchecked::or_verdict(looked.map(|()| changes))
 }
 
-/// The same for a call that waits for it: in place where that takes a moment, and else away from the runtime's threads.
+/// Like [`foreseen`] for a call that waits: in place if that is short, otherwise outside the
+/// runtime's threads.
 async fn foreseen_for(road: &Road<'_>, input: ValidInput) -> Result<(ValidInput, Vec<String>), ErrorKind> {
     let (tool, workspace) = (road.tool.clone(), road.session.workspace().clone());
     if let Ok(changes) = foreseen(tool.definition(), &input, &workspace, &Moment::new()) {

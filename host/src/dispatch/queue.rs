@@ -1,4 +1,5 @@
-//! Waiting for a place among the calls of a session. The call's own clock does not run here; the queue has its own bound.
+//! The queue of a session's calls. The call's clock does not run here; the queue has its own time
+//! limit.
 
 use super::Road;
 use crate::sandbox::limits::{self, QUEUE_TIMEOUT};
@@ -8,15 +9,16 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-/// A call's place, in the session and in its message; free again when dropped.
+/// A call's permits, of its session and its message, released on drop.
 pub(super) struct Place<'a> {
     _session: Admission<'a>,
     _message: Option<SemaphorePermit<'a>>,
-    /// How much longer the call may wait for a sandbox: all that it waits for is bounded together.
+    /// The remaining time for which the call may wait for a sandbox. All waits of a call share one
+    /// limit.
     pub(super) patience: Duration,
 }
 
-/// A place for the call, once one is free, where it has waited so long before.
+/// Waits for the call's permits. `waited` is the time that the call has already spent in queues.
 pub(super) async fn admit<'a>(road: &Road<'a>, waited: Duration) -> Result<Place<'a>, ErrorKind> {
     if road.cancel.is_cancelled() {
         return Err(ErrorKind::Cancelled);
@@ -24,12 +26,12 @@ pub(super) async fn admit<'a>(road: &Road<'a>, waited: Duration) -> Result<Place
     let patience = QUEUE_TIMEOUT.saturating_sub(waited);
     match try_admit(road, patience) {
         Some(place) => Ok(place),
-        // In a box, as is all that most calls do without: their state is moved about.
+        // Boxed, because few calls wait and the state of a call is moved often.
         None => Box::pin(wait(road, patience)).await,
     }
 }
 
-/// A place without waiting, and so without a timer.
+/// Takes the permits without waiting, and so without a timer.
 fn try_admit<'a>(road: &Road<'a>, patience: Duration) -> Option<Place<'a>> {
     let session = road.session.slots().try_admit(name(road))?;
     let message = road.message.map(Semaphore::try_acquire).transpose().ok()?;
@@ -44,7 +46,8 @@ async fn wait<'a>(road: &Road<'a>, patience: Duration) -> Result<Place<'a>, Erro
     }
 }
 
-/// The message's place comes last, so that a call which waits for its tool's own cap holds up no other call of the message.
+/// Waits in the queue. The message's permit comes last, so that a call waiting for its tool's limit
+/// does not hold up other calls of the message.
 async fn turn<'a>(road: &Road<'a>, patience: Duration) -> Result<Place<'a>, ErrorKind> {
     let _waiting = crate::execution::wait(road.tool.queue())?;
     let begun = Instant::now();
@@ -59,7 +62,7 @@ async fn turn<'a>(road: &Road<'a>, patience: Duration) -> Result<Place<'a>, Erro
     tokio::time::timeout(patience, places).await.map_err(|_| exhausted())
 }
 
-/// Nothing became free in time.
+/// Returns the error of a call that timed out in the queue.
 pub(super) fn exhausted() -> ErrorKind {
     ErrorKind::ResourceExhausted { limit: Limit::Queue, value: limits::QUEUE_MILLIS }
 }

@@ -1,4 +1,4 @@
-//! The run itself: a fresh instance, and whatever comes out of it made into the uniform result.
+//! Runs an approved call on a fresh instance and builds the uniform result.
 
 use super::approve::Approval;
 use super::late::{Hiding, Late};
@@ -13,13 +13,14 @@ use crate::tool::{CallId, Content, ErrorKind, ExecutionKind, FileAccess, ToolRes
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// The longest message of a tool that reports a failure, in bytes; its blocks hold all of it.
+/// The longest failure message of a tool, in bytes; its blocks have the full text.
 const MAX_MESSAGE: usize = 16 << 10;
 
-/// Where the metadata say how many changed files the list has no room for. A plugin's own value is thrown away.
+/// The metadata key for the number of changed files beyond the list. A plugin's own value is
+/// discarded.
 const UNLISTED: &str = "files_modified_unlisted";
 
-/// A tool that did not come to its end, and what it left behind.
+/// A tool that was stopped, with its partial output.
 pub(super) struct Stopped {
     pub(super) kind: ErrorKind,
     pub(super) partial: Option<Box<ToolOutput>>,
@@ -31,7 +32,7 @@ impl From<ErrorKind> for Stopped {
     }
 }
 
-/// Runs one call of a tool that may run: in place, or on `threads`.
+/// Runs an approved call, in place or on `threads`.
 pub(super) async fn run(
     approval: Approval,
     context: Arc<ToolContext>,
@@ -42,7 +43,8 @@ pub(super) async fn run(
 ) -> ToolResult {
     let (tool, input) = approval.into_parts();
     let mut instance = tool.instantiate();
-    // What sees no file has nothing that could hang in the kernel: it is spared the way to another thread and back.
+    // A plugin without access to files cannot hang in a system call, so it is spared the hand-over
+    // to another thread.
     let sees_files = tool.definition().side_effects().files() != FileAccess::None;
     let threads = threads.filter(|_| sees_files || *tool.origin() == Origin::Native);
     if sees_files && threads.is_some() {
@@ -50,7 +52,7 @@ pub(super) async fn run(
         instance = Box::new(Hiding { late, workspace, tool: instance });
     }
     let ended = match (tool.origin(), threads) {
-        // The sandbox keeps its own deadline, over everything that it does.
+        // The sandbox enforces its own deadline for all of its work.
         (Origin::Plugin { .. }, None) => instance.execute(input, &context).await.map_err(Stopped::from),
         (Origin::Plugin { .. }, Some(threads)) => {
             Box::pin(away(threads, &tool, instance, input, context.clone())).await.map_err(Stopped::from)
@@ -65,7 +67,8 @@ pub(super) async fn run(
     let mut result = made(id, tool.definition().name().as_str(), ended, sink);
     result.duration = context.elapsed();
     result.usage = report.usage;
-    // What the host saw stands above what the tool says; a native tool has nobody else to say it.
+    // The host's observation takes precedence over a plugin's claim. A native tool's report is the
+    // only source.
     if matches!(tool.origin(), Origin::Plugin { .. }) {
         result.files_modified = report.files_modified;
         result.metadata.remove(UNLISTED);
@@ -76,7 +79,7 @@ pub(super) async fn run(
     result
 }
 
-/// The same on a thread of its own, which is given up where it does not come back in time.
+/// Runs the call on another thread, which is abandoned if it does not return in time.
 async fn away(
     threads: &Threads,
     tool: &Registered,
@@ -109,7 +112,7 @@ fn made(id: CallId, name: &str, ended: Result<ToolOutput, Stopped>, sink: &CallS
     result
 }
 
-/// The tool ran to its end and reports a failure itself.
+/// Returns the failure that a tool reports after running to completion.
 fn failed(output: &ToolOutput) -> Option<ErrorKind> {
     let failed = output.outcome == Outcome::Failure;
     failed.then(|| ErrorKind::execution(ExecutionKind::Unsuccessful, unsuccessful(&output.content)))
@@ -122,7 +125,7 @@ fn unsuccessful(content: &[Content]) -> String {
     }
 }
 
-/// Says which plugin a result comes from.
+/// Sets the plugin and digest of a result.
 pub(super) fn signed(mut result: ToolResult, tool: Option<&Registered>) -> ToolResult {
     if let Some(Origin::Plugin { name, digest, .. }) = tool.map(Registered::origin) {
         (result.plugin, result.digest) = (Some(String::from(&**name)), Some(*digest));
@@ -130,21 +133,23 @@ pub(super) fn signed(mut result: ToolResult, tool: Option<&Registered>) -> ToolR
     result
 }
 
-/// A panic of a tool, of a confirmer, or of a dependency below them ends the call and nothing else.
+/// Runs a future and turns its panic into an error, so that a panic in a tool, a confirmer or a
+/// dependency ends only its call.
 pub(super) async fn caught<T>(work: impl Future<Output = Result<T, ErrorKind>>) -> Result<T, ErrorKind> {
     execution::caught(work).await.unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
-/// The same for work that does not wait.
+/// Like [`caught`], for synchronous work.
 pub(super) fn caught_here<T>(work: impl FnOnce() -> Result<T, ErrorKind>) -> Result<T, ErrorKind> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        // It is part of no call, of whose end somebody else tells.
+        // This work has no call whose result would be logged.
         tracing::error!("{}", words(&*panic));
         Err(panicked(&*panic))
     })
 }
 
-/// The text of a panic goes to the log only: it was written for developers, and may hold anything.
+/// Returns the error of a panic. Its text is written for developers and may contain anything, so it
+/// goes only to the log.
 fn panicked(panic: &(dyn std::any::Any + Send)) -> ErrorKind {
     ErrorKind::internal(words(panic))
 }
@@ -154,10 +159,12 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
     format!("the call panicked: {}", text.unwrap_or("no message"))
 }
 
-/// Under which target the crashes of plugins are logged: a program that shows them itself leaves these lines out.
+/// The log target of plugin crashes, so that a program that displays them can filter these lines
+/// out.
 pub(crate) const CRASHES: &str = "palisade::crash";
 
-/// The whole chain goes to the log; the caller gets the first link. What the caller is not told of is an error, all else is the tool's everyday.
+/// Logs the error chain of a failed call. Errors that the caller does not see in full are logged as
+/// errors, the others as debug messages.
 pub(super) fn log(result: &ToolResult) {
     let Some(error) = result.error() else { return };
     let chain = std::iter::successors(error.source(), |source| source.source());
@@ -166,7 +173,7 @@ pub(super) fn log(result: &ToolResult) {
         tracing::debug!(class = %error.class(), "{error}{chain}");
     } else if matches!(error.kind(), ErrorKind::Execution { kind: ExecutionKind::Trap, .. }) {
         let (said, more) = (error.to_string(), chain.trim_start_matches(": "));
-        // The plugin's own account begins with the same words in most cases.
+        // The crash report usually begins with the same words.
         let account = if more.starts_with(&said) { more.to_owned() } else { said + &chain };
         let (id, tool, class) = (result.call_id(), result.tool(), error.class());
         tracing::error!(target: CRASHES, %id, tool, %class, "{account}");

@@ -1,20 +1,21 @@
-//! What a person is shown of an input: first what the tool will use, each value with room of its own, so that nothing can be pushed out of sight by what
-//! stands beside it.
+//! The summary of an input for the user. The members that the tool knows come first, each with its
+//! own length limit, so that no value can push another out of sight.
 
 use crate::execution::ValidInput;
 use crate::tool::text::elided;
 use crate::tool::{Definition, SideEffects};
 use serde_json::Value;
 
-/// How much of one value is shown, in characters.
+/// The displayed length of a value, in characters.
 const VALUE: usize = 400;
-/// How much of one value is shown where it may be a program, which does harm in any of its parts.
+/// The displayed length of a value that may be a program, all of which matters.
 const PROGRAM: usize = 8_000;
-/// How many members are shown, and how much of the name of each.
+/// The number of displayed members, and the displayed length of a name.
 const MEMBERS: usize = 32;
 const NAME: usize = 64;
 
-/// An input on one line, escaped. What is left out is counted where it stands; members that the tool does not know come last, by their names only.
+/// Returns the input as one escaped line. Omissions are marked with their length. Members unknown
+/// to the tool come last, by name only.
 pub(super) fn summary(definition: &Definition, input: &ValidInput) -> String {
     let room = if definition.side_effects() == SideEffects::Execute { PROGRAM } else { VALUE };
     let Value::Object(members) = input.value() else { return elided(input.text(), room) };

@@ -1,4 +1,4 @@
-//! The one terminal event of each call, also when nobody waits for its result any more.
+//! The single terminal event of each call, which is sent even if the caller is gone.
 
 use crate::events::{CallSink, Completion, Event, Failure, Subject, last};
 use crate::tool::result::joined;
@@ -6,10 +6,11 @@ use crate::tool::text::cut;
 use crate::tool::{ErrorClass, ToolResult};
 use std::sync::Arc;
 
-/// How much of an error's message is told in an event, in bytes. The result has all of it.
+/// The longest error message in an event, in bytes. The result has the full text.
 const MESSAGE: usize = 64 << 10;
 
-/// Owes the call its terminal event. Dropped unpaid, it says that the call was cancelled: its caller has gone.
+/// A guard that sends the terminal event. If it is dropped without a result, the event says that
+/// the caller is gone.
 pub(super) struct Terminal {
     sink: Arc<CallSink>,
     is_paid: bool,
@@ -24,7 +25,7 @@ impl Terminal {
         &self.sink
     }
 
-    /// Says how the call ended, and passes its result on.
+    /// Sends the end of the call and returns its result.
     pub(super) fn finish(mut self, result: ToolResult) -> ToolResult {
         self.is_paid = true;
         self.sink.tell_end(|subject| event(subject, &result));
@@ -52,7 +53,7 @@ fn event(subject: Subject, result: &ToolResult) -> Event {
     let duration = result.duration();
     match result.error() {
         None => Event::Completed(subject, Completion { success: true, duration }),
-        // The tool ran to its end and reports a failure itself: that is a completion.
+        // A tool that ran to completion and reports a failure has completed.
         Some(error) if error.kind().is_in_the_tools_words() => {
             Event::Completed(subject, Completion { success: false, duration })
         }
@@ -60,7 +61,8 @@ fn event(subject: Subject, result: &ToolResult) -> Event {
             Event::InputInvalid(subject, brief(error.message()))
         }
         Some(error) => {
-            // No more than is kept of what a tool emits: an event has to fit in the room for those that wait.
+            // Cut like the kept output of a tool, because the event must fit in the subscribers'
+            // queues.
             let partial_output = Some(last(&joined(result.content())).to_owned()).filter(|text| !text.is_empty());
             let message = brief(error.message());
             Event::Failed(subject, Failure { class: error.class(), message, partial_output, duration })

@@ -1,4 +1,4 @@
-//! What the road promises when what stands beside it misbehaves.
+//! Tests of the pipeline with misbehaving collaborators.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its host has failed")]
 
@@ -57,7 +57,7 @@ impl Confirmer for PanickingConfirmer {
     }
 }
 
-/// Counts the questions, and answers each with yes.
+/// A confirmer that counts its requests and allows each.
 #[derive(Default)]
 struct Yes(AtomicUsize);
 
@@ -134,7 +134,7 @@ async fn prompt_once_asks_once_and_prompt_asks_each_time() {
     }
 }
 
-/// Counts the questions, and answers each with always.
+/// A confirmer that counts its requests and answers each with *always*.
 #[derive(Default)]
 struct Always(AtomicUsize);
 
@@ -208,7 +208,7 @@ async fn an_always_of_a_caller_that_cannot_be_told_from_others_counts_once() {
                 assert!(host.dispatch_as(&session, call, &party).await.is_success());
             }
             assert_eq!(confirmer.0.load(Ordering::SeqCst), questions, "{mode}");
-            // Nor does it count for a caller that is known.
+            // The answer does not apply to an identified caller either.
             let call = Call::new("native", json!({}));
             assert!(host.dispatch_as(&session, call, &Party::default()).await.is_success());
             assert_eq!(confirmer.0.load(Ordering::SeqCst), if questions == 1 { 1 } else { 4 }, "{mode}");

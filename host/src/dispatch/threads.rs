@@ -1,7 +1,9 @@
-//! The second call mode: work on threads of the host's own, so that one which hangs in the kernel holds up nobody but itself.
+//! The second call mode: calls run on the host's own threads, so that a thread which hangs in a
+//! system call affects only its own call.
 //!
-//! A call that is to end and whose thread does not come back is answered all the same. Its thread is written off and replaced, up to a cap; beyond it, calls are
-//! refused at once. A thread that comes back after all is counted in again.
+//! A call whose thread does not return is answered at its deadline or cancellation. The thread is
+//! abandoned and replaced, up to a cap; beyond it calls are refused at once. An abandoned thread
+//! that returns is counted in again.
 
 mod pool;
 #[cfg(test)]
@@ -26,29 +28,32 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-/// Where the work of a call is done.
+/// The place where the work of a call runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CallMode {
-    /// Inside the caller's future, on whichever thread polls it: the fastest. A file operation that hangs in the kernel holds that thread.
+    /// In the caller's future, on the thread that polls it: the fastest mode. A file operation that
+    /// hangs in a system call blocks that thread.
     #[default]
     InPlace,
-    /// On threads of the host's own, for workspaces that may hang in the kernel, such as network mounts and FUSE: a hand-over there and back, and another where the
-    /// input names paths. One that hangs is answered at its deadline or its cancellation, plus half a second. A plugin's tool that is given no workspace holds
-    /// nothing that could hang, and runs in place.
+    /// On the host's own threads, for workspaces on file systems that may hang, such as network
+    /// mounts and FUSE. It costs one hand-over to another thread and back, and a second one if the
+    /// input has paths. A hanging call is answered half a second after its deadline or
+    /// cancellation. A plugin's tool without access to the workspace cannot hang and runs in place.
     OwnThreads {
-        /// Threads that work at once, 1 to 256.
+        /// The number of concurrent threads, 1 to 256.
         threads: u32,
-        /// Threads that may be lost to the kernel at once, 1 to 128. Up to this many are replaced; then calls are refused.
+        /// The number of hanging threads at once, 1 to 128. Up to this many are replaced; beyond it
+        /// calls are refused.
         lost: u32,
     },
 }
 
 impl CallMode {
-    /// Own threads, as many as fit most hosts: 64 that work, 32 that may be lost.
+    /// Own threads with defaults for most hosts: 64 concurrent, 32 hanging.
     pub const OWN_THREADS: Self = Self::OwnThreads { threads: limits::CALL_THREADS, lost: limits::LOST_THREADS };
 }
 
-/// Threads for calls, those that idle ended when it is dropped. It waits for none.
+/// The thread pool for calls. Dropping it ends idle threads and does not wait for busy ones.
 pub(crate) struct Threads(Arc<Pool>);
 
 impl Drop for Threads {
@@ -62,12 +67,12 @@ impl Threads {
         Self(Pool::new(threads, lost))
     }
 
-    /// How many threads are lost at this moment.
+    /// Returns the number of threads that hang now.
     pub(crate) fn lost(&self) -> usize {
         self.0.lost()
     }
 
-    /// A place on a thread, once one is free, for as long as the call has patience left. Its own clock does not run here.
+    /// Waits for a permit for a thread within `patience`. The call's clock does not run meanwhile.
     pub(super) async fn admit(
         &self,
         tool: &Registered,
@@ -91,6 +96,8 @@ impl Threads {
         let mut free = pin!(places.take(1));
         loop {
             let mut full = pin!(self.0.full.notified());
+            // Registered before the check, so that no wake-up is lost between the check and the
+            // wait.
             full.as_mut().enable();
             self.check_lost()?;
             tokio::select! {
@@ -100,7 +107,7 @@ impl Threads {
                     return Ok(Place(self.0.seat(free)));
                 }
                 () = full => {}
-                // Threads whose callers have gone are only looked after here.
+                // Hanging threads without a caller are only detected here.
                 () = sleep(limits::THREAD_GRACE) => {}
             }
         }
@@ -113,7 +120,8 @@ impl Threads {
         }
     }
 
-    /// Does work on a thread, and answers for it when the time is up or the caller gives up, also if the thread does not come back.
+    /// Runs work on a thread. If the thread does not return by the deadline or cancellation, this
+    /// returns an error anyway.
     pub(super) async fn within<T: Send + 'static>(
         &self,
         time: Duration,
@@ -132,7 +140,7 @@ impl Threads {
         place.start(Timers::Own, cancel.clone(), async move { work() })?.or(overdue).await
     }
 
-    /// As [`within`](Self::within), for callers that have no runtime; they wait here.
+    /// Like [`within`](Self::within), for callers without a runtime: blocks the calling thread.
     pub(super) fn wait<T: Send + 'static>(
         &self,
         time: Duration,
@@ -156,20 +164,21 @@ impl Threads {
     }
 }
 
-/// Under which runtime work is polled.
+/// The runtime that polls the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Timers {
-    /// One of its own, which has timers and nothing else: it ends in time whoever drives the caller's.
+    /// A runtime of its own with timers only, so that the work ends in time even if the caller's
+    /// runtime is not driven.
     Own,
-    /// The caller's, with all that it has.
+    /// The caller's runtime.
     Callers,
 }
 
-/// A place on a thread that waits for its work.
+/// A permit for a thread.
 pub(super) struct Place(Seat);
 
 impl Place {
-    /// Starts work on the thread. It is polled there and nowhere else.
+    /// Starts work, which is polled on its thread only.
     pub(super) fn start<T: Send + 'static>(
         self,
         timers: Timers,
@@ -185,12 +194,13 @@ impl Place {
                 Timers::Callers => runtime.block_on(work),
                 Timers::Own => own_runtime().and_then(|own| {
                     let result = own.block_on(work);
-                    // A plugin's code that is still being loaded is loaded for the next call: nobody waits for it here.
+                    // A plugin's code may still be loading on the runtime; that load serves the
+                    // next call, so it is not awaited.
                     own.shutdown_background();
                     result
                 }),
             };
-            // The books are closed before the caller learns of the end.
+            // Release the permit before the caller learns of the end.
             drop(seat);
             let _ = send.send(result);
         };
@@ -216,7 +226,7 @@ async fn watched<T>(work: impl Future<Output = T>, pulse: Pulse) -> T {
     .await
 }
 
-/// Completes when the thread has been in one piece of the work for the whole of the grace.
+/// Completes when the thread has spent a whole grace period in one poll of the work.
 async fn is_stuck(pulse: &Pulse) {
     loop {
         let seen = pulse.count();
@@ -227,7 +237,7 @@ async fn is_stuck(pulse: &Pulse) {
     }
 }
 
-/// Work that runs on another thread. Dropped before its end, it is told to stop, and its thread stays in the books.
+/// Work on another thread. Dropping it cancels the work; its thread stays counted.
 pub(super) struct Away<T: Send + 'static> {
     done: Option<oneshot::Receiver<Result<T, ErrorKind>>>,
     pulse: Pulse,
@@ -237,7 +247,8 @@ pub(super) struct Away<T: Send + 'static> {
 }
 
 impl<T: Send + 'static> Away<T> {
-    /// The result; or the word of `overdue`, which says when the work should have ended, once its thread is found stuck.
+    /// Waits for the result. If `overdue` completes first and the thread is found to hang, returns
+    /// the error of `overdue`.
     pub(super) async fn or(mut self, overdue: impl Future<Output = ErrorKind>) -> Result<T, ErrorKind> {
         let late = tokio::select! {
             biased;
@@ -247,7 +258,7 @@ impl<T: Send + 'static> Away<T> {
         self.ended_or_stuck().await.unwrap_or(Err(late))
     }
 
-    /// The result, once there is one.
+    /// Waits for the result.
     pub(super) async fn ended(&mut self) -> Result<T, ErrorKind> {
         let result = match &mut self.done {
             Some(done) => done.await.unwrap_or_else(|_| Err(lost())),
@@ -257,7 +268,8 @@ impl<T: Send + 'static> Away<T> {
         result
     }
 
-    /// The result of work that should have ended, or `None` where its thread is stuck and now written off.
+    /// Waits for the result of overdue work, or returns `None` after abandoning its thread, which
+    /// hangs.
     pub(super) async fn ended_or_stuck(&mut self) -> Option<Result<T, ErrorKind>> {
         let pulse = self.pulse.clone();
         tokio::select! {
@@ -282,9 +294,10 @@ impl<T: Send + 'static> Drop for Away<T> {
     }
 }
 
-/// When a call has to be over: its caller gives up, or its time is up. The clock of a plugin's call only starts once it has its sandbox.
+/// Completes when a call is cancelled or past its deadline. A plugin's clock starts only when it
+/// has its sandbox.
 pub(super) async fn overdue(context: &ToolContext) -> ErrorKind {
-    /// How long to wait at least before looking again whether the clock has started.
+    /// The shortest interval between two checks of whether the clock has started.
     const LOOK: Duration = Duration::from_millis(10);
     let time_is_up = async {
         let clock = context.clock();

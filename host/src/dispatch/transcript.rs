@@ -1,20 +1,22 @@
-//! The results of calls as parts of a conversation, which is valid only while every call in it has an answer.
+//! Appends the results of calls to a conversation, which is valid only if every call in it has an
+//! answer.
 
 use super::Dispatcher;
 use crate::session::Session;
 use crate::tool::{Call, CallId, ErrorKind, ToolResult};
 
-/// A conversation that tool results are appended to.
+/// A conversation to which tool results are appended.
 pub trait Transcript: Send {
-    /// Takes what the model reads of a result, under the id of its call.
+    /// Appends the text of a result for the model, under the id of its call.
     fn append_tool(&mut self, call_id: &CallId, tool: &str, content: &str);
 
-    /// Takes the call with its whole result, for whoever shows or stores it.
+    /// Appends the call with its full result, for display or storage.
     fn append_tool_execution(&mut self, call: &Call, result: &ToolResult);
 }
 
 impl Dispatcher {
-    /// Runs the calls of one message and appends every result to the transcript, in the order of the calls.
+    /// Runs the calls of one message and appends every result to the transcript, in the order of
+    /// the calls.
     ///
     /// Dropping the future ends the calls and appends a cancelled result for each.
     pub async fn dispatch_into(
@@ -30,7 +32,7 @@ impl Dispatcher {
     }
 }
 
-/// The answers that the transcript still lacks.
+/// A guard for the answers that the transcript still lacks.
 struct Owed<'a> {
     calls: Vec<Call>,
     transcript: &'a mut dyn Transcript,

@@ -1,4 +1,4 @@
-//! What is told of a call whose caller has gone.
+//! Tests of the events of a call whose caller is gone.
 
 use crate::events::{Envelope, Event, Subscriber};
 use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-/// Emits what its input says, piece by piece, and never ends.
+/// A tool that emits the pieces of its input and never ends.
 struct Endless(Definition);
 
 impl Tool for Endless {
@@ -31,7 +31,7 @@ impl Tool for Endless {
     }
 }
 
-/// Keeps how calls have failed.
+/// A subscriber that records failed calls.
 #[derive(Default)]
 struct Failures(Mutex<Vec<(ErrorClass, Option<String>)>>);
 
@@ -55,7 +55,7 @@ async fn what_a_tool_had_said_when_its_caller_went_is_in_the_event_that_ends_the
         .unwrap();
     for (pieces, expected) in [(json!(["one ", "two"]), Some("one two".to_owned())), (json!([]), None)] {
         let mut call = Box::pin(host.call("endless", json!({"pieces": pieces}), json!({})));
-        // A native tool runs in a task of its own, which has its turns between these.
+        // The native tool runs in a task of its own, which makes progress between these polls.
         for _ in 0..16 {
             assert!(matches!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
             tokio::task::yield_now().await;

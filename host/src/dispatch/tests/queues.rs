@@ -1,4 +1,4 @@
-//! What a call waits for in one queue, it does not wait for in the next.
+//! Tests that the queues of a call share one time limit.
 
 use crate::dispatch::CallMode;
 use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-/// Of each call, how much longer it might wait for a sandbox, and how much of its time was spent.
+/// For each call, the remaining time in the queue and the time already spent.
 type Seen = Arc<Mutex<Vec<(Duration, Duration)>>>;
 
-/// Notes this of each of its calls, and ends when it is let go.
+/// A tool that records these times and ends when it is released.
 struct Waiting {
     definition: Definition,
     seen: Seen,
@@ -36,7 +36,7 @@ impl Tool for Waiting {
     }
 }
 
-/// A host with this tool alone.
+/// Creates a host with this tool only.
 fn waiting(builder: HostBuilder, schema: Value) -> (Host, Seen, Arc<Semaphore>) {
     let (seen, gate) = (Seen::default(), Arc::new(Semaphore::new(0)));
     let host = builder.shipped(Shipped::LeftOut).build().unwrap();

@@ -1,4 +1,4 @@
-//! The threads of calls, and the book of those that are lost.
+//! The threads of calls, with the records of those that hang.
 
 use crate::execution::crew::{Crew, Job};
 use crate::execution::share::{Grant, Pool as Places};
@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::Notify;
 
-/// The threads of one host, with a place for each.
+/// The threads of one host, with a permit for each.
 pub(super) struct Pool {
-    /// One place for each thread that may work, leased; a thread that is lost keeps its own until it is replaced.
+    /// One leased permit per concurrent thread. A hanging thread keeps its permit until it is
+    /// replaced.
     pub(super) places: Places,
-    /// Told when as many threads are lost as may be.
+    /// Notified when the number of hanging threads reaches its limit.
     pub(super) full: Notify,
     may_be_lost: usize,
     book: Mutex<Book>,
@@ -24,20 +25,21 @@ pub(super) struct Pool {
 #[derive(Default)]
 struct Book {
     next: u64,
-    /// The work that runs, each with its lease.
+    /// The work in flight, each with its lease.
     running: HashMap<u64, Option<u64>>,
     lost: HashSet<u64>,
     left: HashMap<u64, Left>,
 }
 
-/// Work whose caller has gone: nobody waits for it, so it is looked at when somebody asks for a place.
+/// Work without a caller. Nothing polls it, so it is checked when a permit is requested.
 struct Left {
     pulse: Pulse,
     seen: u64,
     since: Instant,
 }
 
-/// Counts where a piece of work begins to run and where it waits: odd while it runs, and from its end on, since what it leaves is dropped then.
+/// Counts the polls of a piece of work, as a heartbeat. The count is odd while the work runs, and
+/// also after its end, while its state is dropped.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pulse(Arc<AtomicU64>);
 
@@ -50,13 +52,13 @@ impl Pulse {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether the work has been in one poll since this was counted.
+    /// Returns true if the work has been in a single poll since `seen`.
     pub(super) fn stands_still(&self, seen: u64) -> bool {
         !seen.is_multiple_of(2) && self.count() == seen
     }
 }
 
-/// A thread's place for one piece of work, given back wherever that ends.
+/// A thread's permit for one piece of work, released on drop.
 pub(super) struct Seat {
     pool: Arc<Pool>,
     pub(super) number: u64,
@@ -86,18 +88,18 @@ impl Pool {
         })
     }
 
-    /// Threads that are lost at this moment.
+    /// Returns the number of threads that hang now.
     pub(super) fn lost(&self) -> usize {
         self.look_after_those_left();
         self.book().lost.len()
     }
 
-    /// How many may be, if they are.
+    /// Returns the limit on hanging threads if it is reached.
     pub(super) fn exhausted(&self) -> Option<usize> {
         (self.lost() >= self.may_be_lost).then_some(self.may_be_lost)
     }
 
-    /// From now on nobody waits for this work.
+    /// Records that the work has lost its caller.
     pub(super) fn leave(&self, number: u64, pulse: Pulse) {
         let mut book = self.book();
         if book.running.contains_key(&number) {
@@ -128,12 +130,13 @@ impl Pool {
         Seat { pool: self.clone(), number, _place: place }
     }
 
-    /// Gives work to an idle thread, or to a new one.
+    /// Runs a job on an idle thread or on a new one.
     pub(super) fn start(&self, job: Job) -> io::Result<()> {
         self.crew.start(job).map_err(|unstarted| unstarted.error)
     }
 
-    /// Writes a thread off that still works on this, and lets another in for it, up to the cap. False where it has ended.
+    /// Abandons the thread of this work and, up to the limit, lets another take its permit. Returns
+    /// false if the work has ended.
     pub(super) fn write_off(&self, number: u64) -> bool {
         let mut book = self.book();
         let Some(lease) = book.running.remove(&number) else { return book.lost.contains(&number) };
@@ -143,7 +146,7 @@ impl Pool {
         let (lost, is_full) = (book.lost.len(), book.lost.len() >= self.may_be_lost);
         drop(book);
         tracing::warn!(lost, "the thread of a call hangs and was given up");
-        // The place is filled anew, and not given back a second time by the thread that is lost.
+        // The permit passes to a new thread; the hanging thread does not return it a second time.
         if let Some(lease) = replaced {
             self.places.write_off(lease);
         }
@@ -153,12 +156,12 @@ impl Pool {
         true
     }
 
-    /// Lets idle threads end now. Those that work end when they have come back.
+    /// Ends idle threads now, and busy ones after their work.
     pub(super) fn close(&self) {
         self.crew.close();
     }
 
-    /// The work is over.
+    /// Records the end of the work.
     fn end(&self, number: u64) {
         let mut book = self.book();
         book.running.remove(&number);

@@ -1,4 +1,5 @@
-//! What the threads promise when nothing hangs, and how exact their books are. What hangs in the kernel is tried in the suite `hanging`.
+//! Tests of the pool without hanging threads, and of its counts. The suite `hanging` tests threads
+//! that hang in a system call.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot start a thread has failed")]
 
@@ -17,7 +18,7 @@ fn free(pool: &Pool) -> u64 {
     pool.places.capacity() - pool.places.held()
 }
 
-/// Runs work on a thread of the pool, and comes back when that is done with it.
+/// Runs work on a thread of the pool and waits for its result.
 fn run<T: Send + 'static>(pool: &Arc<Pool>, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, done) = sync_channel(1);
     pool.start(Box::new(move || send.send(work()).unwrap())).unwrap();
@@ -29,7 +30,7 @@ fn places_are_exact_whatever_is_lost_and_comes_back() {
     let pool = Pool::new(4, 1);
     let (first, second) = (seat(&pool), seat(&pool));
     assert!(pool.write_off(first.number) && pool.write_off(second.number), "both still work");
-    // One was replaced, the other is beyond the cap.
+    // The first was replaced, the second is beyond the limit.
     assert_eq!((pool.lost(), pool.exhausted(), free(&pool)), (2, Some(1), 3));
     let number = first.number;
     drop(first);
