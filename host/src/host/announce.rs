@@ -1,9 +1,9 @@
-//! What becomes of plugins, told as events.
+//! Events about the loading of plugins.
 
 use crate::events::{Event, Events, PluginFacts};
 use crate::plugins::{News, Plugin, Rejected};
 
-/// Tells subscribers what has become of a plugin.
+/// Sends the event of a plugin change.
 pub(super) fn announce(events: &Events, news: News<'_>) {
     events.emit(|| match news {
         News::Loaded(plugin) => Event::PluginLoaded(facts(plugin)),

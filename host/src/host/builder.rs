@@ -1,4 +1,4 @@
-//! Configuring a host.
+//! The builder of a host.
 
 use super::announce::announce;
 use super::{BuildError, Host, cache, times};
@@ -19,24 +19,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where compiled code is kept.
+/// The location of compiled code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum CacheMode {
-    /// In the user's cache directory, where there is one that is private.
+    /// The user's cache directory, if there is a private one.
     #[default]
     Default,
-    /// In this directory, which must be private and hold nothing else. Its path is remembered in `palisade/caches` of the user's state directory, so
-    /// that other runs hide it from their tools.
+    /// This directory, which must be private and otherwise empty. It is recorded in the user's
+    /// state directory, so that other runs hide it from their tools.
     Directory(PathBuf),
-    /// Nowhere: every start compiles.
+    /// No cache: every start compiles.
     Off,
 }
 
-/// Configures a [`Host`]. The defaults:
+/// The builder of a [`Host`]. The defaults:
 ///
 /// - the workspace is the current directory;
 /// - the shipped plugins are loaded, and no others;
-/// - tools of class none and read run, all others are refused, since nobody can be asked;
+/// - tools of class none and read run, all others are refused, because there is no confirmer;
 /// - a call gets 60 s (600 s for class execute and network) and 128 MiB;
 /// - plugins are compiled in this process, and their code is kept in the user's cache directory.
 #[derive(Default)]
@@ -60,7 +60,7 @@ pub struct HostBuilder {
     protected: Vec<(PathBuf, Reading)>,
 }
 
-/// What sessions get unless they say otherwise.
+/// The defaults of new sessions.
 #[derive(Clone)]
 pub(super) struct SessionDefaults {
     policy: Policy,
@@ -82,14 +82,14 @@ impl SessionDefaults {
 }
 
 impl HostBuilder {
-    /// The directory that tools see. Default: the current directory.
+    /// Sets the directory that tools see. Default: the current directory.
     #[must_use]
     pub fn workspace(mut self, directory: impl Into<PathBuf>) -> Self {
         self.workspace = Some(directory.into());
         self
     }
 
-    /// Loads all `.wasm` files of a directory. Can be given several times.
+    /// Loads all `.wasm` files of a directory. May be called several times.
     #[must_use]
     pub fn plugins(mut self, directory: impl Into<PathBuf>) -> Self {
         self.sources.directories.push(directory.into());
@@ -103,57 +103,58 @@ impl HostBuilder {
         self
     }
 
-    /// Adds a native tool. Can be given several times. Its name comes before those of plugins from files, which are rejected where it is taken.
+    /// Adds a native tool. May be called several times. A plugin file that claims its name is
+    /// rejected.
     #[must_use]
     pub fn tool(mut self, factory: Factory) -> Self {
         self.native.push(factory);
         self
     }
 
-    /// How the shipped tool `shell` runs commands: a [`Confinement`](crate::Confinement), or all [`ShellOptions`]. Default: confined by the kernel or not at
-    /// all, without the network, and without a helper.
+    /// Sets how `shell` runs commands: a [`Confinement`](crate::Confinement) or all
+    /// [`ShellOptions`]. Default: confined or refused, without network and without a helper.
     #[must_use]
     pub fn shell(mut self, options: impl Into<ShellOptions>) -> Self {
         self.shell = options.into();
         self
     }
 
-    /// Whether the shipped plugins, and `shell`, are there. Default: they are.
+    /// Sets whether the shipped plugins and `shell` are included. Default: included.
     #[must_use]
     pub fn shipped(mut self, shipped: Shipped) -> Self {
         self.sources.shipped = shipped;
         self
     }
 
-    /// The limits of each call.
+    /// Sets the limits of each call.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// What may run at once, what is asked about, what never runs. Default: only reading runs without a question.
+    /// Sets the policy. Default: only reading tools run without confirmation.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.session.policy = policy;
         self
     }
 
-    /// How many calls of a session run at once, 1 to 256. Default: 4.
+    /// Sets the number of concurrent calls of a session, 1 to 256. Default: 4.
     #[must_use]
     pub fn concurrency(mut self, calls: u32) -> Self {
         self.session.concurrency = calls;
         self
     }
 
-    /// How many calls of one tool a session runs at once, such as one shell at a time.
+    /// Sets the number of concurrent calls of one tool in a session.
     #[must_use]
     pub fn tool_concurrency(mut self, tool: impl Into<String>, calls: u32) -> Self {
         self.session.per_tool.insert(tool.into(), calls);
         self
     }
 
-    /// How long calls of one tool may take, unless the call says otherwise: 1 ms to 600 s.
+    /// Sets the timeout of one tool's calls, 1 ms to 600 s. A call may override it.
     #[must_use]
     pub fn tool_timeout(mut self, tool: impl Into<String>, time: Duration) -> Self {
         self.tool_timeouts.insert(tool.into(), ToolTime::Set(time));
@@ -165,134 +166,137 @@ impl HostBuilder {
         self
     }
 
-    /// Who answers questions. Default: nobody, so that calls which need an answer are refused.
+    /// Sets the confirmer. Default: none; calls that need confirmation are refused.
     #[must_use]
     pub fn confirmer(mut self, confirmer: Arc<dyn Confirmer>) -> Self {
         self.confirmer = Some(confirmer);
         self
     }
 
-    /// How long a question stands before the call is refused: 1 ms to 24 hours. Default: 5 minutes.
+    /// Sets how long a confirmation request is open, 1 ms to 24 hours. Default: 5 minutes.
     #[must_use]
     pub fn confirmation_timeout(mut self, timeout: Duration) -> Self {
         self.confirmation_timeout = Some(timeout);
         self
     }
 
-    /// Sends events to a subscriber. Can be given several times.
+    /// Sends events to a subscriber. May be called several times.
     #[must_use]
     pub fn subscriber(mut self, subscriber: Arc<dyn Subscriber>) -> Self {
         self.subscribers.push(subscriber);
         self
     }
 
-    /// Shows the steps of loading.
+    /// Sets an observer for the steps of loading.
     #[must_use]
     pub fn observe_loading(mut self, observer: LoadObserver) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// Where compiled code is kept.
+    /// Sets the location of compiled code.
     #[must_use]
     pub fn cache(mut self, cache: CacheMode) -> Self {
         self.cache = cache;
         self
     }
 
-    /// Who compiles plugins from files that the cache does not have. Default: this process, which is the weaker way; see [`Compiler`].
+    /// Sets the compiler for uncached plugin files. Default: in this process; see [`Compiler`].
     #[must_use]
     pub fn compiler(mut self, compiler: Compiler) -> Self {
         self.compiler = compiler;
         self
     }
 
-    /// Where calls run. Default: in place. For a workspace that may hang in the kernel, [`CallMode::OWN_THREADS`].
+    /// Sets where calls run. Default: in place. See [`CallMode`] for file systems that may hang.
     #[must_use]
     pub fn call_mode(mut self, mode: CallMode) -> Self {
         self.call_mode = mode;
         self
     }
 
-    /// Whether tools may change files that have several names (hard links). Default: they may not.
+    /// Sets whether tools may change files with several hard links. Default: not allowed.
     #[must_use]
     pub fn hard_links(mut self, hard_links: HardLinks) -> Self {
         self.hard_links = hard_links;
         self
     }
 
-    /// Protects a file or a directory, wherever it lies in a workspace and whatever leads to it: no tool but `shell` changes anything there. It need not exist
-    /// yet. Can be given several times. Directories and files of plugins, caches, and every `.git` are protected anyway.
+    /// Write-protects a path in every workspace against all tools but `shell`, by every name that
+    /// leads to it. It need not exist yet. May be called several times. Plugin locations, caches
+    /// and every `.git` are always protected.
     #[must_use]
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
         self.protected.push((path.into(), Reading::Allowed));
         self
     }
 
-    /// Where the operator's settings stand, so that refusals name the right place. Default: "in your own palisade.toml".
+    /// Sets the locations of the operator's settings. Default: "in your own palisade.toml".
     #[must_use]
     pub fn places(mut self, places: Places) -> Self {
         self.places = places;
         self
     }
 
-    /// As [`protect`](Self::protect), for what is the host's own, such as its configuration and its log: no tool but `shell` reads it either.
+    /// Like [`protect`](Self::protect), and hides the path too: for the host's own files.
     #[must_use]
     pub fn hide(mut self, path: impl Into<PathBuf>) -> Self {
         self.protected.push((path.into(), Reading::Refused));
         self
     }
 
-    /// Opens the workspace and loads the plugins. Blocks while plugins compile, on every core.
+    /// Opens the workspace and loads the plugins. Blocks while plugins compile, on all cores.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] where the workspace or a plugin directory cannot be opened, a limit is out of range, or this machine cannot run WebAssembly. A plugin
-    /// that cannot be loaded is no error: see [`Host::rejected`].
+    /// [`BuildError`] if the workspace or a plugin directory cannot be opened, a limit is out of
+    /// range, or this machine cannot run WebAssembly. Not for bad plugins: see [`Host::rejected`].
     pub fn build(self) -> Result<Host, BuildError> {
         let host = self.begin()?;
         host.loading.finish();
         Ok(host)
     }
 
-    /// As [`build`](Self::build), with what has to be compiled left to threads in the background: the plugins that the cache knows are there at once, the others
-    /// one by one. See [`Host::available`], [`Host::loaded`] and [`Host::compiling`]. Of two files that claim a name the first has it: until that one is compiled
-    /// the name may be the other's, which gives it up then.
+    /// Like [`build`](Self::build), but compiles on background threads: cached plugins are
+    /// available at once, the others one by one; see [`Host::available`], [`Host::loaded`] and
+    /// [`Host::compiling`]. If two files claim a name, the first takes it once compiled.
     ///
     /// # Errors
     ///
-    /// As for [`build`](Self::build).
+    /// The errors of [`build`](Self::build).
     pub fn build_in_background(self) -> Result<Host, BuildError> {
         let host = self.begin()?;
         host.loading.go_on();
         Ok(host)
     }
 
-    /// As [`build`](Self::build), with nothing compiled: only the plugins that the cache knows are there. See [`Host::compiling`] for the others.
+    /// Like [`build`](Self::build), but compiles nothing: only cached plugins are available. See
+    /// [`Host::compiling`] for the others.
     ///
     /// # Errors
     ///
-    /// As for [`build`](Self::build).
+    /// The errors of [`build`](Self::build).
     pub fn build_from_cache(self) -> Result<Host, BuildError> {
         self.begin()
     }
 
-    /// As [`build`](Self::build), with as much loaded as calls of this one tool take: the shipped plugin that has it, or the first file that does, with the
-    /// files before it, which could take the name. Two kinds of files before it are not compiled, and are among [`Host::compiling`]: those that an earlier
-    /// run has not got done, and all where the cache knows the tool and that is of class none or read. For a program that makes one call and ends.
+    /// Like [`build`](Self::build), but loads only what a call of this tool needs: the shipped
+    /// plugin or first file with the tool, and earlier files, which could claim its name. Some of
+    /// those stay uncompiled: files that an earlier run did not finish, and all if the tool is
+    /// cached and of class none or read. See [`Host::compiling`].
     ///
     /// # Errors
     ///
-    /// As for [`build`](Self::build). A tool that nobody has is no error: everything that could have it is loaded then.
+    /// The errors of [`build`](Self::build). If no plugin has the tool, all files are loaded.
     pub fn build_for(self, tool: &str) -> Result<Host, BuildError> {
         self.build_for_all(&[tool])
     }
 
-    /// As [`build_for`](Self::build_for), for calls of these tools.
+    /// Like [`build_for`](Self::build_for), for several tools.
     ///
     /// # Errors
     ///
-    /// As for [`build`](Self::build).
+    /// The errors of [`build`](Self::build).
     pub fn build_for_all(self, tools: &[&str]) -> Result<Host, BuildError> {
         let host = self.begin()?;
         host.loading.finish_for(tools);
@@ -315,7 +319,7 @@ impl HostBuilder {
         let late = Arc::new(cache::Hidden::new(&self.cache, &cache, self.hard_links));
         let rules = Arc::new(rules(self.hard_links, self.protected, &self.sources)?);
         workspace.keep_rules_of(&rules);
-        // Here, so that the first call need not. What fails fails again there, and is told of.
+        // Run early to speed up the first call, which repeats it and reports its error.
         let _ = late.add_to(&workspace);
         let sandbox = Sandbox::new(cache)?.with_compiler(self.compiler);
         let registry = Registry::new();
@@ -351,13 +355,13 @@ impl HostBuilder {
     }
 }
 
-/// The shipped native tool comes before those of the program that embeds the host.
+/// Returns the native tools, the shipped `shell` first.
 fn native(shipped: Shipped, shell: ShellOptions, own: Vec<Factory>) -> Vec<Factory> {
     let shell = (shipped == Shipped::Included).then(|| Shell::factory(shell));
     shell.into_iter().chain(own).collect()
 }
 
-/// What is protected in every workspace: what the program names, and where plugins come from.
+/// Returns the rules that protect the embedder's paths and the plugin locations in every workspace.
 fn rules(hard_links: HardLinks, named: Vec<(PathBuf, Reading)>, sources: &Sources) -> Result<HostRules, BuildError> {
     let plugins = sources.directories.iter().chain(&sources.files).cloned().chain(sources.elsewhere());
     let plugins = plugins.map(|path| (path, Reading::Allowed));

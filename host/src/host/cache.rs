@@ -1,5 +1,5 @@
-//! Where compiled code is kept, and where not: a tool that reads the key of a cache could write code that is then run as it is. So every cache that is known of is
-//! hidden from tools, whether or not this host uses it.
+//! The location of compiled code. A tool that can read a cache's key could plant code that the host
+//! runs, so every known cache is hidden from tools, in use by this host or not.
 
 mod hidden;
 mod known;
@@ -12,8 +12,9 @@ use known::Known;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A cache that cannot be written is done without, whoever named it: every start compiles, and the log says so. The default directory is a convenience, and done
-/// without in any case; one that somebody named is refused where it is no private directory outside of the workspace.
+/// Opens the cache. A cache that cannot be written is replaced by none with a warning, and so is a
+/// default cache that fails in any way. A configured directory is refused if it is not private or
+/// lies inside the workspace.
 pub(super) fn open(mode: &CacheMode, workspace: &Workspace) -> Result<Cache, BuildError> {
     match mode {
         CacheMode::Off => Ok(Cache::off()),
@@ -32,12 +33,13 @@ fn without(error: &BuildError) -> Cache {
     Cache::off()
 }
 
-/// Whether a directory that somebody named is done without and not refused.
+/// Returns true if the error of a configured directory only disables the cache.
 pub(crate) fn is_unwritable(error: &BuildError) -> bool {
     matches!(error, BuildError::Cache(error) if error.is_unwritable())
 }
 
-/// Opens a cache that lies outside of the workspace, if one is named, and remembers it before it has a key.
+/// Opens a cache outside the workspace, if one is given, and records the cache before its key
+/// exists.
 pub(crate) fn open_cache(directory: &Path, workspace: Option<&Workspace>) -> Result<Cache, BuildError> {
     let opened = Cache::open_and(directory, workspace, |real| remember(directory, real));
     opened.map_err(|error| match error.is_inside() {
@@ -46,10 +48,11 @@ pub(crate) fn open_cache(directory: &Path, workspace: Option<&Workspace>) -> Res
     })
 }
 
-/// Remembers a cache by the path that somebody wrote and by the one without links: a link may lead elsewhere later.
+/// Records a cache by its path as written and by its real path, because a symlink may be redirected
+/// later.
 fn remember(written: &Path, real: &Path) -> io::Result<()> {
     let usual = usual_place();
-    // The usual place is hidden without being remembered.
+    // The default location is always hidden.
     for cache in [written, real].into_iter().filter(|cache| usual.as_deref() != Some(cache)) {
         for known in Known::of_user() {
             match known.add(cache) {
@@ -65,7 +68,7 @@ fn remember(written: &Path, real: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The default cache of a run whose environment names no other directory for caches.
+/// Returns the default cache for an environment that does not override the cache directory.
 fn usual_place() -> Option<PathBuf> {
     let home = etcetera::home_dir().ok().filter(|home| home.is_absolute());
     home.map(|home| below(&home.join(".cache")))
@@ -75,7 +78,7 @@ fn below(base: &Path) -> PathBuf {
     base.join("palisade").join("compiled")
 }
 
-/// Where compiled code is kept unless somebody says otherwise.
+/// Returns the default location of compiled code.
 pub(crate) fn default_cache() -> Option<PathBuf> {
     use etcetera::BaseStrategy as _;
     let base = etcetera::choose_base_strategy().ok()?.cache_dir();

@@ -1,35 +1,35 @@
-//! Why a host cannot be built.
+//! The errors of building a host.
 
 use crate::plugins::LoadError;
 use crate::sandbox::{CacheError, EngineError};
 use crate::workspace::WorkspaceError;
 use std::path::PathBuf;
 
-/// Why a host cannot be built.
+/// The reason why a host cannot be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
     /// The workspace cannot be opened.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// A plugin directory cannot be read, or two tools of the program itself have one name.
+    /// A plugin directory cannot be read, or two native tools have the same name.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The cache directory cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// The cache lies where tools could reach it.
+    /// The cache lies inside the workspace, where tools could reach it.
     #[error("the cache of compiled code `{}` lies inside the workspace, where tools could read its key; choose a smaller workspace with --workspace, or set PALISADE_CACHE to a directory elsewhere, or to off", cache.display())]
     CacheInWorkspace {
-        /// Where it lies.
+        /// The cache directory.
         cache: PathBuf,
     },
-    /// What is to be protected cannot be looked at.
+    /// A path that must be protected cannot be opened.
     #[error("`{}` cannot be protected: {source}", path.display())]
     Protected {
         /// The path.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
     /// This machine cannot run WebAssembly.
@@ -38,9 +38,9 @@ pub enum BuildError {
     /// A limit is out of range.
     #[error("the limit `{name}` is out of range: {accepted}")]
     Limit {
-        /// Which limit.
+        /// The name of the limit.
         name: &'static str,
-        /// What would be accepted.
+        /// The accepted range.
         accepted: &'static str,
     },
 }

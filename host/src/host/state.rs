@@ -1,9 +1,9 @@
-//! Where this program keeps what it remembers for its user from run to run.
+//! The directories for the state that the program keeps between runs.
 
 use std::path::PathBuf;
 
-/// The directories for a user's state, there or not: the one that the environment names, and the one that runs with another environment use. Absolute, since
-/// a relative one would be the workspace's word.
+/// Returns the user's state directories, existing or not: the one named by the environment and the
+/// default. Only absolute paths, because a relative one would be resolved in the workspace.
 pub(crate) fn state_directories() -> Vec<PathBuf> {
     use etcetera::BaseStrategy as _;
     let base = etcetera::choose_base_strategy().ok();
@@ -18,7 +18,7 @@ fn usual() -> Option<PathBuf> {
     etcetera::home_dir().ok().map(|home| home.join(".local").join("state"))
 }
 
-/// On Windows the system names the directory, and the environment does not.
+/// On Windows the system names the directory, not the environment.
 #[cfg(not(unix))]
 fn usual() -> Option<PathBuf> {
     None

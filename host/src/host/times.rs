@@ -1,4 +1,4 @@
-//! The times that a program sets, against the same bounds as those of a configuration.
+//! Validation of the embedder's times, with the same bounds as the configuration.
 
 use super::BuildError;
 use crate::dispatch::{MAX_CONFIRMATION_TIMEOUT, ToolTime};
@@ -6,10 +6,10 @@ use crate::sandbox::{CompileLimits, Compiler, limits};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The shortest time that anything gets.
+/// The shortest time that is accepted.
 const LEAST: Duration = Duration::from_millis(1);
 
-/// Refuses a time that is out of range. One without a largest value is added to a clock later on, and overflows there.
+/// Refuses a time out of range. An unbounded time would overflow when added to a clock later.
 pub(super) fn check(
     question: Option<Duration>,
     tools: &BTreeMap<String, ToolTime>,

@@ -1,4 +1,4 @@
-//! What is hidden from tools on behalf of caches: in each workspace that a call sees, what lies there of the caches that are on record when the call begins.
+//! Hides caches from tools: in each workspace, the caches that are on record when a call begins.
 
 mod look;
 
@@ -13,19 +13,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The caches that are known of. Their paths are kept; only what lies in a workspace is held open.
+/// The known caches. All paths are kept, but only directories inside a workspace are held open.
 pub(in crate::host) struct Hidden {
     known: Vec<Known>,
-    /// What is hidden without a record: the cache in use, the usual ones, the records themselves.
+    /// The paths that are hidden without a record: the cache in use, the default locations, the
+    /// records themselves.
     always: Vec<PathBuf>,
     hard_links: HardLinks,
     done: ArcSwap<Done>,
     looks: Arc<Looks>,
-    /// One look at a time: calls that come together would all do the same.
+    /// Serialises scans, because concurrent calls would repeat the same work.
     turn: Mutex<()>,
 }
 
-/// The workspaces in which everything is hidden that was on record when the records had these stamps.
+/// The workspaces with all rules in place as of these stamps of the records.
 #[derive(Default)]
 struct Done {
     stamps: Vec<Option<Stamp>>,
@@ -54,7 +55,7 @@ impl Hidden {
         self.known.iter().map(Known::stamp).collect()
     }
 
-    /// What is hidden in a workspace from now on holds for as long as the records stay as they were before it was looked for.
+    /// Marks a workspace as done with these stamps, which were taken before the scan.
     fn settle(&self, stamps: Vec<Option<Stamp>>, workspace: &Arc<Workspace>) {
         if !stamps.iter().flatten().all(Stamp::is_settled) {
             return;
@@ -79,7 +80,8 @@ impl LateRules for Hidden {
         if self.hold_in(workspace) {
             return Ok(());
         }
-        // Both before the paths: what changes meanwhile is looked at by the next call.
+        // Both are taken before the paths are read, so that the next call detects a concurrent
+        // change.
         let stamps = self.stamps();
         self.looks.take_news();
         let mut paths: Vec<PathBuf> =
@@ -130,7 +132,7 @@ mod tests {
         for _ in 0..2 {
             hidden.add_to(&workspace).unwrap();
         }
-        // Other tests of this process open files as well.
+        // Other tests in this process open files as well.
         assert!(open_files() < before + 100, "{before} {}", open_files());
         assert!(!reads());
         let other = Arc::new(Workspace::open(&at("ws")).unwrap());

@@ -1,5 +1,6 @@
-//! The caches that hosts of this user have opened, remembered as one small file each in the user's state directory. A cache that another run has used is loaded
-//! by a later run, so that its key stays a secret even where this run uses another cache or none.
+//! The caches that the user's hosts have opened, recorded as one small file each in the user's
+//! state directory. Later runs hide them even if they use another cache or none, so that their keys
+//! stay secret.
 
 use crate::host::state_directories;
 use crate::sandbox::has_settled;
@@ -10,27 +11,27 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The longest path that is read back, in bytes: no system takes a longer one.
+/// The longest path that is read back, in bytes; no system supports a longer one.
 const MAX_PATH: u64 = 4_200;
-/// From this number of records on, those are removed whose cache and the directory around it are
-/// gone: tests and scripts use many caches for one run each.
+/// From this number of records on, a record is removed if its cache and the parent directory are
+/// gone. Tests and scripts use many caches for one run each.
 const MANY: usize = 16;
-/// From this number of records on, all those are removed whose cache is gone.
+/// From this number of records on, every record of a removed cache is removed.
 const TOO_MANY: usize = 128;
-/// The most records. Nobody uses as many caches, and each is looked at by every host.
+/// The most records, because every host scans all of them.
 const MOST: usize = 512;
 
-/// How long the caches on record are looked at before one is added.
+/// The time limit for scanning the recorded caches before one is added.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The records of one user.
+/// One directory of records.
 #[derive(Debug)]
 pub(super) struct Known {
     dir: PathBuf,
 }
 
 impl Known {
-    /// Of the user that this process runs as, in each directory for state.
+    /// Returns the records of this process's user, one set per state directory.
     pub(super) fn of_user() -> Vec<Self> {
         let dirs = state_directories().into_iter().map(|state| state.join("palisade").join("caches"));
         dirs.map(|dir| Self { dir }).collect()
@@ -41,21 +42,21 @@ impl Known {
         Self { dir }
     }
 
-    /// The directory of the records.
+    /// Returns the directory of the records.
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The caches that are remembered.
+    /// Returns the recorded caches.
     pub(super) fn all(&self) -> Vec<PathBuf> {
         self.records().into_iter().map(|(_, cache)| cache).collect()
     }
 
-    /// Remembers a cache, by its absolute path.
+    /// Records a cache by its absolute path.
     ///
     /// # Errors
     ///
-    /// Where the record cannot be written; `QuotaExceeded` where there are too many.
+    /// An error if the record cannot be written, `QuotaExceeded` if there are too many.
     pub(super) fn add(&self, cache: &Path) -> io::Result<()> {
         let cache = std::path::absolute(cache)?;
         let name = blake3::hash(cache.as_os_str().as_encoded_bytes()).to_hex();
@@ -67,7 +68,7 @@ impl Known {
         self.make_room()?;
         let mut draft = tempfile::Builder::new().prefix(".tmp").tempfile_in(&self.dir)?;
         draft.write_all(&bytes(&cache)?)?;
-        // The key of the cache is to outlive no record of it.
+        // The record must be on disk before the cache's key is.
         draft.as_file().sync_all()?;
         draft.persist(record)?;
         #[cfg(unix)]
@@ -80,7 +81,7 @@ impl Known {
         if records.len() < MANY {
             return Ok(());
         }
-        // One of the caches may lie on a file system that does not answer. Then all records stay.
+        // A cache on a file system that hangs keeps all records.
         let count = records.len();
         let past = within(PATIENCE, move || past(records)).unwrap_or_default();
         let removed = past.iter().filter(|file| fs::remove_file(file).is_ok()).count();
@@ -92,19 +93,19 @@ impl Known {
         Err(io::Error::new(ErrorKind::QuotaExceeded, why))
     }
 
-    /// What tells that the records are the same as before. `None` where there are none.
+    /// Returns a stamp that changes with the records, or `None` if there are none.
     pub(super) fn stamp(&self) -> Option<Stamp> {
         Stamp::of(&fs::metadata(&self.dir).ok()?)
     }
 
-    /// Each record with the cache that it names. A record that cannot be read names none.
+    /// Returns each readable record with its cache.
     fn records(&self) -> Vec<(PathBuf, PathBuf)> {
         let files = fs::read_dir(&self.dir).into_iter().flatten().flatten().map(|entry| entry.path());
         files.filter_map(|file| read(&file).map(|cache| (file, cache))).collect()
     }
 }
 
-/// The records that are not needed any more.
+/// Returns the records that are obsolete.
 fn past(records: Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
     let is_gone = |path: &Path| path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
     let are_too_many = records.len() >= TOO_MANY;
@@ -112,7 +113,7 @@ fn past(records: Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
     records.into_iter().filter(|(_, cache)| is_past(cache)).map(|(file, _)| file).collect()
 }
 
-/// The state of a directory: it changes with each name that is made or removed in it.
+/// The state of a directory, which changes when an entry is added or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     #[cfg(unix)]
@@ -135,7 +136,7 @@ impl Stamp {
         Some(Self { changed: meta.modified().ok()? })
     }
 
-    /// Whether a change after this moment would show.
+    /// Returns true if a later change would produce another stamp, given the clock's granularity.
     pub(super) fn is_settled(&self) -> bool {
         has_settled(self.changed, SystemTime::now())
     }

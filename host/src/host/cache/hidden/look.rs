@@ -1,5 +1,5 @@
-//! Looking at caches, each of which may lie on a file system that does not answer. A thread looks at one after the other; where one takes too long, the thread
-//! is left to it, and another goes on with the rest.
+//! Opens caches, each of which may lie on a file system that hangs. One thread opens them in
+//! sequence; if it hangs, it is abandoned and another thread continues with the rest.
 
 use crate::workspace::{Reading, Tree, Workspace};
 use std::collections::{BTreeSet, VecDeque};
@@ -11,28 +11,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long one cache is waited for.
+/// The time limit for opening one cache.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// The looks of one host.
+/// The scans of one host.
 #[derive(Default)]
 pub(super) struct Looks {
-    /// The caches that a thread was left to.
+    /// The caches on which a thread hangs.
     stuck: Mutex<BTreeSet<PathBuf>>,
-    /// Whether one of them has answered since, or another could not be looked at.
+    /// True if a hanging cache has answered since, or if another cache could not be opened.
     news: AtomicBool,
 }
 
-/// What came of a look: the tree, where it lies in the workspace.
+/// The result for one cache: its tree, if it lies in the workspace.
 type Found = io::Result<Option<Arc<Tree>>>;
 
 impl Looks {
-    /// Whether there is something to look at again.
+    /// Returns true if a cache must be opened again.
     pub(super) fn has_news(&self) -> bool {
         self.news.load(Ordering::Acquire)
     }
 
-    /// From now on there is none.
+    /// Resets the flag of [`has_news`](Self::has_news).
     pub(super) fn take_news(&self) {
         self.news.store(false, Ordering::Release);
     }
@@ -41,12 +41,12 @@ impl Looks {
         self.stuck.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds those of the caches open that lie in the workspace.
+    /// Opens the caches and returns those that lie in the workspace.
     ///
     /// # Errors
     ///
-    /// Where one that lies in the workspace by its path cannot be looked at: a tool could reach it any moment. One elsewhere that does not answer is
-    /// looked at again when it does.
+    /// An error if a cache whose path is in the workspace cannot be opened, because a tool could
+    /// reach it at any time. A cache elsewhere that hangs is opened again once it answers.
     pub(super) fn at(self: &Arc<Self>, paths: Vec<PathBuf>, workspace: &Arc<Workspace>) -> io::Result<Vec<Arc<Tree>>> {
         let (stuck, mut left) = {
             let stuck = self.stuck();
@@ -69,7 +69,7 @@ impl Looks {
         Ok(trees)
     }
 
-    /// What the thread says of the first of these, started where there is none.
+    /// Waits for the result of the first of these caches, and starts a thread if there is none.
     fn answer(
         self: &Arc<Self>,
         left: &VecDeque<PathBuf>,
@@ -84,7 +84,7 @@ impl Looks {
             return found;
         }
         let mut stuck = self.stuck();
-        // It may have come in this moment.
+        // The result may have arrived between the timeout and the lock.
         answers.try_recv().unwrap_or_else(|_| {
             stuck.extend(left.front().cloned());
             *looking = None;
@@ -100,10 +100,11 @@ impl Looks {
         Ok(answers)
     }
 
-    /// Looks at a cache, and says whether anybody still waits for the others.
+    /// Opens a cache and sends the result. Returns false if the receiver is gone.
     fn tell(&self, path: &Path, workspace: &Workspace, tell: &Sender<Found>) -> bool {
         let found = Tree::open(path, Reading::Refused);
         let found = found.map(|tree| workspace.holds(&tree).then(|| Arc::new(tree)));
+        // `answer` takes the same lock before it gives up, so a late result is received or counted.
         let mut stuck = self.stuck();
         if stuck.remove(path) {
             self.news.store(true, Ordering::Release);
@@ -113,7 +114,7 @@ impl Looks {
     }
 }
 
-/// Refuses to go on without a cache that lies in the workspace by its path.
+/// Returns an error if a cache's path lies in the workspace, and ignores other failures.
 fn elsewhere(path: &Path, error: &io::Error, workspace: &Workspace) -> io::Result<()> {
     if path.starts_with(workspace.root()) {
         return Err(io::Error::new(error.kind(), format!("`{}`: {error}", path.display())));
