@@ -1,4 +1,5 @@
-//! Plugins: found in directories, loaded in parallel, registered in a fixed order. One bad file never empties the list.
+//! Plugins: found in directories, loaded in parallel, registered in a fixed order. A bad file
+//! affects no other plugin.
 
 mod candidate;
 mod homes;
@@ -19,7 +20,7 @@ use crate::tool::{Definition, Digest};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A plugin that is loaded.
+/// A loaded plugin.
 #[derive(Clone)]
 pub struct Plugin {
     name: Arc<str>,
@@ -31,43 +32,43 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// Its name: its file's name without `.wasm`.
+    /// Returns the plugin's name: its file name without `.wasm`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it came from, made fit to print.
+    /// Returns the plugin's location in printable form.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Its file; nothing for a plugin that comes with the host.
+    /// Returns the plugin's file, or `None` for a shipped plugin.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// The SHA-256 of its bytes.
+    /// Returns the SHA-256 of the plugin's bytes.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.prepared.digest()
     }
 
-    /// Its tools.
+    /// Returns the definitions of the plugin's tools.
     #[must_use]
     pub fn definitions(&self) -> &[Definition] {
         self.prepared.definitions()
     }
 
-    /// What it offers besides tools: documents, and prompts.
+    /// Returns the plugin's documents and prompts.
     #[must_use]
     pub fn offer(&self) -> &Offer {
         self.prepared.offer()
     }
 
-    /// Where what it offers comes from.
+    /// Returns the origin of the plugin's documents and prompts.
     pub(crate) fn origin(&self) -> Origin {
         Origin::Plugin { name: self.name.clone(), digest: self.prepared.digest(), source: self.source.clone() }
     }
@@ -76,41 +77,42 @@ impl Plugin {
         &self.prepared
     }
 
-    /// What it imports.
+    /// Returns the plugin's imports.
     #[must_use]
     pub fn imports(&self) -> &[Import] {
         self.prepared.imports()
     }
 
-    /// Whether it had to be compiled.
+    /// Returns whether the plugin was compiled or cached.
     #[must_use]
     pub fn freshness(&self) -> Freshness {
         self.prepared.freshness()
     }
 }
 
-/// A plugin that is not loaded, and why.
+/// A rejected plugin file with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
-    /// Its file.
+    /// The file.
     pub file: String,
-    /// What is wrong with it, and what would be accepted.
+    /// The problem, with the accepted form.
     pub reason: String,
-    /// What it is that is wrong.
+    /// The kind of problem.
     pub cause: Cause,
 }
 
-/// What is wrong with a plugin that is not loaded.
+/// The kind of problem with a rejected plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
     /// The file itself, or its directory.
     File,
-    /// A name that it claims is taken: of two plugins the first has it, and that need not be the one that was meant.
+    /// A name that the plugin claims is taken. The first plugin has it, which need not be the one
+    /// that the user wants.
     NameTaken,
 }
 
-/// Why a plugin is not registered.
+/// The reason why a plugin is not registered.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) reason: String,
@@ -129,41 +131,42 @@ impl From<String> for Refusal {
     }
 }
 
-/// A plugin that is found and not loaded yet: it is compiled, or waits for that.
+/// A plugin that is found but not loaded: it is compiling or waits for that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compiling {
-    /// Its name.
+    /// The plugin's name.
     pub plugin: String,
-    /// Its file, made fit to print.
+    /// The plugin's file in printable form.
     pub file: String,
 }
 
-/// What came of loading.
+/// The result of loading.
 #[derive(Default, Clone)]
 pub struct Loaded {
-    /// The plugins that are there.
+    /// The loaded plugins.
     pub plugins: Vec<Plugin>,
-    /// The files that were refused.
+    /// The rejected files.
     pub rejected: Vec<Rejected>,
 }
 
-/// What has changed since the last look at the files.
+/// The changes since the previous scan.
 #[derive(Default, Clone)]
 #[non_exhaustive]
 pub struct Rescan {
-    /// The plugins that were not there.
+    /// The new plugins.
     pub loaded: Vec<Plugin>,
-    /// Those that have other code than before.
+    /// The plugins with new code.
     pub changed: Vec<Plugin>,
-    /// Those that are gone. Calls of them that run go on, and end as if nothing had happened.
+    /// The removed plugins. Their running calls finish normally.
     pub removed: Vec<Plugin>,
-    /// The files that are refused and were not, or for another reason. Where the plugin that such a file held before stays, the reason says so.
+    /// The files that are newly rejected, or for a new reason. If the file's previous plugin stays,
+    /// the reason says so.
     pub rejected: Vec<Rejected>,
 }
 
 impl Rescan {
-    /// Whether nothing has changed.
+    /// Returns true if nothing has changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.loaded.is_empty() && self.changed.is_empty() && self.removed.is_empty() && self.rejected.is_empty()
@@ -175,7 +178,7 @@ impl Rescan {
     }
 }
 
-/// What has become of a plugin.
+/// A change of a plugin.
 #[derive(Clone, Copy)]
 pub(crate) enum News<'a> {
     Loaded(&'a Plugin),
@@ -184,59 +187,61 @@ pub(crate) enum News<'a> {
     Rejected(&'a Rejected),
 }
 
-/// A step of loading, for whoever shows it.
+/// A step of loading, for progress displays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadStep<'a> {
-    /// So many plugins are going to be loaded.
+    /// Loading starts with this many plugins.
     Start(usize),
-    /// This one is done, one way or the other.
+    /// This plugin is loaded or rejected.
     Done(&'a str),
-    /// All are that are going to be for now.
+    /// Loading ends for now.
     End,
 }
 
-/// Takes the steps of loading; called from several threads.
+/// A callback for the steps of loading; called from several threads.
 pub type LoadObserver = Arc<dyn Fn(LoadStep<'_>) + Send + Sync>;
 
-/// Where plugins come from.
+/// The sources of plugins.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// Those that come with the host.
+    /// The shipped plugins.
     pub shipped: Shipped,
-    /// Directories, in order; their `.wasm` files by the bytes of their names.
+    /// Directories, in order. Their `.wasm` files are sorted by the bytes of their names.
     pub directories: Vec<PathBuf>,
     /// Single files.
     pub files: Vec<PathBuf>,
 }
 
 impl Sources {
-    /// The files of its directories whose content stands elsewhere as well, so that protecting the directory is not enough.
+    /// Returns the files whose content is also reachable outside their plugin directory, so that
+    /// protecting the directory is not enough.
     pub(crate) fn elsewhere(&self) -> Vec<PathBuf> {
         scan::elsewhere(self)
     }
 }
 
-/// Whether the shipped plugins are loaded.
+/// The treatment of the shipped plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shipped {
-    /// They are.
+    /// They are loaded.
     #[default]
     Included,
-    /// They are not, and their names are free.
+    /// They are not loaded, and their names are free.
     LeftOut,
-    /// They are not, and their names stay theirs: a plugin from a file that would take one is rejected.
+    /// They are not loaded, but their names are reserved: a plugin file that claims one is
+    /// rejected.
     Reserved,
 }
 
-/// Why nothing could be loaded at all.
+/// The reason why nothing can be loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// A directory cannot be read.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// The program that embeds the host brings a tool whose name is taken.
+    /// A native tool has a name that is taken.
     #[error(transparent)]
     Native(#[from] DuplicateTool),
 }

@@ -1,4 +1,5 @@
-//! Something that may be a plugin: opened once, recognised where an earlier run has seen it, and otherwise read, hashed and prepared.
+//! A potential plugin: opened once, recognised from an earlier run if possible, otherwise read,
+//! hashed and prepared.
 
 use crate::sandbox::{Cache, Identity, Origin, PluginRefused, Prepared, Sandbox, Tried, Trust, limits};
 use crate::tool::Digest;
@@ -10,18 +11,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Something that may be a plugin.
+/// A potential plugin.
 #[derive(Clone)]
 pub(super) enum Candidate {
     Shipped(&'static palisade_plugins::Plugin),
     File(PathBuf),
 }
 
-/// Why something is no plugin.
+/// The reason why a candidate is not a plugin.
 #[derive(Debug, Clone)]
 pub(super) struct Refused {
     pub(super) reason: String,
-    /// Of the bytes that were refused, where these are known.
+    /// The digest of the refused bytes, if known.
     pub(super) digest: Option<Digest>,
 }
 
@@ -37,15 +38,16 @@ impl From<String> for Refused {
     }
 }
 
-/// What earlier runs know of it.
+/// The result of looking a candidate up in the cache.
 pub(super) enum Recalled {
-    /// It is compiled and described.
+    /// The plugin is compiled and described.
     Ready(Arc<Prepared>),
-    /// It has to be compiled.
+    /// The plugin has to be compiled.
     ToCompile(Effort),
 }
 
-/// When it is compiled, among others: those that are known to take long go last, and before them the smaller ones first, since of a large one nobody knows.
+/// The position of a candidate in the compilation order. Those that an earlier run did not finish
+/// come last, and the others by size, because large ones may take long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Effort {
     tried: Tried,
@@ -53,13 +55,13 @@ pub(super) struct Effort {
 }
 
 impl Effort {
-    /// Whether an earlier run has tried to compile it, and did not get it done.
+    /// Returns true if an earlier run tried to compile it and did not finish.
     pub(super) fn goes_last(self) -> bool {
         self.tried == Tried::Before
     }
 }
 
-/// Which bytes a file holds.
+/// The bytes of a file at the time of a scan.
 #[derive(Debug, Clone)]
 pub(super) struct Look {
     pub(super) identity: Option<Identity>,
@@ -67,20 +69,20 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// Whether another look found the same file, and nobody can have written to it since without that showing.
+    /// Returns true if the file is unchanged and any write since would have been noticed.
     fn holds(&self, now: Option<&Identity>) -> bool {
         self.identity.as_ref().zip(now).is_some_and(|(then, now)| then.is_still(now) && then.is_settled())
     }
 }
 
-/// The same, opened: what is looked at is what is hashed, and what is hashed is what is compiled.
+/// An opened candidate, so that the same bytes are checked, hashed and compiled.
 enum Opened<'a> {
     Shipped(&'static palisade_plugins::Plugin),
     File { file: File, path: &'a Path },
 }
 
 impl Candidate {
-    /// The plugin's name.
+    /// Returns the plugin's name.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Shipped(plugin) => plugin.name.to_owned(),
@@ -88,7 +90,7 @@ impl Candidate {
         }
     }
 
-    /// Where it lies.
+    /// Returns the plugin's location in printable form.
     pub(super) fn file(&self) -> String {
         match self {
             Self::Shipped(plugin) => format!("shipped:{}", plugin.file),
@@ -96,7 +98,7 @@ impl Candidate {
         }
     }
 
-    /// Its file, where it is one.
+    /// Returns the plugin's file, if it has one.
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
             Self::Shipped(_) => None,
@@ -104,21 +106,22 @@ impl Candidate {
         }
     }
 
-    /// Whether it comes with the host.
+    /// Returns true if the plugin is shipped with the host.
     pub(super) fn is_shipped(&self) -> bool {
         matches!(self, Self::Shipped(_))
     }
 
-    /// The plugin that it is, where an earlier run has compiled it, or why it is none.
+    /// Looks the candidate up in the cache. The error says why it is not a plugin.
     pub(super) fn recalled(&self, sandbox: &Sandbox) -> Result<Recalled, Refused> {
         let opened = self.open()?;
         let identity = opened.identity();
         if let Some(digest) = opened.known(identity.as_ref(), sandbox.cache()) {
-            // Without its code it waits for whoever compiles: a start that does not need it does not read it again.
+            // If its code is not cached, the file is read again only when it is compiled.
             return self.ready_or_to_compile(digest, opened.size()?, sandbox);
         }
         let bytes = opened.bytes()?;
-        // What is no plugin at all is told at once, and never known by its file alone.
+        // The check runs before the digest is remembered, so that a file which is not a plugin is
+        // never recognised by its identity.
         sandbox.check(&bytes).map_err(|refused| refused.to_string())?;
         let digest = Digest::of(&bytes);
         if let (Some(before), Some(after)) = (&identity, opened.identity()) {
@@ -135,7 +138,7 @@ impl Candidate {
         Ok(Recalled::ToCompile(Effort { tried, size }))
     }
 
-    /// The plugin that it is, compiled, or why it is none.
+    /// Compiles the candidate. The error says why it is not a plugin.
     pub(super) fn prepare(&self, sandbox: &Sandbox, given_up: &CancellationToken) -> Result<Arc<Prepared>, Refused> {
         let bytes = self.open()?.bytes()?;
         let digest = Digest::of(&bytes);
@@ -143,7 +146,8 @@ impl Candidate {
         prepared.map_err(|refused| Refused::of(&refused, digest))
     }
 
-    /// Which bytes it holds now. They are read where nothing says that they are those of the last look, or of an earlier run.
+    /// Returns the candidate's current digest. The file is read only if neither the last scan nor
+    /// the cache vouches for it.
     pub(super) fn look(&self, cache: &Cache, last: Option<&Look>) -> Result<Look, String> {
         let opened = self.open()?;
         let identity = opened.identity();
@@ -157,14 +161,14 @@ impl Candidate {
         Ok(Look { identity, digest })
     }
 
-    /// The plugin of this digest, which it holds, if an earlier run has compiled that.
+    /// Returns the plugin of this digest if it is in the cache.
     pub(super) fn recall(&self, digest: Digest, sandbox: &Sandbox) -> Option<Arc<Prepared>> {
         let again = self.clone();
         let bytes = Box::new(move || again.open()?.bytes());
         sandbox.recall(digest, Origin { bytes, trust: self.trust() })
     }
 
-    /// Whose word there is for its bytes.
+    /// Returns the trust in the candidate's bytes.
     fn trust(&self) -> Trust {
         match self {
             Self::Shipped(_) => Trust::Embedded,
@@ -172,7 +176,7 @@ impl Candidate {
         }
     }
 
-    /// A file may be anything: this never waits on a pipe.
+    /// Opens the candidate. Only regular files are accepted, so that a pipe cannot block.
     fn open(&self) -> Result<Opened<'_>, String> {
         match self {
             Self::Shipped(plugin) => Ok(Opened::Shipped(plugin)),
@@ -185,7 +189,7 @@ impl Candidate {
 }
 
 impl Opened<'_> {
-    /// Its digest, where it is known without reading it.
+    /// Returns the digest if it is known without reading the file.
     fn known(&self, identity: Option<&Identity>, cache: &Cache) -> Option<Digest> {
         match self {
             Self::Shipped(plugin) => Some(Digest::from_bytes(plugin.digest)),
@@ -200,7 +204,7 @@ impl Opened<'_> {
         }
     }
 
-    /// How large it is, in bytes.
+    /// Returns the size in bytes.
     fn size(&self) -> Result<u64, String> {
         match self {
             Self::Shipped(_) => Ok(0),
@@ -208,7 +212,7 @@ impl Opened<'_> {
         }
     }
 
-    /// Its bytes, never more than a component may have.
+    /// Returns the bytes, at most as many as a component may have.
     fn bytes(&self) -> Result<Vec<u8>, String> {
         match self {
             Self::Shipped(plugin) => Ok(plugin.bytes()),

@@ -1,6 +1,7 @@
-//! Where plugins lay when the host began, and whether they still do.
+//! The plugin locations at startup, and whether they have been replaced since.
 //!
-//! These places were protected then. What lies elsewhere by now may be where a tool can write: a plugin that is taken from there could be one that a tool has made.
+//! These locations were write-protected at startup. A replacement may be writable for tools, so a
+//! plugin loaded from it could be one that a tool has written.
 
 use super::Sources;
 use crate::workspace::HardLinks;
@@ -8,16 +9,16 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The places that were protected from the beginning.
+/// The plugin locations at startup.
 pub(super) struct Homes {
     directories: HashMap<PathBuf, Home>,
-    /// Where each file led to that was a link.
+    /// The targets of the plugin files that were symlinks.
     linked: HashMap<PathBuf, PathBuf>,
     hard_links: HardLinks,
 }
 
 impl Homes {
-    /// Those of these sources, as they are now.
+    /// Records the current locations of these sources.
     pub(super) fn hold(sources: &Sources, hard_links: HardLinks) -> Self {
         let directories = sources.directories.iter();
         let linked = sources.elsewhere().into_iter().filter_map(|file| Some((file.clone(), file.canonicalize().ok()?)));
@@ -28,7 +29,7 @@ impl Homes {
         }
     }
 
-    /// Whether this directory is the one that it was.
+    /// Returns an error if the directory has been replaced.
     pub(super) fn check_directory(&self, directory: &Path) -> Result<(), String> {
         directory.metadata().map_err(|error| format!("it cannot be read: {error}"))?;
         match self.directories.get(directory) {
@@ -40,9 +41,9 @@ impl Homes {
         }
     }
 
-    /// Whether no tool can have written what this file of a directory holds.
+    /// Returns an error if a tool could have written the content of this file.
     pub(super) fn check_file(&self, file: &Path) -> Result<(), String> {
-        // What cannot be looked at is told of by whoever opens it.
+        // Opening the file reports the error.
         let Ok(meta) = file.symlink_metadata() else { return Ok(()) };
         if meta.is_symlink() && !self.leads_home(file) {
             return Err("it is a link to what no rule keeps tools from; put a copy there, or start again".to_owned());
@@ -55,7 +56,7 @@ impl Homes {
         Ok(())
     }
 
-    /// Whether a link leads to where it led, or into one of the directories.
+    /// Returns true if a symlink leads to its original target or into a plugin directory.
     fn leads_home(&self, file: &Path) -> bool {
         let Ok(target) = file.canonicalize() else { return true };
         let is_home = |directory: &PathBuf| directory.canonicalize().is_ok_and(|home| target.starts_with(home));
@@ -73,7 +74,7 @@ fn has_names(_: &fs::Metadata) -> bool {
     false
 }
 
-/// A directory, held open so that its number goes to no other.
+/// A directory that is held open, so that its inode number is not reused.
 #[cfg(unix)]
 struct Home(fs::File);
 
@@ -90,7 +91,7 @@ impl Home {
     }
 }
 
-/// Elsewhere a directory is protected by its name.
+/// Directories are identified by path on other systems.
 #[cfg(not(unix))]
 struct Home;
 

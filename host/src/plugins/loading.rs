@@ -1,5 +1,5 @@
-//! Loading: at once what the cache knows, then on every core what has to be compiled, each plugin there as soon as it is ready. Of two that claim a name the first
-//! file has it: where that one is ready later, it takes the name from the other.
+//! Loading: cached plugins at once, then the others compiled on all cores, each registered when
+//! ready. If two files claim a name, the first has it, and takes it over if it is ready later.
 
 mod cores;
 mod rescan;
@@ -27,16 +27,16 @@ use std::thread::Builder;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// What is to be loaded, and what becomes of it.
+/// The inputs and callbacks of loading.
 pub(crate) struct Task {
     pub(crate) sources: Sources,
     pub(crate) sandbox: Sandbox,
     pub(crate) limits: Limits,
     pub(crate) registry: Registry,
     pub(crate) observer: LoadObserver,
-    /// Whether a file that has several names can be changed under each of them.
+    /// The treatment of files with several hard links.
     pub(crate) hard_links: HardLinks,
-    /// Is told of every plugin once it is registered or rejected, and later of what has changed.
+    /// Called for every plugin when it is registered or rejected, and for later changes.
     pub(crate) heard: Box<dyn Fn(News<'_>) + Send + Sync>,
 }
 
@@ -49,48 +49,49 @@ impl Task {
     }
 }
 
-/// Loading, from its begin on. What still compiles is given up when this is dropped.
+/// The loading of plugins. Dropping it cancels the compilations.
 pub(crate) struct Loading(Arc<Work>);
 
-/// How far loading has come.
+/// The progress of loading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// So many plugins are registered, or rejected.
+    /// The number of plugins that are registered or rejected.
     pub decided: usize,
-    /// Of so many.
+    /// The number of all plugins.
     pub of: usize,
-    /// Of the others so many go last: an earlier run has tried to compile them, and did not get it done.
+    /// The number of undecided plugins that an earlier run did not finish compiling; they go last.
     pub(crate) last: usize,
-    /// Whether somebody is at work on the others.
+    /// True if a thread works on the others.
     pub(crate) goes_on: bool,
 }
 
 impl Progress {
-    /// Whether nothing is left to do.
+    /// Returns true if all plugins are decided.
     #[must_use]
     pub fn is_complete(self) -> bool {
         self.decided >= self.of
     }
 
-    /// Whether there is nothing to wait for.
+    /// Returns true if waiting would bring nothing more.
     pub(crate) fn has_ended(self) -> bool {
         self.is_complete() || !self.goes_on
     }
 
-    /// Whether there is nothing to wait for but what may well take longer than a client has patience for.
+    /// Returns true if only plugins that go last remain, which may take longer than a client waits.
     pub(crate) fn has_come_to_the_last(self) -> bool {
         self.has_ended() || self.decided.saturating_add(self.last) >= self.of
     }
 }
 
 impl Loading {
-    /// Finds the plugins, and registers the native tools and all plugins whose compiled code the cache has.
+    /// Finds the plugins, and registers the native tools and the cached plugins.
     ///
     /// # Errors
     ///
-    /// [`LoadError`] where a directory cannot be read, or the name of a native tool is taken. A bad file is no error: it is among the rejected.
+    /// [`LoadError`] if a directory cannot be read or a native tool's name is taken. A bad file is
+    /// not an error but is listed as rejected.
     pub(crate) fn begin(task: Task, native: &[Factory]) -> Result<Self, LoadError> {
-        // Held before they are looked into: what lies there later is told from what lay there then.
+        // Recorded before the scan, so that a later replacement is detected.
         let homes = Homes::hold(&task.sources, task.hard_links);
         let found = scan::look(&task.sources)?;
         for factory in native {
@@ -102,22 +103,22 @@ impl Loading {
         Ok(Self(work))
     }
 
-    /// Compiles what is left, and returns when that is done.
+    /// Compiles the remaining plugins and waits for them.
     pub(crate) fn finish(&self) {
         self.0.compile();
     }
 
-    /// Compiles what is left that these tools may come from, until it is known whose they are.
+    /// Compiles remaining plugins that may have these tools, until the tools' owners are known.
     pub(crate) fn finish_for(&self, tools: &[&str]) {
         self.0.compile_for(tools);
     }
 
-    /// The files that are not compiled, stand before the plugin that has this tool, and may take it.
+    /// Returns the uncompiled files that precede the owner of this tool and may claim it.
     pub(crate) fn undecided_before(&self, tool: &str) -> Vec<Compiling> {
         self.0.undecided_before(tool)
     }
 
-    /// Compiles what is left on threads of its own.
+    /// Compiles the remaining plugins on separate threads.
     pub(crate) fn go_on(&self) {
         if self.progress().borrow().is_complete() {
             return self.finish();
@@ -131,12 +132,12 @@ impl Loading {
         }
     }
 
-    /// What has to be compiled and is not, in the order in which plugins are looked for.
+    /// Returns the plugins that are not compiled, in the order of discovery.
     pub(crate) fn compiling(&self) -> Vec<Compiling> {
         self.0.compiling()
     }
 
-    /// The names of these, as long as somebody is at work on them. It does not keep the plugins.
+    /// Returns a function for the names of the compiling plugins. It holds a weak reference.
     pub(crate) fn names_of_compiling(&self) -> impl Fn() -> Vec<String> + Send + Sync + 'static {
         let work = Arc::downgrade(&self.0);
         move || {
@@ -145,7 +146,7 @@ impl Loading {
         }
     }
 
-    /// What came of it so far, in the order in which plugins are looked for.
+    /// Returns the result so far, in the order of discovery.
     pub(crate) fn loaded(&self) -> Loaded {
         let mut loaded = Loaded::default();
         for slot in lock(&self.0.decided).values() {
@@ -156,12 +157,13 @@ impl Loading {
         loaded
     }
 
-    /// What is first found of the plugins that there are by now, in their order. None of them is copied.
+    /// Returns the first match among the loaded plugins, without copying them.
     pub(crate) fn find<T>(&self, what: impl FnMut(&Plugin) -> Option<T>) -> Option<T> {
         lock(&self.0.decided).values().filter_map(|slot| slot.standing.as_ref()).find_map(what)
     }
 
-    /// Looks again for files, once all that were there are decided. On a thread of its own: the caller's may be one that drives futures.
+    /// Scans again once all plugins are decided. It uses a separate thread, because the caller's
+    /// may drive futures.
     pub(crate) fn rescan(&self) -> Rescan {
         std::thread::scope(|scope| {
             let look = Builder::new().name("palisade-load".to_owned()).spawn_scoped(scope, || self.0.rescan());
@@ -170,7 +172,8 @@ impl Loading {
         })
     }
 
-    /// The same, for a thread where no futures run: as long as this is there. It does not keep the plugins.
+    /// Returns a function that scans on its caller's thread while this value lives. It holds a weak
+    /// reference.
     pub(super) fn again(&self) -> impl Fn() -> Option<Rescan> + Send + 'static {
         let work = Arc::downgrade(&self.0);
         move || {
@@ -179,22 +182,22 @@ impl Loading {
         }
     }
 
-    /// Whether a plugin of this name was there at the start.
+    /// Returns true if a plugin of this name was found at startup.
     pub(crate) fn has_found(&self, plugin: &str) -> bool {
         self.0.candidates.iter().any(|candidate| candidate.name() == plugin)
     }
 
-    /// The directories that had no plugin in them at the start.
+    /// Returns the directories without plugins at startup.
     pub(crate) fn empty_directories(&self) -> &[PathBuf] {
         &self.0.empty
     }
 
-    /// Where plugins are looked for.
+    /// Returns the sources of plugins.
     pub(super) fn sources(&self) -> &Sources {
         &self.0.task.sources
     }
 
-    /// How far it has come, now and later.
+    /// Returns a receiver of the progress.
     pub(crate) fn progress(&self) -> watch::Receiver<Progress> {
         self.0.progress.subscribe()
     }
@@ -208,25 +211,25 @@ impl Drop for Loading {
 
 type Outcome = Result<Arc<Prepared>, Refused>;
 
-/// What the threads share.
+/// The state that the threads share.
 struct Work {
     task: Task,
     candidates: Vec<Candidate>,
-    /// The directories that had no plugin in them.
+    /// The directories without plugins.
     empty: Vec<PathBuf>,
-    /// Those that the cache does not know and that are not decided, in the order in which they are compiled.
+    /// The undecided candidates that are not cached, in compilation order.
     unknown: Mutex<Vec<usize>>,
-    /// Those of them that go last.
+    /// The candidates in `unknown` that go last.
     last: Mutex<HashSet<usize>>,
     decided: Mutex<BTreeMap<usize, Slot>>,
-    /// Held while a plugin gets its names, or loses them.
+    /// Held while a plugin's names are registered or removed.
     settling: Mutex<()>,
-    /// The directories that could not be looked into again.
+    /// The directories that a later scan could not read.
     lost: Mutex<Vec<Rejected>>,
     homes: Homes,
-    /// The names that several files bear.
+    /// The names that several files have.
     namesakes: Mutex<HashSet<String>>,
-    /// Compiling, or looking again: one at a time.
+    /// Serialises compilations and scans.
     turn: Mutex<()>,
     progress: watch::Sender<Progress>,
     given_up: CancellationToken,
@@ -254,7 +257,7 @@ impl Work {
         }
     }
 
-    /// Decides all that the cache knows, and notes the others.
+    /// Decides the cached candidates and queues the others.
     fn recall(&self) {
         self.tell(LoadStep::Start(self.candidates.len()));
         let all: Vec<usize> = (0..self.candidates.len()).collect();
@@ -270,7 +273,7 @@ impl Work {
             };
             lock(&known).insert(index, outcome);
         });
-        // In their order, so that what is told of them does not depend on speed.
+        // In order, so that events do not depend on timing.
         for (index, outcome) in std::mem::take(&mut *lock(&known)) {
             if let Some(candidate) = self.candidates.get(index) {
                 self.prepared(index, candidate, outcome);
@@ -294,7 +297,7 @@ impl Work {
         left.map(|(_, candidate)| Compiling { plugin: candidate.name(), file: candidate.file() }).collect()
     }
 
-    /// Compiles the others.
+    /// Compiles the remaining candidates.
     fn compile(&self) {
         let _turn = lock(&self.turn);
         self.compile_left();
@@ -306,8 +309,8 @@ impl Work {
         self.tell(LoadStep::End);
     }
 
-    /// Compiles the candidates that are wanted when their turn comes, and gives up the others once none is
-    /// wanted any more. A candidate that is given up stays among the unknown. Returns whether there was anything to do.
+    /// Compiles the candidates that are still wanted when their turn comes, and cancels the others
+    /// once none is wanted. Those stay in `unknown`. Returns true if there was work to do.
     fn compile_wanted<W: Fn(usize, &Candidate) -> bool>(&self, wanted_now: impl Fn() -> W + Sync) -> bool {
         let given_up = self.given_up.child_token();
         let still_wanted = |of: &[usize]| -> Vec<usize> {
@@ -322,7 +325,7 @@ impl Work {
                 return;
             }
             let outcome = guarded(|| candidate.prepare(&self.task.sandbox, &given_up));
-            // A failure after the work was given up says nothing of the candidate.
+            // A failure after the cancellation says nothing about the candidate.
             if outcome.is_ok() || !given_up.is_cancelled() {
                 self.prepared(index, candidate, outcome);
             }
@@ -367,7 +370,7 @@ impl Work {
         }
     }
 
-    /// An observer that panics misses its step.
+    /// Calls the observer. A panic in it costs only this step.
     fn tell(&self, step: LoadStep<'_>) {
         if catch_unwind(AssertUnwindSafe(|| (self.task.observer)(step))).is_err() {
             tracing::error!("the observer of loading panicked");
@@ -375,7 +378,7 @@ impl Work {
     }
 }
 
-/// However the work ends, nobody waits for it any more.
+/// A guard that marks the end of the work, even after a panic.
 struct End<'a>(&'a Work);
 
 impl Drop for End<'_> {
@@ -384,7 +387,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// A compiler that panics on hostile input costs that plugin only.
+/// Catches a compiler's panic on hostile input, which then costs only that plugin.
 fn guarded<T>(work: impl FnOnce() -> Result<T, Refused>) -> Result<T, Refused> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err("the compiler failed on it; the log has the details".to_owned().into()))

@@ -1,23 +1,23 @@
-//! The names of the shipped tools: whoever loads them in whatever order, nobody else gets these. Neither does anybody where somebody has switched those tools off
-//! who may only tighten.
+//! The names of the shipped tools, which no other plugin may claim, regardless of the loading
+//! order. They also stay reserved if a project file has switched the tools off.
 
 use super::{Refusal, Shipped};
 use crate::execution::Factory;
 use crate::registry::{DuplicateTool, Registry};
 use crate::tool::Definition;
 
-/// The shipped plugins, each with its tools.
+/// The shipped plugins with their tools.
 const PLUGINS: [(&str, &[&str]); 3] = [
     ("calculate", &["calculate"]),
     ("files", &["delete_file", "list_dir", "patch_file", "read_file", "write_file"]),
     ("search", &["find_files", "search_files"]),
 ];
 
-/// The native tool that is shipped.
+/// The shipped native tool.
 const SHELL: &str = "shell";
 
-/// Refuses a plugin from a file that would take one of the names, whether its owner has come yet or stays away: the user's rules for it were made for another
-/// tool.
+/// Refuses a plugin file that claims a reserved name, loaded or not: the user's rules for that name
+/// were written for the shipped tool.
 pub(super) fn check(shipped: Shipped, tools: &[Definition], registry: &Registry) -> Result<(), Refusal> {
     let is_reserved = |name: &&str| *name == SHELL || owner(name).is_some();
     match (shipped, tools.iter().map(|tool| tool.name().as_str()).find(is_reserved)) {
@@ -30,14 +30,14 @@ pub(super) fn check(shipped: Shipped, tools: &[Definition], registry: &Registry)
     }
 }
 
-/// Refuses a native tool whose name a shipped plugin will take.
+/// Refuses a native tool whose name belongs to a shipped plugin.
 pub(super) fn check_native(shipped: Shipped, tool: &Factory, registry: &Registry) -> Result<(), DuplicateTool> {
     let tool = tool();
     let name = tool.definition().name().as_str();
     if shipped == Shipped::Included && owner(name).is_some() { Err(registry.taken(name)) } else { Ok(()) }
 }
 
-/// The shipped plugin that has this tool.
+/// Returns the shipped plugin that has this tool.
 pub(super) fn owner(tool: &str) -> Option<&'static str> {
     PLUGINS.into_iter().find(|(_, tools)| tools.contains(&tool)).map(|(plugin, _)| plugin)
 }

@@ -1,4 +1,5 @@
-//! Finding plugins: shipped ones first, then directories in the order given, their files by the bytes of their names.
+//! Finds plugins: the shipped ones, then those of the directories in order, sorted by the bytes of
+//! their names.
 
 use super::candidate::Candidate;
 use super::{Shipped, Sources};
@@ -7,10 +8,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The most plugins of one directory: each holds compiled code in memory.
+/// The most plugins of one directory, because each holds compiled code in memory.
 const MAX_PLUGINS: usize = 10_000;
 
-/// A directory of plugins that cannot be read.
+/// The error of reading a plugin directory.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read the plugin directory `{}`: {source}; give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`; `palisade doctor` says which of them named it", path.display())]
 pub struct DirectoryError {
@@ -18,10 +19,10 @@ pub struct DirectoryError {
     source: io::Error,
 }
 
-/// What there is to load.
+/// The candidates to load.
 pub(super) struct Found {
     pub(super) candidates: Vec<Candidate>,
-    /// The directories that have no plugin in them.
+    /// The directories without plugins.
     pub(super) empty: Vec<PathBuf>,
 }
 
@@ -42,25 +43,27 @@ pub(super) fn look(sources: &Sources) -> Result<Found, DirectoryError> {
     Ok(Found { candidates, empty })
 }
 
-/// The directories, each once.
+/// Returns the directories without duplicates.
 pub(super) fn directories(sources: &Sources) -> impl Iterator<Item = &Path> {
     let mut seen = HashSet::new();
-    // One that is named twice, by a setting and by a flag, is one.
+    // A setting and a flag may name the same directory.
     let is_new =
         move |directory: &&PathBuf| seen.insert(directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf()));
     sources.directories.iter().filter(is_new).map(PathBuf::as_path)
 }
 
-/// The names that several files bear: in two directories, or in one where a name is long or no text, and is not shown whole.
+/// Returns the names that several files have: in two directories, or in one if a name is long or
+/// not UTF-8 and was shortened.
 pub(super) fn namesakes<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> HashSet<String> {
     let mut once = HashSet::new();
     let names = candidates.filter(|candidate| !candidate.is_shipped()).map(Candidate::name);
     names.filter(|name| !once.insert(name.clone())).collect()
 }
 
-/// The files of plugin directories that are found elsewhere as well: behind a link, or under another name.
+/// Returns the plugin files that are also reachable elsewhere: symlinks, and files with several
+/// hard links.
 pub(super) fn elsewhere(sources: &Sources) -> Vec<PathBuf> {
-    // A directory that cannot be read is told of by whoever loads from it.
+    // Loading reports a directory that cannot be read.
     let files = sources.directories.iter().filter_map(|directory| files(directory).ok()).flatten();
     files.filter(|file| file.symlink_metadata().is_ok_and(|meta| meta.is_symlink() || has_names(&meta))).collect()
 }
@@ -75,7 +78,7 @@ fn has_names(_: &fs::Metadata) -> bool {
     false
 }
 
-/// The files of one directory.
+/// Returns the plugin files of one directory.
 pub(super) fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {

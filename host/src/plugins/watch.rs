@@ -1,4 +1,5 @@
-//! Watching the places that plugins come from, on a thread of its own: what is seen there is only a reason to look again, never a thing to go by.
+//! Watches the plugin locations on a separate thread. A notification only triggers a scan; the scan
+//! decides what has changed.
 
 mod eyes;
 
@@ -11,33 +12,36 @@ use std::path::{Path, PathBuf};
 use std::thread::Builder;
 use std::time::{Duration, Instant, SystemTime};
 
-/// So long nothing may happen any more before it is looked again: files come in several steps.
+/// The quiet period before a scan, because files are often written in several steps.
 const QUIET: Duration = Duration::from_millis(100);
-/// After this long it is looked again although something happens all the time.
+/// The longest delay of a scan while changes continue.
 const AT_MOST: Duration = Duration::from_secs(1);
-/// So often it is looked whether anything has happened that the system does not tell of: behind a link, on a network.
+/// The polling interval for changes without a notification, such as behind a symlink or on a
+/// network mount.
 const IDLE: Duration = Duration::from_secs(2);
-/// A file that has just been written may be written again without its times showing it: file systems count in steps.
+/// The age below which a file may change without a change of its timestamps, because of their
+/// granularity.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// Watches, until it is dropped or its host is. A look that is under way then is ended by the host alone.
+/// A watch of the plugin locations. It ends when it or its host is dropped; a scan in progress is
+/// cancelled only by the host.
 #[derive(Debug)]
 pub struct Watch(#[allow(dead_code, reason = "held, and nothing else")] Lid);
 
-/// Why plugins cannot be watched.
+/// The reason why plugins cannot be watched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WatchError {
-    /// The system gives no thread for it, or no descriptors.
+    /// The system provides no thread or no file descriptors.
     #[error("cannot watch the plugin directories: {0}")]
     System(#[from] io::Error),
 }
 
-/// Takes what each look has found that was not known.
+/// A callback for each scan that has found changes.
 pub(crate) type Heard = Box<dyn Fn(&Rescan) + Send>;
 
 impl Watch {
-    /// Watches where this host's plugins come from.
+    /// Watches the plugin locations of this host.
     pub(crate) fn begin(loading: &Loading, heard: Heard) -> Result<Self, WatchError> {
         let (eyes, lid) = Eyes::open()?;
         let (again, sources) = (loading.again(), loading.sources().clone());
@@ -50,13 +54,13 @@ impl Watch {
     }
 }
 
-/// What a look has found.
+/// The result of a scan.
 enum Found {
     Nothing,
     Something,
 }
 
-/// Whoever panics on hearing of it misses it.
+/// Calls the callback. A panic in it costs only this notification.
 fn tell(heard: &Heard, rescan: &Rescan) -> Found {
     if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| heard(rescan))).is_err() {
         tracing::error!("whoever was told of changed plugins panicked");
@@ -64,11 +68,12 @@ fn tell(heard: &Heard, rescan: &Rescan) -> Found {
     Found::Something
 }
 
-/// Looks again whenever something has happened, at first at once: something may have since the plugins were loaded. Ends when nobody can look any more.
+/// Scans after every change, and once at the start, because changes may have occurred since
+/// loading. Ends when the host is gone.
 fn watch(eyes: &Eyes, sources: &Sources, look: impl Fn() -> Option<Found>) {
     let mut last: Option<View> = None;
     loop {
-        // Before the look: what comes while files are looked at shows the next time.
+        // Before the scan, so that a change during the scan triggers the next one.
         eyes.look_at(sources);
         let now = View::of(sources);
         if last.as_ref().is_none_or(|last| last.may_differ(&now)) && look().is_none() {
@@ -83,7 +88,7 @@ fn watch(eyes: &Eyes, sources: &Sources, look: impl Fn() -> Option<Found>) {
     }
 }
 
-/// Waits until nothing happens any more, though not for ever. False where nobody wants to see any more.
+/// Waits for a quiet period, up to a limit. Returns false if the watch is closed.
 fn is_quiet(mut wait: impl FnMut(Duration) -> Seen, now: impl Fn() -> Instant) -> bool {
     let begun = now();
     loop {
@@ -95,15 +100,15 @@ fn is_quiet(mut wait: impl FnMut(Duration) -> Seen, now: impl Fn() -> Instant) -
     }
 }
 
-/// What lies where plugins come from, as far as it shows without opening anything.
+/// A snapshot of the plugin locations, taken without opening any file.
 #[derive(Debug, PartialEq, Eq)]
 struct View {
     files: Vec<(PathBuf, Option<Marks>)>,
-    /// Whether some file is so young that it may change without a mark.
+    /// True if a file is so young that it may change without a change of its marks.
     is_fresh: bool,
 }
 
-/// How long a file is, and when it was written.
+/// A file's length, modification time and other attributes.
 type Marks = (u64, Option<SystemTime>, [u64; 4]);
 
 impl View {
@@ -163,7 +168,7 @@ mod tests {
         looks.recv_timeout(Duration::from_secs(30)).unwrap();
     }
 
-    /// How often something happens, 50 ms apart, before it is looked again: at most so often.
+    /// Returns the number of events, 50 ms apart and at most `times`, before the next scan.
     fn waited(times: u32) -> (u32, bool) {
         let (begun, seen) = (Instant::now(), Cell::new(0));
         let wait = |time: Duration| {

@@ -1,9 +1,10 @@
-//! Work on every core, on threads of its own: the compiler's parent must not wait on a thread that drives others' futures.
+//! Runs work on all cores. It uses separate threads, because waiting for the compiler's process
+//! must not block a thread that drives futures.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
-/// Does this with each of these, and returns when all are done.
+/// Applies a function to each item and waits for all of them.
 pub(super) fn on_every_core<T: Sync>(items: &[T], work: impl Fn(usize, &T) + Sync) {
     if items.is_empty() {
         return;
@@ -19,12 +20,12 @@ pub(super) fn on_every_core<T: Sync>(items: &[T], work: impl Fn(usize, &T) + Syn
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
     std::thread::scope(|scope| {
         for _ in 0..workers {
-            // Where the system gives no more threads, those that there are do the work.
+            // If a thread cannot be started, the others do its work.
             if let Err(error) = Builder::new().name("palisade-load".to_owned()).spawn_scoped(scope, turns) {
                 tracing::error!("no thread to load plugins: {error}");
             }
         }
     });
-    // Where it gave none at all, this one does.
+    // If no thread could be started, this one does the work.
     turns();
 }

@@ -1,5 +1,5 @@
-//! Looking again: what has come, changed or gone, registered in one step, as a fresh start would have it; but a file that is broken now costs nobody the plugin
-//! that it held before.
+//! Scans again and registers new, changed and removed plugins in one step. The result is that of a
+//! fresh start, except that a broken file keeps its previous plugin.
 
 use super::settle::check_offer;
 use super::slot::{Latest, Slot};
@@ -12,25 +12,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::OnceLock;
 
-/// What a reason ends with where the plugin that stood before is still there.
+/// The end of a rejection's reason if the previous plugin stays.
 const STAYS: &str = "; the one loaded before stays";
 
-/// A file that is there, with what was known of it.
+/// A file with its previous state.
 struct Job {
     candidate: Candidate,
     before: Option<Slot>,
     way: Way,
 }
 
-/// What is done about a file.
+/// The treatment of a file.
 enum Way {
     Look,
     Refuse(String),
-    /// Its directory cannot be looked into: all stays as it is.
+    /// Its directory cannot be read, so its state is kept.
     Keep,
 }
 
-/// What is known of files, to be taken out one by one. A file that is named twice has two places.
+/// The previous state of files, removed one by one. A file that is listed twice has two slots.
 #[derive(Default)]
 struct Before(HashMap<PathBuf, VecDeque<Slot>>);
 
@@ -39,7 +39,7 @@ impl Before {
         self.0.get_mut(path)?.pop_front()
     }
 
-    /// The files that lay in a directory, in their order.
+    /// Returns the files of a directory in order.
     fn of(&self, directory: &Path) -> Vec<PathBuf> {
         let mut paths: Vec<_> = self.0.keys().filter(|path| path.parent() == Some(directory)).cloned().collect();
         paths.sort_by(|one, other| one.as_os_str().as_encoded_bytes().cmp(other.as_os_str().as_encoded_bytes()));
@@ -48,7 +48,7 @@ impl Before {
 }
 
 impl Work {
-    /// Looks again. Blocks, and must not run where futures do.
+    /// Scans again. It blocks and must not run on a thread that drives futures.
     pub(super) fn rescan(&self) -> Rescan {
         let _turn = lock(&self.turn);
         if !lock(&self.unknown).is_empty() {
@@ -73,7 +73,8 @@ impl Work {
         rescan
     }
 
-    /// The files that there are, in their order; what is known of those that are gone; and the directories that cannot be looked into.
+    /// Returns the current files in order, the slots of removed files, and the directories that
+    /// cannot be read.
     fn jobs(&self) -> (Vec<Job>, Vec<Slot>, Vec<Rejected>) {
         let mut before = self.before();
         let (mut jobs, mut lost) = (Vec::new(), Vec::new());
@@ -131,7 +132,7 @@ impl Work {
         found.into_iter().map(|cell| cell.into_inner().unwrap_or_else(given_up)).collect()
     }
 
-    /// What the bytes of a file come to now.
+    /// Returns the current state of a file's bytes.
     fn latest(&self, job: &Job) -> Latest {
         let known = job.before.as_ref().map(|slot| &slot.latest);
         let look = match (&job.way, known) {
@@ -163,7 +164,7 @@ impl Work {
         }
     }
 
-    /// A plugin as rules know it now: another file may bear its name since, or no longer.
+    /// Updates a plugin's source, because another file may have gained or lost the same name.
     fn with_source(&self, candidate: &Candidate, plugin: Plugin) -> Plugin {
         match plugin.source == self.source(candidate) {
             true => plugin,
@@ -171,9 +172,10 @@ impl Work {
         }
     }
 
-    /// Registers what there is, in the place of what there was.
+    /// Replaces the registered plugins.
     fn exchange(&self, jobs: Vec<Job>, latest: Vec<Latest>, gone: &[Slot]) -> Vec<(Option<Slot>, Slot)> {
-        // Nobody can load these from their files any more, and calls may have begun that will.
+        // These plugins can no longer be read from their files, but calls in flight may still need
+        // their code.
         let kept = jobs.iter().filter(|job| matches!(job.way, Way::Keep)).filter_map(|job| job.before.as_ref());
         for plugin in gone.iter().chain(kept).filter_map(|slot| slot.standing.as_ref()) {
             if let Err(reason) = plugin.prepared.hold() {
@@ -183,7 +185,7 @@ impl Work {
         let (mut turns, shipped) = (Vec::<Turn>::with_capacity(jobs.len()), self.shipped());
         for (job, latest) in jobs.into_iter().zip(latest) {
             let mut turn = self.turn_of(job, latest);
-            // What the plugins before it offer is theirs.
+            // Documents and prompts of earlier plugins take precedence.
             let others = shipped.iter().chain(turns.iter().flat_map(Turn::plugins));
             turn.new = turn.new.and_then(|plugin| check_offer(&plugin, others).map(|()| plugin));
             turns.push(turn);
@@ -194,7 +196,7 @@ impl Work {
         turns.into_iter().zip(granted).map(|(turn, granted)| turn.end(&granted)).collect()
     }
 
-    /// The plugins that come with the host.
+    /// Returns the shipped plugins.
     fn shipped(&self) -> Vec<Plugin> {
         let decided = lock(&self.decided);
         let shipped = decided.values().filter(|slot| slot.candidate.is_shipped());
@@ -220,7 +222,7 @@ impl Work {
         Turn { candidate, before, latest, new, standing, lost }
     }
 
-    /// Keeps what is known of files now, beside what comes with the host.
+    /// Stores the new state of the files next to that of the shipped plugins.
     fn keep(&self, files: Vec<Slot>, rescan: &Rescan) {
         let shipped = self.candidates.iter().take_while(|candidate| candidate.is_shipped()).count();
         let mut decided = lock(&self.decided);
@@ -237,16 +239,16 @@ impl Work {
     }
 }
 
-/// What a file offers, and what it had before.
+/// The new and the previous state of a file.
 struct Turn {
     candidate: Candidate,
     before: Option<Slot>,
     latest: Latest,
-    /// The plugin that it is now, or why it cannot be one.
+    /// The new plugin, or the reason why there is none.
     new: Result<Plugin, Refusal>,
-    /// The one that it was, if that can go on.
+    /// The previous plugin, if it can stay.
     standing: Option<Plugin>,
-    /// Why that cannot.
+    /// The reason why the previous plugin cannot stay.
     lost: Option<String>,
 }
 
@@ -259,7 +261,7 @@ impl Turn {
         self.new.iter().filter(|_| !self.stays()).chain(&self.standing)
     }
 
-    /// The new plugin before the old one.
+    /// Returns the offers of the file, the new plugin first.
     fn offers(&self) -> Vec<Offer<'_>> {
         let new = self.new.iter().filter(|_| !self.stays()).map(|plugin| Offer::New(&plugin.tools));
         new.chain(self.standing.iter().map(|plugin| Offer::Standing(&plugin.tools))).collect()
@@ -288,13 +290,13 @@ fn is_same(one: &Plugin, other: &Plugin) -> bool {
     Arc::ptr_eq(&one.prepared, &other.prepared)
 }
 
-/// Whether a file that was refused has been put there again since: whoever does that wants it tried again.
+/// Returns true if a rejected file has been written again, in which case it is tried again.
 fn is_touched(known: &Latest, now: &crate::plugins::candidate::Look) -> bool {
     let identities = known.look.as_ref().and_then(|look| look.identity.as_ref()).zip(now.identity.as_ref());
     known.plugin.is_err() && identities.is_some_and(|(then, now)| !then.is_still(now))
 }
 
-/// Notes what is new about a place.
+/// Records the changes of one slot.
 pub(super) fn note(rescan: &mut Rescan, before: Option<&Slot>, after: Option<&Slot>) {
     let stood = before.and_then(|slot| slot.standing.as_ref());
     match (stood, after.and_then(|slot| slot.standing.as_ref())) {

@@ -1,5 +1,5 @@
-//! Who has which names: each plugin gets its own as soon as it is ready, and gives them up to a file before it that claims them later. The end is that of a start at
-//! which everything is ready at once.
+//! Assigns names to plugins: each plugin gets its names when it is ready and loses them to an
+//! earlier file that claims them later. The final result does not depend on timing.
 
 use super::slot::{Latest, Slot};
 use super::{Outcome, Work, lock, note};
@@ -8,7 +8,7 @@ use crate::plugins::{Plugin, Refusal, Rescan, reserved};
 use crate::registry::{Offer, Place};
 
 impl Work {
-    /// Registers what one candidate has come to.
+    /// Registers the outcome of one candidate.
     pub(super) fn decide(&self, index: usize, candidate: &Candidate, outcome: Outcome) {
         let latest = match outcome {
             Ok(prepared) => Latest::of(self.plugin(candidate, prepared)),
@@ -19,7 +19,7 @@ impl Work {
             Ok(plugin) => self.register(index, candidate, plugin),
             Err(reason) => Err(reason.clone().into()),
         };
-        // Nobody else can claim the names of what comes with the host.
+        // No other plugin can claim the names of shipped plugins.
         let clashes = latest.plugin.is_ok() && registered.is_err() && !candidate.is_shipped();
         let slot = Slot::new(candidate, latest, registered);
         lock(&self.decided).insert(index, slot.clone());
@@ -33,7 +33,7 @@ impl Work {
     fn register(&self, index: usize, candidate: &Candidate, plugin: &Plugin) -> Result<(), Refusal> {
         let registry = &self.task.registry;
         {
-            // Of two plugins that offer one thing the first has it, as with tools.
+            // As with tools, the first plugin keeps a document or prompt.
             let decided = lock(&self.decided);
             check_offer(plugin, decided.values().filter_map(|slot| slot.standing.as_ref()))?;
         }
@@ -50,7 +50,8 @@ impl Work {
         lock(&self.decided).range(index..).any(|(_, slot)| slot.standing.is_some())
     }
 
-    /// Gives all files that are ready their names anew, in their order and in one step. The file at `new` has not been told of yet.
+    /// Reassigns the names of all ready files, in order and in one step. The file at `new` has not
+    /// been announced yet.
     fn settle(&self, new: usize) {
         let before = lock(&self.decided).clone();
         let shipped = before.values().filter(|slot| slot.candidate.is_shipped());
@@ -83,7 +84,7 @@ impl Work {
         changes.news().for_each(|news| (self.task.heard)(news));
     }
 
-    /// The plugin that a file claims names for, or why it cannot.
+    /// Returns the plugin that a file claims names for, or the reason why it cannot.
     fn claim(&self, slot: &Slot, before: &[Plugin]) -> Result<Plugin, Refusal> {
         let plugin = slot.latest.plugin.clone().map_err(Refusal::from)?;
         reserved::check(self.task.sources.shipped, plugin.definitions(), &self.task.registry)?;
@@ -92,7 +93,7 @@ impl Work {
     }
 }
 
-/// What a file could have registered. Of one that stands, what somebody has taken away stays away.
+/// Returns the offers of a file. Unregistered tools of a standing plugin do not return.
 fn offers<'a>(claim: Option<&'a Result<Plugin, Refusal>>, slot: Option<&Slot>) -> Vec<Offer<'a>> {
     let Some(Ok(plugin)) = claim else { return Vec::new() };
     match slot.is_some_and(|slot| slot.standing.is_some()) {
@@ -101,7 +102,7 @@ fn offers<'a>(claim: Option<&'a Result<Plugin, Refusal>>, slot: Option<&Slot>) -
     }
 }
 
-/// Whether a plugin offers what one of these does already.
+/// Returns an error if another plugin already has one of the plugin's documents or prompts.
 pub(super) fn check_offer<'a>(plugin: &Plugin, mut others: impl Iterator<Item = &'a Plugin>) -> Result<(), Refusal> {
     let clash =
         |other: &Plugin| Some((plugin.offer().clash(other.offer())?, other.name().to_owned(), other.file().to_owned()));

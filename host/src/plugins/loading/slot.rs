@@ -1,39 +1,40 @@
-//! What stands at one place of the order: a plugin, or the reason why there is none, or both where a broken file has come into the place of a good one.
+//! One position in the plugin order: a plugin, a rejection, or both if a broken file has replaced a
+//! good one.
 
 use crate::plugins::candidate::{Candidate, Look};
 use crate::plugins::{News, Plugin, Refusal, Rejected};
 use crate::tool::Digest;
 
-/// One place of the order.
+/// One position in the plugin order.
 #[derive(Clone)]
 pub(super) struct Slot {
     pub(super) candidate: Candidate,
-    /// What its bytes come to.
+    /// The latest state of the file's bytes.
     pub(super) latest: Latest,
-    /// Whose tools are registered: those of an earlier file of this name, where the latest is refused.
+    /// The registered plugin: that of an earlier version of the file if the latest is rejected.
     pub(super) standing: Option<Plugin>,
-    /// Why those of the latest are not.
+    /// The reason why the latest version is not registered.
     pub(super) rejected: Option<Rejected>,
 }
 
-/// The bytes of a file when they were last looked at, and what they come to.
+/// The bytes of a file at the last scan, and the resulting plugin.
 #[derive(Clone)]
 pub(super) struct Latest {
-    /// Nothing is known of when they were read, or they could not be.
+    /// `None` if the time of reading is unknown or reading failed.
     pub(super) look: Option<Look>,
     pub(super) digest: Option<Digest>,
     pub(super) plugin: Result<Plugin, String>,
 }
 
 impl Latest {
-    /// A plugin that has just been prepared.
+    /// Creates the state of a newly prepared plugin.
     pub(super) fn of(plugin: Plugin) -> Self {
         Self { look: None, digest: Some(plugin.digest()), plugin: Ok(plugin) }
     }
 }
 
 impl Slot {
-    /// A place that was free.
+    /// Creates the slot of a new candidate.
     pub(super) fn new(candidate: &Candidate, latest: Latest, registered: Result<(), Refusal>) -> Self {
         let rejected =
             registered.err().map(|Refusal { reason, cause }| Rejected { file: candidate.file(), reason, cause });
@@ -41,7 +42,7 @@ impl Slot {
         Self { candidate: candidate.clone(), latest, standing, rejected }
     }
 
-    /// What there is to tell of it when it is new.
+    /// Returns the events of a new slot.
     pub(super) fn news(&self) -> impl Iterator<Item = News<'_>> {
         let loaded = self.standing.iter().map(News::Loaded);
         loaded.chain(self.rejected.iter().map(News::Rejected))

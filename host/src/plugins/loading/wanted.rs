@@ -1,4 +1,5 @@
-//! What has to be compiled before a call: whose a tool is does not depend on which file is compiled first.
+//! Selects the files to compile before a call, so that the owner of a tool does not depend on the
+//! compilation order.
 
 use super::{Work, lock};
 use crate::plugins::candidate::Candidate;
@@ -6,29 +7,30 @@ use crate::plugins::{Compiling, LoadStep, Plugin, Shipped, reserved};
 use crate::sandbox::Freshness;
 use crate::tool::{Definition, SideEffects};
 
-/// Which candidates are compiled before a tool is called.
+/// The candidates to compile before a tool is called.
 enum Scope {
-    /// All that may have it: nobody is known to.
+    /// All that may have the tool, because it has no known owner.
     All,
-    /// Those before this index, where an earlier run has not failed to get them done.
+    /// Those before this index, except for candidates that an earlier run did not finish.
     Before(usize),
 }
 
 impl Work {
-    /// Compiles the files that these tools may come from, until each has an owner that no file before it can take it from. Two kinds
-    /// of files are not waited for. One is a file that an earlier run has not got done. The other is any file before a plugin that the
-    /// cache has, where the tool changes nothing.
+    /// Compiles the files that may have these tools, until no earlier file can take a tool from its
+    /// owner. Two kinds of files are skipped: those that an earlier run did not finish, and those
+    /// before a cached plugin whose tool is read-only.
     pub(super) fn compile_for(&self, tools: &[&str]) {
         let _turn = lock(&self.turn);
         let mut goes_on = true;
         while goes_on && !self.given_up.is_cancelled() {
-            // A file that loses a name in the end may leave it to one whose predecessors were not wanted before.
+            // A file that loses a name may leave it to one whose predecessors were not wanted
+            // before.
             goes_on = self.compile_wanted(|| self.wanted(tools));
         }
         self.tell(LoadStep::End);
     }
 
-    /// The files that are not compiled and may take a tool from its owner, since they stand before that.
+    /// Returns the uncompiled files that precede the owner of a tool and may claim it.
     pub(super) fn undecided_before(&self, tool: &str) -> Vec<Compiling> {
         let unknown = lock(&self.unknown).clone();
         let Some((owner, _)) = self.owner(tool).filter(|_| !unknown.is_empty()) else { return Vec::new() };
@@ -38,7 +40,7 @@ impl Work {
         may_have.map(|candidate| Compiling { plugin: candidate.name(), file: candidate.file() }).collect()
     }
 
-    /// Whether a candidate is wanted now.
+    /// Returns the predicate for the candidates that are wanted now.
     fn wanted(&self, tools: &[&str]) -> impl Fn(usize, &Candidate) -> bool {
         let scopes: Vec<(&str, Scope)> = tools.iter().map(|tool| (*tool, self.scope(tool))).collect();
         let last = lock(&self.last).clone();
@@ -58,13 +60,13 @@ impl Work {
                 SideEffects::Write | SideEffects::Execute | SideEffects::Network => Scope::Before(index),
             },
             Some((index, _)) => Scope::Before(index),
-            // One of the program itself.
+            // A native tool.
             None if self.task.registry.has(tool) => Scope::Before(0),
             None => Scope::All,
         }
     }
 
-    /// The plugin that has a tool by now, and where it stands.
+    /// Returns the current owner of a tool with its index.
     fn owner(&self, tool: &str) -> Option<(usize, Owner)> {
         let decided = lock(&self.decided);
         let standing = decided.iter().filter_map(|(index, slot)| Some((*index, slot.standing.as_ref()?)));
@@ -79,7 +81,7 @@ impl Work {
     }
 }
 
-/// What there is to know of the owner of a tool.
+/// The properties of a tool's owner.
 struct Owner {
     freshness: Freshness,
     class: SideEffects,

@@ -1,11 +1,11 @@
-//! Waiting until something happens in a directory: told by the kernel on Linux, and elsewhere seen by looking now and then.
+//! Waits for changes in directories: by inotify on Linux, by polling elsewhere.
 
-/// What has happened while somebody waited.
+/// The result of waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     Nothing,
     Something,
-    /// Nobody wants to see anything any more.
+    /// The watch is closed.
     Closed,
 }
 
@@ -24,7 +24,8 @@ mod linux {
     use std::os::fd::OwnedFd;
     use std::time::Duration;
 
-    /// What may concern a plugin. A rename puts whole files there, and a link is only ever made.
+    /// The events that may concern a plugin. A rename moves a complete file, and a link has no
+    /// write event.
     const CHANGES: WatchFlags = WatchFlags::CREATE
         .union(WatchFlags::MODIFY)
         .union(WatchFlags::ATTRIB)
@@ -35,15 +36,15 @@ mod linux {
         .union(WatchFlags::MOVE_SELF)
         .union(WatchFlags::ONLYDIR);
 
-    /// Sees what happens in directories.
+    /// A watcher of directories.
     #[derive(Debug)]
     pub(in super::super) struct Eyes {
         closed: PipeReader,
-        /// None where the system gives none: it is looked now and then all the same.
+        /// `None` if the system provides no inotify instance; polling still works then.
         changes: Option<OwnedFd>,
     }
 
-    /// Closes the eyes when it is dropped.
+    /// A guard that closes the watcher on drop.
     #[derive(Debug)]
     pub(in super::super) struct Lid(#[allow(dead_code, reason = "held, and nothing else")] PipeWriter);
 
@@ -56,7 +57,8 @@ mod linux {
             Ok((Self { closed, changes: changes.ok() }, Lid(lid)))
         }
 
-        /// Sees these from now on. Done again, it costs little, and sees a directory that has come again.
+        /// Watches these directories. Repeating it is cheap, and watches a directory that was
+        /// created again.
         pub(in super::super) fn look_at(&self, sources: &Sources) {
             let Some(changes) = &self.changes else { return };
             for directory in scan::directories(sources) {
@@ -66,7 +68,7 @@ mod linux {
             }
         }
 
-        /// Waits for something, for at most this long.
+        /// Waits for a change, for at most this long.
         pub(in super::super) fn wait(&self, time: Duration) -> Seen {
             let time = Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
             let mut fds = vec![PollFd::new(&self.closed, PollFlags::IN)];
@@ -81,7 +83,7 @@ mod linux {
             }
         }
 
-        /// Takes away what has been told: what it was is seen by looking.
+        /// Drains the notifications; the scan determines their meaning.
         fn forget(&self) -> Seen {
             let mut told = [0_u8; 4096];
             while self
@@ -102,11 +104,11 @@ mod elsewhere {
     use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
     use std::time::Duration;
 
-    /// Sees nothing by itself: whoever waits looks when the time is over.
+    /// A watcher without notifications: waiting ends with the timeout.
     #[derive(Debug)]
     pub(in super::super) struct Eyes(Receiver<()>);
 
-    /// Closes the eyes when it is dropped.
+    /// A guard that closes the watcher on drop.
     #[derive(Debug)]
     pub(in super::super) struct Lid(#[allow(dead_code, reason = "held, and nothing else")] Sender<()>);
 
