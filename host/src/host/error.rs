@@ -12,7 +12,7 @@ pub enum BuildError {
     /// The workspace cannot be opened.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// A plugin directory cannot be read, or two native tools have the same name.
+    /// A plugin directory cannot be read, or the name of a native tool is taken.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The cache directory cannot be used.

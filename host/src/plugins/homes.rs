@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The plugin locations at startup.
 pub(super) struct Homes {
     directories: HashMap<PathBuf, Home>,
-    /// The targets of the plugin files that were symlinks.
+    /// The real paths of the plugin files that were symlinks or had several hard links.
     linked: HashMap<PathBuf, PathBuf>,
     hard_links: HardLinks,
 }
