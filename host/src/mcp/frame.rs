@@ -29,7 +29,9 @@ impl Refused {
 
 /// Converts a JSON object into a message.
 pub(super) fn message(value: Value) -> Result<ClientJsonRpcMessage, Refused> {
-    let id = id(&value);
+    // The id of a response is one of the server's own, which the client uses for other requests.
+    let is_response = value.get("result").is_some() || value.get("error").is_some();
+    let id = id(&value).filter(|_| !is_response);
     serde_json::from_value(value).map_err(|_| no_message(id))
 }
 
@@ -169,7 +171,12 @@ impl Visitor<'_> for KeyOf {
 
 /// Returns the id of an object, if it is a valid one.
 pub(super) fn id(message: &Value) -> Option<RequestId> {
-    serde_json::from_value(message.get("id")?.clone()).ok()
+    let id = match message.get("id")? {
+        Value::String(text) => RequestId::String(text.as_str().into()),
+        Value::Number(number) => RequestId::Number(number.as_i64()?),
+        _ => return None,
+    };
+    Some(id).filter(|id| !is_long(id))
 }
 
 #[cfg(test)]
@@ -225,6 +232,13 @@ mod tests {
         assert_eq!(refusal(r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#).0, -32600);
         assert_eq!(refusal("[]"), (-32600, None));
         assert_eq!(refusal("3"), (-32600, None));
+    }
+
+    #[test]
+    fn malformed_response_or_long_id_is_refused_without_id() {
+        assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":1,"error":"x"}"#), (-32600, None));
+        let long = format!(r#"{{"jsonrpc":"2.0","id":"{}","method":3}}"#, "x".repeat(1 << 20));
+        assert_eq!(refusal(&long), (-32600, None));
     }
 
     fn call(id: &str, arguments: &str) -> String {

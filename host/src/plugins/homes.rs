@@ -35,7 +35,8 @@ impl Homes {
         match self.directories.get(directory) {
             Some(home) if home.is_at(directory) => Ok(()),
             _ => {
-                Err("another directory lies there by now, which no rule keeps tools from; start again to load from it"
+                Err("the directory was replaced after startup, and tools may be able to write to it; restart to load \
+                     from it"
                     .to_owned())
             }
         }
@@ -46,19 +47,23 @@ impl Homes {
         // Opening the file reports the error.
         let Ok(meta) = file.symlink_metadata() else { return Ok(()) };
         if meta.is_symlink() && !self.leads_home(file) {
-            return Err("it is a link to what no rule keeps tools from; put a copy there, or start again".to_owned());
+            // A dangling symlink included: a tool could create the target between this check and the
+            // open.
+            return Err(
+                "it is a symbolic link to a missing file, or to a file that tools may be able to write; put a copy \
+                 there, or restart"
+                    .to_owned(),
+            );
         }
         if self.hard_links == HardLinks::Allow && has_names(&meta) && !self.linked.contains_key(file) {
-            return Err(
-                "it has another name, under which tools may change it; put a copy there, or start again".to_owned()
-            );
+            return Err("it has another name, under which tools may change it; put a copy there, or restart".to_owned());
         }
         Ok(())
     }
 
     /// Returns true if a symlink leads to its original target or into a plugin directory.
     fn leads_home(&self, file: &Path) -> bool {
-        let Ok(target) = file.canonicalize() else { return true };
+        let Ok(target) = file.canonicalize() else { return false };
         let is_home = |directory: &PathBuf| directory.canonicalize().is_ok_and(|home| target.starts_with(home));
         self.linked.get(file) == Some(&target) || self.directories.keys().any(is_home)
     }

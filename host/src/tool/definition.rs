@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The longest description, in bytes: it goes into a model's context with every request.
 pub const MAX_DESCRIPTION: usize = 16 << 10;
-/// The longest title, in bytes.
+/// The longest title, in characters.
 pub const MAX_TITLE: usize = 128;
 /// The metadata key of tools whose paths name directory entries: a symbolic link in the last
 /// component is then not followed.
@@ -89,10 +89,16 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// [`DefinitionError::Text`] if it is blank, longer than 128 bytes, has a line break or tab, or
-    /// has hidden characters.
+    /// [`DefinitionError::Text`] if it is blank, longer than 128 characters, has a line break or tab,
+    /// or has hidden characters.
     pub fn with_title(self, title: &str) -> Result<Self, DefinitionError> {
-        check_text("title", title, MAX_TITLE)?;
+        // No character takes more than four bytes.
+        check_text("title", title, 4 * MAX_TITLE)?;
+        let characters = title.chars().count();
+        if characters > MAX_TITLE {
+            let problem = format!("is {characters} characters long; at most {MAX_TITLE} are accepted");
+            return Err(DefinitionError::Text { part: "title", problem });
+        }
         if title.contains(['\n', '\t']) {
             let problem = "holds a line break or a tab; a title is one line".to_owned();
             return Err(DefinitionError::Text { part: "title", problem });

@@ -281,7 +281,7 @@ fn a_directory_that_is_gone_leaves_everything_and_says_so_and_another_in_its_pla
     assert!(host.rescan().is_empty(), "it is said once");
     fs::create_dir(world.plugins()).unwrap();
     put(&world, "a", &plugin(&["planted"], "1"));
-    says(&refused(&host), &["another directory lies there", "start again"]);
+    says(&refused(&host), &["was replaced after startup", "restart"]);
     assert_eq!(tools(&host), pairs(&[("a", "1"), ("b", "1")]));
     fs::remove_dir_all(world.plugins()).unwrap();
     fs::rename(away, world.plugins()).unwrap();
@@ -296,9 +296,13 @@ fn a_link_that_comes_later_is_refused_where_tools_could_write_what_it_leads_to()
     put(&world, "real", &plugin(&["real"], "1"));
     let host = builder(&world).build().unwrap();
     symlink(world.root().join("made.wasm"), file(&world, "made")).unwrap();
-    says(&refused(&host), &["it is a link", "put a copy there, or start again"]);
+    says(&refused(&host), &["it is a symbolic link", "put a copy there, or restart"]);
     assert_eq!(tools(&host), pairs(&[("old", "1"), ("real", "1")]));
     fs::remove_file(file(&world, "made")).unwrap();
+    // A tool could create the target between a scan and the load.
+    symlink(world.root().join("later.wasm"), file(&world, "later")).unwrap();
+    says(&refused(&host), &["it is a symbolic link to a missing file"]);
+    fs::remove_file(file(&world, "later")).unwrap();
     // What was protected from the start may change, and so may what lies in the directory itself.
     world.file("old.wasm", plugin(&["old"], "2"));
     fs::rename(file(&world, "real"), world.plugins().join("real.bin")).unwrap();

@@ -22,6 +22,8 @@ fn a_definition_never_changes_under_who_holds_it() {
     let held = host.registry().get("bare").unwrap().definition().clone();
     let before = held.to_json();
     let changed = held.clone().with_title("Another").unwrap();
+    assert!(held.clone().with_title(&"語".repeat(128)).is_ok(), "a title has up to 128 characters");
+    assert!(held.clone().with_title(&"語".repeat(129)).is_err());
     assert_eq!((held.title(), changed.title()), (None, Some("Another")));
     host.registry().unregister("bare").unwrap();
     assert_eq!(held.to_json(), before);

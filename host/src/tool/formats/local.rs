@@ -31,6 +31,9 @@ pub(super) fn modernised(root: &Value) -> Cow<'_, Value> {
     Cow::Owned(root)
 }
 
+/// Keywords whose value is data: a member `$ref` in it is no reference.
+const DATA: [&str; 4] = ["const", "default", "enum", "examples"];
+
 fn redirect(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(redirect),
@@ -42,6 +45,7 @@ fn redirect(value: &mut Value) {
                     .and_then(|target| target.strip_prefix("#/definitions/"));
                 match name.map(|name| format!("#/$defs/{name}")) {
                     Some(target) => *value = Value::String(target),
+                    None if DATA.contains(&keyword.as_str()) => {}
                     None => redirect(value),
                 }
             }

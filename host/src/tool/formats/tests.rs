@@ -277,6 +277,10 @@ fn older_definitions_move_to_where_providers_look() {
     let written = export(&view(&schema), Format::OpenAi, Strictness::Transform).tool;
     assert_eq!(schema_of(&written)["properties"]["x"], json!({"$ref": "#/$defs/t"}));
     assert_eq!(written["function"]["strict"], true);
+    let data = json!({"enum": [{"$ref": "#/definitions/t"}]});
+    let schema = json!({"type": "object", "properties": {"x": data}, "definitions": {"t": {"type": "string"}}});
+    let written = export(&view(&schema), Format::Anthropic, Strictness::AsIs).tool;
+    assert_eq!(written["input_schema"]["properties"]["x"], data, "a `$ref` in data is no reference");
 }
 
 #[test]
