@@ -1,4 +1,4 @@
-//! The program: one file per verb. Only this module prints.
+//! The command-line program, with one file per subcommand. Only this module prints.
 
 mod args;
 mod bench;
@@ -43,14 +43,14 @@ use signals::Signals;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-/// Parses the command line, runs the verb, and turns whatever came of it into an exit code.
+/// Parses the command line, runs the subcommand and maps its outcome to an exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return usage(&error),
     };
-    // The hidden verbs are told what they may use by their parent.
+    // The hidden subcommands inherit their allocator settings from the parent process.
     match args.verb {
         Verb::CompileChild(_) | Verb::ShellHelper => {}
         Verb::Serve(_) => heap::keep_few(heap::Life::Long),
@@ -96,16 +96,17 @@ fn run(args: &Args) -> Result<Exit, Failure> {
     }
 }
 
-/// What loads plugins listens to signals first: one that asks to end does so in order, and a limit on the size of files fails a write in place of the program.
+/// Starts the signal handlers before plugins are loaded, so that a termination signal shuts down in
+/// order and a file size limit (`SIGXFSZ`) fails one write and not the process.
 fn watch() -> Result<Signals, Failure> {
     crate::sandbox::check_machine().map_err(|error| Failure::new(Exit::Internal, error))?;
     Ok(Signals::watch()?)
 }
 
-/// clap prints help to stdout and usage errors to stderr, with exit code 2.
+/// Prints a clap error: help goes to stdout, usage errors to stderr with exit code 2.
 fn usage(error: &clap::Error) -> ExitCode {
     match output::heard(error.print()) {
-        // A complaint that nobody can read is still a complaint.
+        // A usage error exits with code 2 even if stderr cannot be written.
         _ if error.use_stderr() => Exit::Usage.into(),
         Err(failure) => {
             output::problem("error:", &failure.to_string());
@@ -121,7 +122,8 @@ fn start_log(args: &Args) {
     let _ = tracing_subscriber::registry().with(log_filter(args)).with(log()).try_init();
 }
 
-/// `PALISADE_LOG=debug` shows what the host does; without it only warnings, and with `--verbose` the requests that a server has answered.
+/// Builds the log filter from `PALISADE_LOG` (`PALISADE_LOG=debug` shows host activity). The
+/// default is warnings only; `--verbose` adds the requests that a server has answered.
 fn log_filter(args: &Args) -> tracing_subscriber::EnvFilter {
     let usual = if shows_crashes(&args.verb) { "palisade=warn,palisade::crash=off" } else { "palisade=warn" };
     let filter = tracing_subscriber::EnvFilter::try_from_env("PALISADE_LOG")
@@ -131,7 +133,8 @@ fn log_filter(args: &Args) -> tracing_subscriber::EnvFilter {
     more.fold(filter, tracing_subscriber::EnvFilter::add_directive)
 }
 
-/// Whether a verb shows its user how a plugin crashed: the log would say it a second time, at length.
+/// Returns true if the subcommand itself shows how a plugin crashed, so that the log need not
+/// repeat the crash.
 fn shows_crashes(verb: &Verb) -> bool {
     match verb {
         Verb::Call(call) => !call.json && std::io::stderr().is_terminal(),

@@ -1,4 +1,4 @@
-//! `palisade bench`: what calls of a tool cost on this machine.
+//! `palisade bench`: measures the cost of a tool's calls on this machine.
 
 mod load;
 mod measure;
@@ -55,20 +55,22 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     Ok(Exit::Ok)
 }
 
-/// On a thread of its own, since loading waits with a runtime of its own. Interrupted, it still removes what it has made.
+/// Measures loading on a separate thread, because loading blocks on a runtime of its own. Temporary
+/// files are removed even after an interruption.
 fn loaded(load: impl FnOnce() -> Result<Option<Load>, Failure> + Send) -> Result<Option<Load>, Failure> {
     let joined = std::thread::scope(|scope| scope.spawn(load).join());
     joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// As many as there are cores, and two where there is one: more than one at once is what is to be seen.
+/// Returns the number of cores, and at least two, because the benchmark is to show concurrent
+/// calls.
 fn usual_callers() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).max(2)
 }
 
-/// Nobody can be asked a thousand times.
+/// Refuses a tool that needs a confirmation: a benchmark cannot prompt for each call.
 fn refuse_question(host: &Host, work: &Work) -> Result<(), Failure> {
-    // What is refused before the policy is asked, the first call tells.
+    // The first call reports a failure that precedes the policy decision.
     let Ok(foreseen) = host.foresee(host.session(), Call::new(&work.tool, work.input.clone())) else { return Ok(()) };
     if foreseen.changes.is_err() {
         return Ok(());
@@ -86,7 +88,7 @@ fn refuse_question(host: &Host, work: &Work) -> Result<(), Failure> {
     }
 }
 
-/// A benchmark of failures would measure something else.
+/// Reports the failed call and returns its exit code, because timings of failures are meaningless.
 fn ended(failed: &ToolResult) -> Exit {
     let Some(error) = failed.error() else { return Exit::Internal };
     output::problem(&format!("{}:", error.class()), &error.message());

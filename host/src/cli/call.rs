@@ -48,7 +48,7 @@ fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
     }
     let Some(error) = result.error() else { return Ok(Exit::Ok) };
     if !args.json {
-        // Where anything moves, that has been shown as it came.
+        // On a terminal the live view has already shown the partial output.
         if let Some(said) = result.partial_output().filter(|_| !live::shows()) {
             output::quote(&said);
         }
@@ -57,8 +57,8 @@ fn show(result: &ToolResult, args: &Args) -> Result<Exit, Failure> {
     Ok(error.class().into())
 }
 
-/// The message for standard error. A person at a terminal reads how a plugin crashed. A pipe may lead to a model,
-/// which reads what the result says.
+/// Returns the error message for standard error. The crash details appear on a terminal only: a
+/// pipe may lead to a model, which reads the message of the result.
 fn told(error: &ToolError) -> String {
     match error.kind() {
         ErrorKind::Execution { kind: ExecutionKind::Trap, source: Some(crash), .. } if io::stderr().is_terminal() => {

@@ -1,4 +1,4 @@
-//! `palisade compile-child`, hidden: one plugin compiled for the process that started this one.
+//! `palisade compile-child` (hidden): compiles one plugin for the parent process.
 
 use super::args::CompileChild;
 use super::exit::{Exit, Failure};

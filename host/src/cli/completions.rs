@@ -1,4 +1,4 @@
-//! `palisade completions`: a script for a shell.
+//! `palisade completions`: the completion script for a shell.
 
 use super::args::{Args, Completions};
 use super::exit::{Exit, Failure};

@@ -1,4 +1,4 @@
-//! `palisade config show`: every value, and where it came from.
+//! `palisade config show`: every setting with its origin.
 
 use super::args::{Common, Config, ConfigAction};
 use super::exit::{Exit, Failure};
@@ -9,9 +9,9 @@ use crate::plugins::Shipped;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// The keys that hold for one tool each, or one workspace.
+/// Prefixes of the keys that exist once per tool or per workspace.
 const TABLES: [&str; 4] = ["confirm.tools.", "trusted ", "limits.tool_concurrency.", "limits.tool_timeout."];
-/// How many of each of them are shown of one file.
+/// Maximum number of keys shown per prefix and file.
 const MAX_RULES: usize = 50;
 
 pub(super) fn run(common: &Common, args: &Config) -> Result<Exit, Failure> {
@@ -78,7 +78,8 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
     rows
 }
 
-/// A person reads the first rules of each table and file, and how many more there are; `--json` has them all.
+/// Limits each table of each file to its first [`MAX_RULES`] rows plus a count of the rest.
+/// `--json` is not shortened.
 fn shortened(rows: Vec<[String; 3]>) -> Vec<[String; 3]> {
     let (mut shown, mut counts) = (Vec::new(), BTreeMap::<(&str, String), usize>::new());
     for row in rows {

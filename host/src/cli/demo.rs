@@ -1,4 +1,4 @@
-//! `palisade demo escape`: a hostile plugin tries to get out, and everybody can watch the wall.
+//! `palisade demo escape`: runs a hostile plugin and shows that each of its attempts is held.
 
 mod attempts;
 mod stage;
@@ -14,10 +14,10 @@ use stage::Stage;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How one attempt ended.
+/// The outcome of one attempt.
 struct Seen {
     attempt: &'static Attempt,
-    /// What stopped it, or what it got.
+    /// The mechanism that held the attempt, or the attacker's gain as an error.
     verdict: Result<String, String>,
     took: Duration,
 }
@@ -26,11 +26,12 @@ pub(super) fn run(args: &Demo) -> Result<Exit, Failure> {
     let DemoAction::Escape(args) = &args.action;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let signals = Signals::watch()?;
-    // Before there is a directory: whatever ends the show clears it.
+    // Registered before the scratch directory exists, so that a signal lets the demo end and remove
+    // it.
     signals.work_begins(runtime.handle().clone());
     let ended = runtime.block_on(all(&signals.told));
     signals.work_is_done();
-    // A host that is still being made is left behind.
+    // A host that is still being built on a blocking thread is abandoned.
     runtime.shutdown_background();
     let (seen, took) = ended?;
     if signals.told.is_cancelled() {

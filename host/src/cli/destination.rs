@@ -1,7 +1,7 @@
-//! The file that events go to: made or emptied where it was meant, and nowhere else.
+//! Creates or truncates the file for events without following a symlink in the workspace.
 //!
-//! The project brought the workspace along, and with it whatever links lie there. One of them, in any place of the path, could lead
-//! the events over another file of the user's.
+//! The workspace is untrusted: a symlink in any component of the path could redirect the events
+//! over another file of the user.
 
 #[cfg(unix)]
 mod walk;
@@ -11,11 +11,12 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Opens a file that may be a pipe. Never waits: a pipe that nobody reads is refused. Appending, so that nobody who shortens it meanwhile leaves a gap in it.
+/// Opens the file for events, which may be a named pipe. Never blocks: a pipe without a reader is
+/// refused. Opens in append mode, so that truncation by another process leaves no gap.
 ///
 /// # Errors
 ///
-/// Where it cannot be opened, and where the path goes through a symbolic link in the workspace.
+/// If the file cannot be opened, or if the path goes through a symbolic link in the workspace.
 #[cfg(unix)]
 pub(super) fn create(path: &Path, workspace: &Workspace) -> io::Result<File> {
     use rustix::fs::{fcntl_getfl, fcntl_setfl};
@@ -23,7 +24,7 @@ pub(super) fn create(path: &Path, workspace: &Workspace) -> io::Result<File> {
     if file.metadata()?.is_file() {
         file.set_len(0)?;
     }
-    // From here on the thread that writes may wait; it is its own.
+    // From here on writes may block: the writer has a thread of its own.
     fcntl_setfl(&file, fcntl_getfl(&file)? - rustix::fs::OFlags::NONBLOCK)?;
     Ok(file)
 }

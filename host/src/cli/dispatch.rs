@@ -1,4 +1,5 @@
-//! `palisade dispatch`: the tool calls of a model's reply, run, and the messages to send back.
+//! `palisade dispatch`: runs the tool calls of a model's reply and prints the messages to send
+//! back.
 
 use super::args::{Common, Dispatch as Args};
 use super::exit::{Exit, Failure};
@@ -10,7 +11,7 @@ use crate::tool::{Call, ToolResult};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The session of calls that a reply asks for.
+/// The session of all calls of a reply.
 const SESSION: &str = "dispatch";
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
@@ -45,7 +46,7 @@ fn call(used: &ToolUse, timeout: Option<Duration>, interrupted: &CancellationTok
     }
 }
 
-/// The model reads of each failure in its message; a person would like to know, too.
+/// Prints a failed call to stderr as well; the model reads the failure in its message.
 fn tell(result: &ToolResult) {
     if let Some(error) = result.error() {
         output::problem(

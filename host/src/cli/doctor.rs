@@ -1,4 +1,5 @@
-//! `palisade doctor`: whether this machine, the configuration and the plugins are as palisade needs them, and what to do where they are not.
+//! `palisade doctor`: checks the machine, the configuration and the plugins, with advice for each
+//! problem.
 
 mod patience;
 mod report;
@@ -18,10 +19,11 @@ use std::process::Command;
 use std::sync::Arc;
 
 pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
-    // Loading is to end in order at a signal. Where the machine allows that not even, the checks say why.
+    // A signal must end loading in order. If the handlers cannot be installed, the checks below
+    // tell the reason.
     let _signals = Signals::watch();
     let (patience, mut report) = (Patience::default(), Report::new(if args.json { Form::Json } else { Form::Lines }));
-    // First what needs no file system but the system's own: the workspace may keep everybody waiting.
+    // Checks that do not touch the workspace come first: its file system may hang.
     let machine: [fn() -> Check; 6] = [engine, path_resolution, page_scan, address_space, toolchain, target];
     machine.into_iter().try_for_each(|look| report.add(look()))?;
     let (found, workspace) = workspace(common, &patience);
@@ -49,7 +51,7 @@ fn engine() -> Check {
     Check { name: "engine", state, found, advice: "give the process more address space (`ulimit -v unlimited`)" }
 }
 
-/// The workspace, opened once for whatever needs it.
+/// Opens the workspace once for all checks.
 fn workspace(common: &Common, patience: &Patience) -> (Check, Option<Arc<Workspace>>) {
     let opened = Workspace::open_within(common.workspace.clone(), patience.left());
     patience.note(opened.as_ref().is_err_and(WorkspaceError::is_unanswered));
@@ -61,7 +63,8 @@ fn workspace(common: &Common, patience: &Patience) -> (Check, Option<Arc<Workspa
     (check, opened.ok().map(Arc::new))
 }
 
-/// The cache, and how plugins are to be loaded: without one that cannot be used, so that what else is wrong is found.
+/// Checks the cache, and returns the cache mode for loading plugins: an unusable cache is turned
+/// off, so that the remaining problems are found.
 fn cache(workspace: Option<&Arc<Workspace>>, patience: &Patience) -> (Check, CacheMode) {
     let mode = open::cache_mode();
     let look = |directory: PathBuf, otherwise| {
@@ -81,7 +84,8 @@ fn cache(workspace: Option<&Arc<Workspace>>, patience: &Patience) -> (Check, Cac
     (Check { name: "cache", state, found, advice: "set PALISADE_CACHE to a directory that only you can reach" }, usable)
 }
 
-/// One that somebody named is refused by every verb where it cannot be used; the default is done without.
+/// Opens a cache directory. Every subcommand refuses an unusable directory that was set explicitly,
+/// and does without an unusable default directory (`otherwise`).
 fn opened(directory: &Path, workspace: Option<&Workspace>, otherwise: State) -> (State, String) {
     match open_cache(directory, workspace) {
         Ok(_) => (State::Good, directory.display().to_string()),
@@ -110,7 +114,7 @@ fn path_resolution() -> Check {
     Check { name: "path resolution", state: State::Good, found: "step by step".to_owned(), advice: "" }
 }
 
-/// The release of the kernel, as two numbers.
+/// Returns the major and minor version of the kernel.
 #[cfg(target_os = "linux")]
 fn kernel() -> (u32, u32) {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
@@ -151,7 +155,7 @@ fn landlock(workspace: Option<Arc<Workspace>>, patience: &Patience) -> Check {
     Check { name: "landlock", state, found, advice: "`shell` is refused without it; boot with `lsm=landlock,…`" }
 }
 
-/// What the machine itself said: an error that no tool's caller may see keeps it within.
+/// Returns the cause of a tool error, which the error's own message conceals from tool callers.
 #[cfg(unix)]
 fn reason(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
@@ -204,8 +208,9 @@ fn target() -> Check {
     }
 }
 
-/// The compiler of this machine. It runs in the root directory and may install nothing: rustup reads `rust-toolchain.toml` from the current directory, and one in
-/// a hostile workspace could name a program of its own.
+/// Returns the compiler of this machine. It runs in the root directory and may install nothing:
+/// rustup reads `rust-toolchain.toml` from the current directory, so a hostile workspace could name
+/// a program of its own.
 fn rustc() -> Command {
     let mut command = Command::new("rustc");
     command.current_dir(std::path::MAIN_SEPARATOR_STR).env("RUSTUP_AUTO_INSTALL", "0");

@@ -1,4 +1,4 @@
-//! Exit codes, all in one place.
+//! The exit codes of the program.
 
 use crate::config::ConfigError;
 use crate::host::BuildError;
@@ -9,26 +9,26 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-/// What the program's exit code says.
+/// An exit code of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
-    /// It worked.
+    /// Success.
     Ok = 0,
-    /// Something failed inside.
+    /// An internal error.
     Internal = 1,
     /// The command line, the workspace, a plugin directory or a configuration is wrong.
     Usage = 2,
-    /// No such tool.
+    /// The tool does not exist.
     NotFound = 3,
-    /// The policy, a person, or the sandbox said no.
+    /// The policy, a person or the sandbox refused the call.
     Denied = 4,
     /// The tool failed.
     Tool = 5,
     /// The input or the plugin is invalid.
     Invalid = 6,
-    /// A limit or a timeout.
+    /// A limit or a timeout was reached.
     Limit = 7,
-    /// Interrupted.
+    /// The program was interrupted.
     Interrupted = 130,
 }
 
@@ -51,7 +51,7 @@ impl From<ErrorClass> for Exit {
     }
 }
 
-/// A verb that could not do its work: what to say, and the code to leave with.
+/// A failed subcommand: its error message and its exit code.
 #[derive(Debug)]
 pub(super) struct Failure {
     exit: Exit,
@@ -59,12 +59,12 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// The command line or something that it names is wrong.
+    /// Returns a usage error: the command line or a file that it names is wrong.
     pub(super) fn usage(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Usage, error: anyhow::anyhow!("{message}") }
     }
 
-    /// With a code of its own.
+    /// Returns a failure with the given exit code.
     pub(super) fn new(exit: Exit, message: impl fmt::Display) -> Self {
         Self { exit, error: anyhow::anyhow!("{message}") }
     }
@@ -87,7 +87,7 @@ impl From<BuildError> for Failure {
             BuildError::Workspace(error) if error.is_unanswered() => Exit::Limit,
             _ => Exit::Usage,
         };
-        // The message has its cause in it already.
+        // The message already includes the source of the error, which `{:#}` would repeat.
         Self::new(exit, error)
     }
 }
@@ -114,7 +114,7 @@ impl From<ConfigError> for Failure {
     }
 }
 
-/// Output that cannot be written, as on a full disk.
+/// An I/O error means that the output could not be written, for example on a full disk.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self { exit: Exit::Internal, error: anyhow::Error::from(error).context("cannot write the output") }

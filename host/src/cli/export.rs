@@ -1,4 +1,4 @@
-//! `palisade export`: the tools' definitions, for a provider's API.
+//! `palisade export`: prints the tool definitions in a provider's API format.
 
 use super::args::{Common, Export};
 use super::exit::{Exit, Failure};
@@ -11,7 +11,7 @@ pub(super) fn run(common: &Common, args: &Export) -> Result<Exit, Failure> {
     open::show_missing(&host);
     let strictness = if args.strict { Strictness::Transform } else { Strictness::AsIs };
     let (exported, weakened) = host.export(host.session(), args.format, strictness);
-    // Remarks on what nobody has read are of no use.
+    // Skip the remarks if the reader of the output has gone.
     if output::json(&exported)? == Reader::There {
         weakened.iter().for_each(|change| output::note(&change.to_string()));
     }

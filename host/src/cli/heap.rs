@@ -1,25 +1,26 @@
-//! Few heaps of the allocator: one where the address space is limited, two for a server.
+//! Limits the number of allocator arenas: one if the address space is limited, two for a server.
 
-/// Whether the program goes on for long, so that memory which it gives back should not stay in heaps.
+/// The expected run time of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
-    /// It ends with its one piece of work.
+    /// The program ends after one task.
     Short,
-    /// It serves.
+    /// The program is a server, so that freed memory should not stay in arenas.
     Long,
 }
 
-/// Starts the program again in place with few heaps of the allocator, where that matters. The C library
-/// maps 64 MiB for a heap of each thread otherwise: where the address space is limited, threads that
-/// compute nothing would hold most of it, and a server would keep what its many threads have freed.
-/// The library reads the setting before `main`.
+/// Re-executes the program with few glibc arenas, if needed. glibc reserves 64 MiB of address space
+/// for the arena of each thread: under an address space limit, idle threads would hold most of it,
+/// and a server would keep the freed memory of its many threads. glibc reads the setting before
+/// `main`, so that the process has to start again.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(super) fn keep_few(life: Life) {
     use std::os::unix::process::CommandExt as _;
 
     const HEAPS: &str = "MALLOC_ARENA_MAX";
-    // A block of this size is mapped by itself and goes back to the system when it is freed. Without the setting, the
-    // size grows to that of the largest block freed, up to 32 MiB: the heaps would keep what large results have freed.
+    // Blocks of this size are mapped separately and returned to the system when freed. glibc
+    // otherwise raises the threshold to the largest freed block, up to 32 MiB, and arenas would
+    // retain the memory of large results.
     const LARGE: &str = "MALLOC_MMAP_THRESHOLD_";
     const LARGE_BYTES: &str = "1048576";
     let heaps = match (crate::execution::account::address_space_limit(), life) {
@@ -34,17 +35,17 @@ pub(super) fn keep_few(life: Life) {
         return;
     }
     let mut words = std::env::args_os();
-    // By this name, which is the running file also after another one took its path.
+    // This path names the running file even if another file has taken its place.
     let mut again = std::process::Command::new("/proc/self/exe");
     if let Some(name) = words.next() {
         again.arg0(name);
     }
-    // It returns only where it failed: the program goes on with the heaps that it has then.
+    // `exec` returns only on failure: the program continues with the default arenas.
     let _ = again.args(words).env(HEAPS, heaps).env(LARGE, LARGE_BYTES).exec();
 }
 
-/// Whether this is the file that this code was loaded from. Where a loader was started with the program as its argument,
-/// the link of the process names the loader.
+/// Returns true if the link names the file that this code was loaded from. If a dynamic loader was
+/// started with the program as its argument, `/proc/self/exe` names the loader.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn is_itself(link: Option<std::path::PathBuf>) -> bool {
     let here = is_itself as *const () as usize;
@@ -59,7 +60,7 @@ fn is_itself(link: Option<std::path::PathBuf>) -> bool {
     link.is_some_and(|link| file == link.to_str())
 }
 
-/// Other allocators do not map so much for a thread.
+/// Does nothing: other allocators reserve less address space per thread.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(super) fn keep_few(_: Life) {}
 

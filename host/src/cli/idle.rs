@@ -1,4 +1,5 @@
-//! Rules of the configuration that hold for no tool, or not as they were meant: a slip in a name would leave the tool that was meant without its rule, and nobody would notice.
+//! Reports rules of the configuration that match no tool or have no effect, because a misspelled
+//! name would silently leave the intended tool without its rule.
 
 use super::args::Common;
 use super::{open, output};
@@ -9,30 +10,31 @@ use crate::registry::{NATIVE, Origin, Registered, Source};
 use crate::tool::nearest_names;
 use std::sync::Arc;
 
-/// How many of them are told one by one.
+/// Maximum number of rules that are reported individually.
 const MAX_TOLD: usize = 20;
 
-/// Which of these rules are told.
+/// Which of these rules are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told<'a> {
-    /// All.
+    /// All of them.
     All,
-    /// Those whose name is near a tool's, and all that hold a tool back. Others are most likely about a plugin that is
-    /// loaded elsewhere, and no news with every call.
+    /// Rules with a name near a tool's name, and all rules that restrict a tool. Other rules most
+    /// likely concern a plugin that is loaded elsewhere.
     Slips,
-    /// Those whose name is near one of these tools', or gives one of these tools another plugin: where not every plugin
-    /// has been loaded, nothing can be said of the others.
+    /// Rules with a name near one of these tools, or with another plugin for one of these tools.
+    /// Used if not every plugin has been loaded, so that nothing is known of other rules.
     SlipsOf(&'a [&'a str]),
 }
 
 impl<'a> Told<'a> {
-    /// What a program can say that calls these tools.
+    /// Returns the rules that a subcommand can report after calling these tools.
     pub(super) fn of(tools: &'a [&'a str], host: &Host) -> Self {
         if host.progress().is_complete() { Self::Slips } else { Self::SlipsOf(tools) }
     }
 }
 
-/// Says on standard error which rules hold for none of these tools; and where all are told, which loosen nothing.
+/// Reports the rules that match no tool on standard error. With [`Told::All`], also reports the
+/// rules that loosen nothing.
 pub(super) fn show(settings: &Settings, host: &Host, told: Told<'_>) {
     let registry = host.registry();
     let (tools, mut count) = (registry.tools(), 0);
@@ -59,13 +61,13 @@ pub(super) fn show(settings: &Settings, host: &Host, told: Told<'_>) {
     }
 }
 
-/// Whether a rule for this name is about this tool.
+/// Returns true if a rule of this name applies to the tool.
 fn is_of(name: &str, tool: &Registered) -> bool {
     let (plugin, name) = parts(name);
     tool.definition().name().as_str() == name && plugin.is_none_or(|plugin| tool.origin().rule_name() == plugin)
 }
 
-/// The tool that a rule was perhaps meant for.
+/// The tool that a misspelled rule was probably meant for.
 struct Meant {
     tool: String,
     hint: String,
@@ -77,8 +79,9 @@ impl Meant {
     }
 }
 
-/// The tool that a rule of this name was perhaps meant for: that of the nearest name, with its plugin's where one was given. A tool that
-/// another file has taken is no slip: a rule is not offered to that file.
+/// Returns the tool that a rule of this name was probably meant for: the tool of the nearest name,
+/// qualified by its plugin if the rule names one. A tool that another file provides is no
+/// misspelling, so the rule is not suggested for that file.
 fn meant(name: &str, tools: &[Arc<Registered>], host: &Host) -> Option<Meant> {
     let (plugin, bare) = parts(name);
     let full = |tool: &Registered| format!("{}/{}", tool.origin().rule_name(), tool.definition().name());
@@ -101,7 +104,8 @@ fn meant(name: &str, tools: &[Arc<Registered>], host: &Host) -> Option<Meant> {
     nearest_names(name, names.iter().map(String::as_str)).first().map(|name| Meant::slip(name))
 }
 
-/// Whether one name may be a slip for the other. Letters that have changed places make short names less alike than they are.
+/// Returns true if one name may be a misspelling of the other. Transposed letters are compared
+/// separately, because they make short names look less similar than they are.
 fn is_near(name: &str, other: &str) -> bool {
     let letters = |name: &str| {
         let mut letters: Vec<char> = name.chars().collect();
@@ -111,8 +115,8 @@ fn is_near(name: &str, other: &str) -> bool {
     letters(name) == letters(other) || !nearest_names(name, std::iter::once(other)).is_empty()
 }
 
-/// Says on standard error which rules were meant to loosen and do not, since they give the tool of a plugin file no plugin:
-/// all of them, or those for these tools.
+/// Reports the rules that were meant to loosen but have no effect, because they do not name the
+/// plugin of a tool from a file. `only` limits the report to rules for these tools.
 pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str]>) {
     let policy = host.session().policy();
     let rules = settings.tools.iter().filter(|(name, _)| only.is_none_or(|only| only.contains(&parts(name).1)));
@@ -144,7 +148,8 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
     }
 }
 
-/// As [`show`], of all rules, for a verb that needs no tools otherwise. What keeps them from being loaded is for the verbs that call them to tell.
+/// Loads the plugins and reports all rules as [`show`] does, for a subcommand that needs no tools
+/// otherwise. Load errors are left to the subcommands that call tools.
 pub(super) fn show_after_loading(common: &Common, settings: &Settings) {
     if settings.of_tools().next().is_none() {
         return;

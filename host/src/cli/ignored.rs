@@ -1,4 +1,5 @@
-//! Keys of an input that the tool's schema does not name. They are accepted, since models add some; a person who has made a slip would like to know.
+//! Reports input keys that are not in the tool's schema. Such keys are accepted, since models add
+//! some, but a person may have misspelled one.
 
 use super::output;
 use crate::host::Host;
@@ -7,11 +8,11 @@ use crate::tool::text::elided;
 use crate::tool::{Call, CallInput, nearest_names};
 use serde_json::Value;
 
-/// How many of them are told.
+/// Maximum number of reported keys.
 const MAX_TOLD: usize = 10;
-/// How much of a key is shown, in characters.
+/// Maximum length of a reported key, in characters.
 const MAX_KEY: usize = 64;
-/// Keywords beside `properties` that may say more of a key than its absence there does.
+/// Schema keywords that may accept or reject keys that `properties` does not list.
 const OTHERS: [&str; 12] = [
     "additionalProperties",
     "patternProperties",
@@ -27,7 +28,7 @@ const OTHERS: [&str; 12] = [
     "$ref",
 ];
 
-/// Says on standard error which keys of a call's input its tool does not name.
+/// Reports the unknown keys of a call's input on standard error.
 pub(super) fn tell(host: &Host, call: &Call) {
     let Ok(tool) = host.registry().get(call.tool()) else { return };
     let definition = tool.definition();
@@ -45,7 +46,7 @@ pub(super) fn tell(host: &Host, call: &Call) {
     }
 }
 
-/// The keys that an open schema does not name, each with the nearest that it does.
+/// Returns the keys that an open schema does not list, each with the nearest listed key.
 fn unnamed(schema: &Value, input: &Value) -> Vec<(String, Option<String>)> {
     let (Some(named), Some(given)) = (schema["properties"].as_object(), input.as_object()) else { return Vec::new() };
     if OTHERS.iter().any(|keyword| schema.get(keyword).is_some()) {

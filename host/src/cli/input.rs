@@ -1,11 +1,11 @@
-//! What a person gives a verb to read: text, a file, or standard input.
+//! Reads the input of a subcommand: literal text, a file or standard input.
 
 use super::exit::{Exit, Failure};
 use super::output;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 
-/// Reads an argument that is the text itself, `@FILE`, or `-` for standard input.
+/// Reads an argument that is literal text, `@FILE`, or `-` for standard input.
 pub(super) fn text_or_file(argument: &str, limit: u64) -> Result<String, Failure> {
     match argument.strip_prefix('@') {
         Some(path) => file(path, limit),
@@ -14,7 +14,7 @@ pub(super) fn text_or_file(argument: &str, limit: u64) -> Result<String, Failure
     }
 }
 
-/// Reads an argument that is the path of a file, or `-` for standard input.
+/// Reads an argument that is a path, or `-` for standard input.
 pub(super) fn file_or_standard(argument: &str, limit: u64) -> Result<String, Failure> {
     if argument == "-" { standard(limit) } else { file(argument, limit) }
 }
@@ -34,7 +34,8 @@ fn invalid(what: &str, error: &io::Error) -> Failure {
     Failure::new(Exit::Usage, format!("cannot read the input from {what}: {error}"))
 }
 
-/// One byte more than the limit tells that there is more; text that is too long need not be whole: whoever takes it says that it is too long.
+/// Reads up to one byte beyond the limit, so that the consumer can detect and report input that is
+/// too long. Such input may end within a character and is decoded lossily.
 fn read(source: impl Read, limit: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     source.take(limit + 1).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! `palisade inspect`: a tool, or a plugin file, in full.
+//! `palisade inspect`: shows a tool or a plugin file in full.
 
 use super::args::{Common, Inspect};
 use super::exit::{Exit, Failure};
@@ -116,7 +116,7 @@ fn indented(value: &Value) -> String {
     visible(&format!("{value:#}")).replace('\n', "\n           ")
 }
 
-/// What a call of this class finds in its sandbox.
+/// Describes the sandbox of a call of this class.
 fn holds(class: SideEffects) -> &'static str {
     match class {
         SideEffects::None => "no files, no network, no environment",

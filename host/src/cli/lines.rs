@@ -1,9 +1,9 @@
-//! The lines of the log on standard error.
+//! The line format of the log on standard error.
 
 use super::output::INDENT;
 use std::io::{self, Write};
 
-/// A writer that takes one event at a time, and begins each line after its first further in: the text of an event may
+/// A writer that receives one event per write and indents every line after the first. An event may
 /// quote a plugin, whose lines must not look like the program's own.
 pub(super) struct Indented<W>(pub(super) W);
 

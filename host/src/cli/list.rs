@@ -1,4 +1,4 @@
-//! `palisade list`: the tools there are.
+//! `palisade list`: lists the tools.
 
 use super::args::{Common, List};
 use super::exit::{Exit, Failure};
@@ -69,10 +69,10 @@ fn row(tool: &Registered) -> Vec<Cell> {
     ]
 }
 
-/// How much of a description is listed, in characters.
+/// Maximum length of a listed description, in characters.
 const SUMMARY: usize = 90;
 
-/// The first sentence says what a tool does; the rest is for the model that calls it.
+/// Returns the first sentence of a description: the rest is addressed to the model.
 fn first_sentence(description: &str) -> String {
     let line = description.split("\n\n").next().unwrap_or_default().replace(['\n', '\t'], " ");
     let sentence = line.split_once(". ").map_or(line.as_str(), |(first, _)| first).trim_end_matches('.');

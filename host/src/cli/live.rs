@@ -1,4 +1,4 @@
-//! What moves on a terminal while one waits: plugins that compile, and a tool's own progress.
+//! The live view on a terminal: compiling plugins, and the progress of a running tool.
 
 use super::output::{self, INDENT};
 use crate::events::{Envelope, Event, Subscriber};
@@ -9,18 +9,18 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A wait shorter than this shows nothing.
+/// A shorter wait shows nothing.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// Lines that wait while a person is asked; beyond them, the newest are not shown.
+/// Maximum number of lines queued during a confirmation; further lines are dropped.
 const MAX_HELD: usize = 1_000;
-/// The longest message of a log that is shown, in characters.
+/// Maximum length of a shown log message, in characters.
 const MAX_LINE: usize = 4_096;
 
-/// The bar over compiling plugins.
+/// The progress bar for compiling plugins.
 pub(super) struct Loading;
 
 impl Loading {
-    /// Shows a bar once loading takes long enough to wonder. indicatif draws on terminals only.
+    /// Shows a bar once loading takes longer than [`PATIENCE`]. indicatif draws on terminals only.
     pub(super) fn observer() -> LoadObserver {
         let (bar, start) = (ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()), Instant::now());
         if let Ok(style) = ProgressStyle::with_template("compiling plugins {pos}/{len} {bar:24} {msg}") {
@@ -40,39 +40,40 @@ impl Loading {
     }
 }
 
-/// Whether anything moves: not where standard error is no terminal, or one that cannot draw.
+/// Returns true if standard error is a terminal that can show progress.
 pub(super) fn shows() -> bool {
     !ProgressDrawTarget::stderr().is_hidden()
 }
 
-/// How much a person wants to see of a running tool.
+/// The level of detail shown of a running tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
     /// Progress and emitted text.
     Usual,
-    /// Its log as well.
+    /// Progress, emitted text and the log.
     Verbose,
 }
 
-/// Shows a running tool. While a person is asked something, nothing is shown that a tool says: it could speak in the name of the question.
+/// Shows a running tool. Text of the tool is queued during a confirmation, because it could imitate
+/// the question.
 pub(super) struct Watching {
     bar: ProgressBar,
     detail: Detail,
     held: Mutex<Held>,
 }
 
-/// What waits until nobody is asked any more.
+/// Lines queued until the last confirmation ends.
 #[derive(Default)]
 struct Held {
     questions: usize,
     lines: Vec<Line>,
 }
 
-/// A line for a person.
+/// A line for the user.
 enum Line {
-    /// Of a tool's output.
+    /// A line of the tool's output.
     Output(String),
-    /// Of its log.
+    /// A line of the tool's log.
     Log(String),
 }
 
@@ -103,7 +104,7 @@ impl Watching {
 
     fn asks(&self) {
         self.held().questions += 1;
-        // The bar would be drawn over the question.
+        // Hide the bar, which would be drawn over the question.
         self.bar.set_draw_target(ProgressDrawTarget::hidden());
     }
 
@@ -131,7 +132,8 @@ impl Subscriber for Watching {
                 self.bar.set_message(format!("{}{of} {message}", progress.done));
             }
             Event::Log(_, severity, message) if self.detail == Detail::Verbose || *severity >= Severity::Warn => {
-                // On one line, behind its level: what a tool logs is not the program's own word.
+                // On one line and behind its level, so that a tool's log cannot pass for the
+                // program's own words.
                 self.say(Line::Log(format!("{}: {}", severity.as_str(), elided(message, MAX_LINE))));
             }
             Event::ConfirmationRequested(..) => self.asks(),

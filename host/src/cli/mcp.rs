@@ -1,4 +1,5 @@
-//! `palisade mcp config`: what a client's configuration has to say to start palisade as a server, or to reach one that runs.
+//! `palisade mcp config`: prints the client configuration that starts palisade as an MCP server or
+//! connects to a running one.
 
 mod program;
 mod snippet;
@@ -13,13 +14,13 @@ use program::Program;
 use snippet::{NoSnippet, Snippet};
 use std::path::{Path, PathBuf};
 
-/// How many characters the name of a server has at most.
+/// Maximum length of a server name, in characters.
 const MAX_NAME: usize = 64;
 
-/// Where a server answers, and nowhere else.
+/// The path of the MCP endpoint; the server answers no other path.
 const MCP_PATH: &str = "/mcp";
 
-/// Not with the address itself, which may have a secret in it.
+/// The message does not repeat the address, which may contain a secret.
 const NO_ADDRESS: &str = "--http takes an address such as http://127.0.0.1:8080/mcp: a host, a port and a path, without a user, \
                           a password or a query, since no token belongs in a client's configuration";
 
@@ -28,7 +29,7 @@ pub(super) fn run(common: &Common, args: &Mcp) -> Result<Exit, Failure> {
     let name = Name::parse(&config.name)?;
     let launch = launch(common, config)?;
     let snippet = snippet::of(config.client, &name, &launch)?;
-    // Remarks on what nobody has read are of no use.
+    // Skip the remarks if the reader of the output has gone.
     if output::text(&snippet.text)? == Reader::There {
         explain(&snippet);
         warn(&launch);
@@ -36,7 +37,7 @@ pub(super) fn run(common: &Common, args: &Mcp) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Says on standard error what to do with it.
+/// Prints on standard error where the snippet belongs.
 fn explain(snippet: &Snippet) {
     output::note(&format!("goes into {}; where that holds servers already, add this one to them", snippet.place));
     if let Some(command) = &snippet.one_step {
@@ -46,7 +47,7 @@ fn explain(snippet: &Snippet) {
     snippet.notes.iter().for_each(|note| output::note(note));
 }
 
-/// Says what would keep the server from starting: in a client nobody would see it.
+/// Warns of missing directories: the client would not show why the server does not start.
 fn warn(launch: &Launch) {
     let Launch::Program(program) = launch else { return };
     let named = std::iter::once(&program.workspace).chain(&program.plugins);
@@ -71,47 +72,49 @@ fn launch(common: &Common, config: &McpConfig) -> Result<Launch, Failure> {
     }
 }
 
-/// The first of the options that only a server which is started takes.
+/// Returns the first given option that only applies to starting a server.
 fn of_the_server(config: &McpConfig) -> Option<&'static str> {
     let given =
         [("--allow", !config.allow.is_empty()), ("--timeout", config.timeout.is_some()), ("--watch", config.watch)];
     given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
 }
 
-/// How a client comes to palisade.
+/// How a client connects to palisade.
 enum Launch {
-    /// It starts the program, and speaks to it through pipes.
+    /// The client starts the program and speaks to it through pipes.
     Program(Program),
-    /// It calls a server that runs already.
+    /// The client connects to a running server.
     Http {
         address: Address,
-        /// The file with the token that this server has made for its run, where it runs on this machine.
+        /// The token file of a server on this machine that generated its token.
         token: Option<PathBuf>,
     },
 }
 
-/// Classes as `--allow` takes them.
+/// Joins side-effect classes in the form that `--allow` takes.
 fn listed<'a>(classes: impl IntoIterator<Item = &'a SideEffects>) -> String {
     classes.into_iter().map(|class| class.as_str()).collect::<Vec<_>>().join(",")
 }
 
-/// A line for a POSIX shell.
+/// Joins words into a command line for a POSIX shell.
 fn command(words: &[&str], more: &[String]) -> String {
     let words = words.iter().copied().chain(more.iter().map(String::as_str));
     words.map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// A word that a POSIX shell takes for this text and nothing else.
+/// Quotes a word for a POSIX shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    // A quotation mark cannot stand within quotation marks: they end, it stands alone, and they begin again.
+    // Single quotes cannot be escaped within single quotes: close them, add an escaped quote, and
+    // reopen them.
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// What a client calls the server: what every one of them accepts, and no command takes for an option.
+/// The name of the server in a client's configuration. Every client accepts it, and no command
+/// takes it for an option.
 #[derive(Debug)]
 struct Name(String);
 
@@ -133,12 +136,12 @@ impl Name {
     }
 }
 
-/// Where a server listens.
+/// The URL of a running server.
 #[derive(Debug)]
 struct Address(String);
 
 impl Address {
-    /// An address without a path gets the one where servers answer.
+    /// Parses a URL; a URL without a path gets [`MCP_PATH`].
     fn parse(text: &str) -> Result<Self, Failure> {
         let begins = |c: char| c.is_ascii_alphanumeric() || c == '[';
         let fits = |c: char| c.is_ascii_alphanumeric() || "-._~:/[]%".contains(c);
@@ -155,7 +158,8 @@ impl Address {
         &self.0
     }
 
-    /// Its host and its port. A server whose token is kept encrypts nothing, so that only such an address has one.
+    /// Returns the host and port of an `http` URL. A server that stores its token has no TLS, so
+    /// that an `https` URL has no token file.
     fn place(&self) -> Option<(&str, u16)> {
         let authority = self.0.strip_prefix("http://")?.split('/').next()?;
         let (host, port) = match authority.rsplit_once(':') {

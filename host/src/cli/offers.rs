@@ -1,4 +1,4 @@
-//! What plugins offer besides tools, as `list` and `inspect` show it: documents, patterns of documents, and prompts.
+//! The documents, document templates and prompts of plugins, as `list` and `inspect` show them.
 
 use super::output::{self, Cell};
 use crate::plugins::Plugin;
@@ -6,7 +6,7 @@ use crate::tool::offer::{Argument, Item, Prompt, Template};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Adds the keys `documents`, `templates` and `prompts` to an object: lists, each entry with the name of its plugin.
+/// Adds the lists `documents`, `templates` and `prompts` to an object; each entry names its plugin.
 pub(super) fn add_to(object: &mut Value, plugins: &[Plugin]) {
     object["documents"] = entries(plugins, |plugin| plugin.offer().items());
     object["templates"] = entries(plugins, |plugin| plugin.offer().templates());
@@ -22,7 +22,7 @@ fn entries<T: Serialize>(plugins: &[Plugin], of: impl Fn(&Plugin) -> &[T]) -> Va
     plugins.iter().flat_map(|plugin| of(plugin).iter().map(move |it| entry(plugin, it))).collect()
 }
 
-/// A table of what these plugins offer, with what is said first in each row; nothing where they offer nothing.
+/// Returns a table of the offers of these plugins, or an empty string if there are none.
 pub(super) fn table(plugins: &[Plugin]) -> String {
     let rows: Vec<Vec<Cell>> = plugins.iter().flat_map(|plugin| rows(plugin, plugin.name())).collect();
     if rows.is_empty() {
@@ -32,7 +32,7 @@ pub(super) fn table(plugins: &[Plugin]) -> String {
     format!("\n{}", output::table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()))
 }
 
-/// What one plugin offers, indented as what is shown of a plugin is.
+/// Returns the offers of one plugin, indented for `inspect`.
 pub(super) fn of(plugin: &Plugin) -> String {
     let indented = |mut row: Vec<Cell>| {
         row.insert(0, Cell::from("         "));
@@ -62,7 +62,7 @@ fn about_template(template: &Template) -> String {
     template.description.as_ref().or(template.title.as_ref()).unwrap_or(&template.name).clone()
 }
 
-/// A prompt with what it takes; what may be left out stands in brackets.
+/// Formats a prompt with its arguments; optional arguments are in brackets.
 fn called(prompt: &Prompt) -> String {
     let argument = |it: &Argument| if it.required { format!(" {}", it.name) } else { format!(" [{}]", it.name) };
     prompt.name.clone() + &prompt.arguments.iter().map(argument).collect::<String>()

@@ -1,4 +1,4 @@
-//! Opening what the command line names: configuration, workspace, plugins.
+//! Opens the configuration, workspace and plugins of a command line.
 
 use super::args::Common;
 use super::exit::{Exit, Failure};
@@ -18,15 +18,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The name of the configuration in a workspace.
+/// The name of the project's configuration file in a workspace.
 const PROJECT_FILE: &str = "palisade.toml";
 
-/// The configuration that holds for this command line.
+/// Returns the effective settings of this command line.
 pub(super) fn settings(common: &Common) -> Result<Settings, Failure> {
     settings_within(common, limits::OPENING)
 }
 
-/// The same for a workspace that is to answer within this time: its file is the first that is looked for in it.
+/// Returns the effective settings if the workspace answers within a timeout: reading the project's
+/// configuration file is the first access to the workspace.
 pub(super) fn settings_within(common: &Common, time: Duration) -> Result<Settings, Failure> {
     let ([user, project], given) = (files(common), common.config.clone());
     let read = move || {
@@ -39,7 +40,7 @@ pub(super) fn settings_within(common: &Common, time: Duration) -> Result<Setting
     Ok(settings)
 }
 
-/// A file that somebody named is there: without it another policy would hold.
+/// Refuses a missing file that was named explicitly: without it another policy would apply.
 fn check_existing(given: &Path) -> Result<(), Failure> {
     if given.exists() {
         return Ok(());
@@ -50,19 +51,19 @@ fn check_existing(given: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Adds what the environment says.
+/// Applies the environment variables.
 pub(super) fn environment(settings: &mut Settings) -> Result<(), Failure> {
     settings.apply_environment(|name| std::env::var(name).ok()).map_err(Failure::usage)
 }
 
-/// Settings without any file, for looking further where the files are wrong.
+/// Returns settings without any file, so that `doctor` can continue if the files are invalid.
 pub(super) fn of_command_line(common: &Common) -> Settings {
     let mut settings = Settings::default();
     add_command_line(&mut settings, common);
     settings
 }
 
-/// Where the user's own file and the project's would be.
+/// Returns the paths of the user's and the project's configuration files.
 pub(super) fn files(common: &Common) -> [PathBuf; 2] {
     [user_file(common), common.workspace.join(PROJECT_FILE)]
 }
@@ -75,7 +76,7 @@ fn add_command_line(settings: &mut Settings, common: &Common) {
     settings.builtin.set(common.no_builtin.then_some(Shipped::LeftOut), || Origin::Flag("--no-builtin"));
 }
 
-/// What a workspace that does not answer is told as.
+/// Returns the error for a workspace that does not answer in time.
 fn unanswered(workspace: &Path, error: &io::Error) -> Failure {
     let workspace = workspace.display();
     Failure::new(
@@ -84,7 +85,7 @@ fn unanswered(workspace: &Path, error: &io::Error) -> Failure {
     )
 }
 
-/// Directories add up: those of a weaker source come first.
+/// Adds directories after those of weaker sources.
 fn add_directories(settings: &mut Settings, more: Vec<PathBuf>, origin: Origin) {
     if !more.is_empty() {
         let all = [settings.directories.value.clone(), more].concat();
@@ -92,15 +93,16 @@ fn add_directories(settings: &mut Settings, more: Vec<PathBuf>, origin: Origin) 
     }
 }
 
-/// The user's own file.
+/// Returns the path of the user's configuration file, which is empty if there is no home directory.
 pub(super) fn user_file(common: &Common) -> PathBuf {
     use etcetera::BaseStrategy as _;
     let default = || etcetera::choose_base_strategy().map(|base| base.config_dir().join("palisade").join(PROJECT_FILE));
-    // A home that is relative would be the workspace's word for where the user's configuration lies.
+    // Ignore a relative home directory: it would place the user's configuration inside the
+    // untrusted workspace.
     common.config.clone().or_else(|| default().ok().filter(|path| path.is_absolute())).unwrap_or_default()
 }
 
-/// A path as a person would type it: below the home directory it begins with `~`.
+/// Formats a path for display, with `~` for the home directory.
 pub(super) fn shown(path: &Path) -> String {
     let home = etcetera::home_dir().ok().filter(|home| home.is_absolute() && home.parent().is_some());
     match home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
@@ -109,7 +111,7 @@ pub(super) fn shown(path: &Path) -> String {
     }
 }
 
-/// A host as the command line and the configuration want it, not yet built.
+/// Returns the builder of a host with the command line and the configuration applied.
 pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
     let base = Host::builder()
         .workspace(&common.workspace)
@@ -125,7 +127,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
         .places(places(common, settings))
         .protect(common.workspace.join(PROJECT_FILE))
         .cache(cache_mode());
-    // Without a home there is no file of the user's.
+    // The path is empty without a home directory.
     let user = Some(user_file(common)).filter(|path| !path.as_os_str().is_empty());
     let base = user.into_iter().chain(token::folders()).fold(base, HostBuilder::hide);
     let loading = Loading::observer();
@@ -138,7 +140,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> HostBuilder {
     settings.directories.value.iter().fold(base, HostBuilder::plugins).observe_loading(loading)
 }
 
-/// Where what a refusal is about would be changed.
+/// Returns where each setting can be changed, for the advice in refusals.
 pub(super) fn places(common: &Common, settings: &Settings) -> Places {
     let own = match user_file(common) {
         nowhere if nowhere.as_os_str().is_empty() => "in a file that you give with --config".to_owned(),
@@ -147,18 +149,19 @@ pub(super) fn places(common: &Common, settings: &Settings) -> Places {
     settings.places(own, shown)
 }
 
-/// The policy of the configuration, with what `--allow` adds to it.
+/// Returns the configured policy with the classes of `--allow` added.
 pub(super) fn policy(common: &Common, settings: &Settings, allow: &[SideEffects]) -> Policy {
     allow.iter().fold(settings.policy(&common.workspace), |policy, class| policy.allowing(*class))
 }
 
-/// This program. On Linux by what the kernel holds, since the file may be replaced while it runs.
+/// Returns the path of this program. On Linux the path through `/proc` survives replacement of the
+/// file.
 fn this_program() -> io::Result<PathBuf> {
     let held = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
     if held.exists() { Ok(held) } else { std::env::current_exe() }
 }
 
-/// This program holds commands in a child of itself.
+/// Returns the options of `shell`, with this program as its helper process.
 fn shell(settings: &Settings) -> ShellOptions {
     match this_program() {
         Ok(program) => settings.shell().helper(ShellHelper::palisade(program)),
@@ -169,7 +172,7 @@ fn shell(settings: &Settings) -> ShellOptions {
     }
 }
 
-/// This program compiles plugins in a child of itself.
+/// Returns the compiler, with this program as its child process.
 pub(super) fn compiler(settings: &Settings) -> Compiler {
     match this_program() {
         Ok(program) => Compiler::Child(ChildCompiler::palisade(program).limits(settings.compile_limits())),
@@ -180,7 +183,7 @@ pub(super) fn compiler(settings: &Settings) -> Compiler {
     }
 }
 
-/// `PALISADE_CACHE` names another directory for compiled code, or `off`.
+/// Returns the cache mode: `PALISADE_CACHE` names a directory for compiled code, or is `off`.
 pub(super) fn cache_mode() -> CacheMode {
     match std::env::var_os("PALISADE_CACHE") {
         Some(value) if value == "off" => CacheMode::Off,
@@ -189,7 +192,7 @@ pub(super) fn cache_mode() -> CacheMode {
     }
 }
 
-/// Says what plugins there could have been: the files that were refused, and directories without any.
+/// Reports rejected plugin files and empty plugin directories.
 pub(super) fn show_missing(host: &Host) {
     show_rejected(&host.rejected());
     for directory in host.empty_directories() {
@@ -198,15 +201,16 @@ pub(super) fn show_missing(host: &Host) {
     }
 }
 
-/// Says which plugins were refused for a name that another plugin has: the call that runs may be of a tool that was not
-/// meant.
+/// Reports plugins that were rejected because another plugin has their name or tool name: a call
+/// may reach another tool than intended.
 pub(super) fn show_clashes(host: &Host) {
     let mut rejected = host.rejected();
     rejected.retain(|rejected| rejected.cause == Cause::NameTaken);
     show_rejected(&rejected);
 }
 
-/// Says which files may take these tools once they are compiled: the call that runs may be of a tool that was not meant.
+/// Reports files that may claim these tool names once they are compiled: a call may reach another
+/// tool than intended.
 pub(super) fn show_undecided(host: &Host, tools: &[&str]) {
     for tool in tools {
         let undecided = host.undecided_before(tool);
@@ -224,7 +228,7 @@ pub(super) fn show_undecided(host: &Host, tools: &[&str]) {
     }
 }
 
-/// Says which plugins were refused.
+/// Reports rejected plugins.
 pub(super) fn show_rejected(rejected: &[Rejected]) {
     for Rejected { file, reason, .. } in rejected {
         output::note(&format!("rejected {file}: {reason}"));

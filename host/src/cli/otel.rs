@@ -1,4 +1,5 @@
-//! Sends spans and durations to a collector of OpenTelemetry, where the usual variables name one. Where none does, nothing is built and nothing connects.
+//! Exports spans and metrics to an OpenTelemetry collector if the standard variables name one.
+//! Otherwise nothing is built and nothing connects.
 
 mod collector;
 mod conventions;
@@ -29,28 +30,28 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// The most spans that wait to be sent. What comes beyond that is dropped, and no call waits.
+/// Maximum number of queued spans. Further spans are dropped, so that no call blocks.
 const QUEUE: usize = 2048;
-/// The most spans in one request.
+/// Maximum number of spans per request.
 const BATCH: usize = 256;
-/// The longest request, in bytes.
+/// Maximum size of a request, in bytes.
 const LARGEST: usize = 4 << 20;
-/// How long the end of the program waits for what is still to be sent.
+/// The deadline for the final flush at the end of the program.
 const LAST: Duration = Duration::from_secs(1);
 
-/// What is sent, until the end of the program.
+/// The exporters, which run until the end of the program.
 #[derive(Default)]
 pub(super) struct Telemetry {
     spans: Option<SdkTracerProvider>,
     durations: Option<SdkMeterProvider>,
 }
 
-/// Why nothing is sent although a variable asks for it.
+/// The reason for which requested telemetry is not sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TelemetryError {
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
-    // The text of this error would repeat the address, which may have a password in it.
+    // The source is left out of the message: it repeats the URL, which may contain a password.
     #[error("a variable `OTEL_EXPORTER_OTLP_*` cannot be understood")]
     Exporter(ExporterBuildError),
     #[error("cannot start what sends it: {0}")]
@@ -58,7 +59,7 @@ pub(super) enum TelemetryError {
 }
 
 impl Telemetry {
-    /// Starts what the variables ask for, and the log in any case.
+    /// Starts the log, and the exporters that the variables ask for.
     pub(super) fn start(args: &Args) -> Self {
         let started = Self::from_environment();
         match started.as_ref().ok().and_then(Self::tracer) {
@@ -92,7 +93,7 @@ impl Telemetry {
         self.spans.as_ref().map(|provider| provider.tracer(env!("CARGO_PKG_NAME")))
     }
 
-    /// Sends what is left, for a second at most. Where the collector hangs, it is lost.
+    /// Flushes the exporters within [`LAST`]. If the collector hangs, the remaining data is lost.
     pub(super) fn finish(self) {
         let (done, is_done) = channel();
         let shut_spans = self.spans.map(|spans| move || spans.shutdown_with_timeout(LAST));
@@ -105,7 +106,8 @@ impl Telemetry {
     }
 }
 
-/// On a thread of its own, for the metrics of the library know no bound below five seconds.
+/// Runs work on a separate thread, because the metrics shutdown of the library has no timeout below
+/// five seconds.
 fn aside<T>(work: impl FnOnce() -> T + Send + 'static, done: &Sender<()>) {
     let done = done.clone();
     let _ = std::thread::Builder::new().name("palisade-telemetry".to_owned()).spawn(move || {
@@ -114,7 +116,8 @@ fn aside<T>(work: impl FnOnce() -> T + Send + 'static, done: &Sender<()>) {
     });
 }
 
-/// Spans of calls, whatever the log shows. Events stay in the log, for they may hold what a plugin says.
+/// Exports spans of calls, independently of the log filter. Events stay in the log, because they
+/// may contain text of plugins.
 fn layer<S>(tracer: SdkTracer) -> impl Layer<S> + Send + Sync
 where
     S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
@@ -155,7 +158,8 @@ fn durations(protocol: Protocol, collector: Arc<dyn HttpClient>) -> Result<SdkMe
     Ok(SdkMeterProvider::builder().with_reader(reader).with_resource(resource()).build())
 }
 
-/// Who sends: this program, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` say otherwise.
+/// Describes this program as the resource. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take
+/// precedence.
 fn resource() -> Resource {
     let own = [
         KeyValue::new("service.name", env!("CARGO_PKG_NAME")),

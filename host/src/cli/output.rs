@@ -1,4 +1,4 @@
-//! Writing to standard output, where every failure counts.
+//! Writes to standard output and standard error.
 
 use super::exit::Failure;
 use super::style::{self, Style};
@@ -6,28 +6,29 @@ use crate::tool::text::{VisibleJson, elided, visible};
 use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
 
-/// How much of a label is shown, in characters: it may hold a name that a model made up.
+/// Maximum length of a label, in characters: it may contain a tool name invented by a model.
 const MAX_LABEL: usize = 160;
 
-/// What stands before lines that are not the program's own.
+/// Indentation of lines that are not the program's own.
 pub(super) const INDENT: &str = "  ";
 
-/// Whoever reads standard output.
+/// The state of the reader of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
-    /// Has had all of it so far.
+    /// The reader has taken all output so far.
     There,
-    /// Has closed it.
+    /// The reader has closed the pipe.
     Gone,
 }
 
-/// Prints lines of text.
+/// Prints text.
 pub(super) fn text(text: &str) -> Result<Reader, Failure> {
     let mut out = io::stdout().lock();
     heard(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// Prints a tool's output as it is; on a terminal the next prompt still starts on a line of its own.
+/// Prints a tool's output unchanged. On a terminal, adds a missing final newline, so that the next
+/// prompt starts on a new line.
 pub(super) fn verbatim(output: &str) -> Result<Reader, Failure> {
     let mut out = io::stdout().lock();
     let needs_end = io::stdout().is_terminal() && !output.ends_with('\n') && !output.is_empty();
@@ -35,7 +36,8 @@ pub(super) fn verbatim(output: &str) -> Result<Reader, Failure> {
     heard(out.write_all(output.as_bytes()).and_then(|()| out.write_all(end)).and_then(|()| out.flush()))
 }
 
-/// Whoever closed the pipe has read enough: `palisade list | head -1` is no failure, and a call that failed has failed all the same.
+/// Maps a closed pipe to [`Reader::Gone`]: `palisade list | head -1` is no failure, and a failed
+/// call keeps its exit code.
 pub(super) fn heard(written: io::Result<()>) -> Result<Reader, Failure> {
     match written {
         Ok(()) => Ok(Reader::There),
@@ -44,8 +46,8 @@ pub(super) fn heard(written: io::Result<()>) -> Result<Reader, Failure> {
     }
 }
 
-/// Prints one JSON value, indented, with nothing in it that could play tricks on a terminal. The text of a large value is
-/// never in memory as a whole.
+/// Prints one JSON value, indented, with control characters escaped for terminals. The text is
+/// streamed, so that a large value is never in memory as a whole.
 pub(super) fn json(value: &impl Serialize) -> Result<Reader, Failure> {
     heard(write_json(io::stdout().lock(), value))
 }
@@ -57,28 +59,30 @@ fn write_json(out: impl io::Write, value: &impl Serialize) -> io::Result<()> {
     out.finish()
 }
 
-/// Says a line on standard error, with nothing in it that could play tricks on a terminal. If nobody can be told, there is nobody to tell about that.
+/// Prints a line on standard error, with control characters escaped for terminals. Ignores write
+/// errors, because there is nowhere to report them.
 pub(super) fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", indented(line));
 }
 
-/// As [`note`], for a line of a tool's own: it never begins where those of the program do.
+/// Prints a line of a tool, indented so that it cannot pass for the program's own output.
 pub(super) fn quote(line: &str) {
     note(&format!("{INDENT}{line}"));
 }
 
-/// As [`note`], behind a label that stands out.
+/// Prints a line on standard error behind a highlighted label.
 pub(super) fn problem(label: &str, line: &str) {
     let label = style::error(&elided(label, MAX_LABEL));
     let _ = writeln!(io::stderr().lock(), "{label} {}", indented(line));
 }
 
-/// Text that may hold a plugin's words: its further lines stand further in, so that none of them passes for a line of the program.
+/// Escapes text and indents its continuation lines, so that text of a plugin cannot imitate a line
+/// of the program.
 fn indented(text: &str) -> String {
     visible(text.trim_end()).replace('\n', &format!("\n{INDENT}"))
 }
 
-/// A cell of a table: text that may come from anywhere, and how it looks on a terminal. Only [`table`] shows it, and there it is escaped.
+/// A cell of a table: untrusted text and its style. Only [`table`] prints it, escaped.
 #[derive(Debug)]
 pub(super) struct Cell {
     text: String,
@@ -86,7 +90,7 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// A cell that stands out.
+    /// Returns a cell in heading style.
     pub(super) fn heading(text: impl Into<String>) -> Self {
         Self { text: text.into(), style: Style::Heading }
     }
@@ -98,7 +102,8 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// Lines up columns; the last one is as wide as it is. Whatever a cell's text holds, it stays one line and draws nothing.
+/// Formats rows into aligned columns; the last column is not padded. Each cell is escaped and stays
+/// on one line.
 pub(super) fn table(rows: &[Vec<Cell>]) -> String {
     let shown: Vec<Vec<(String, Style)>> =
         rows.iter().map(|row| row.iter().map(|cell| (elided(&cell.text, usize::MAX), cell.style)).collect()).collect();
@@ -111,7 +116,7 @@ pub(super) fn table(rows: &[Vec<Cell>]) -> String {
 }
 
 fn line(row: &[(String, Style)], widths: &[usize]) -> String {
-    // Cells that are empty at the end of a row leave no blanks behind.
+    // Empty cells at the end of a row are left out, so that no trailing blanks are printed.
     let last = row.iter().rposition(|(text, _)| !text.trim_end().is_empty());
     let mut line = String::new();
     for (index, ((text, style), width)) in row.iter().zip(widths).enumerate().take(last.map_or(0, |last| last + 1)) {

@@ -1,4 +1,4 @@
-//! `palisade policy explain`: what would happen to a call, and why, without running anything.
+//! `palisade policy explain`: shows the decision on a call and its reason, without running it.
 
 use super::args::{Common, Explain, Policy as Args, PolicyAction};
 use super::exit::{Exit, Failure};
@@ -55,7 +55,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     Ok(explained.exit())
 }
 
-/// A call of a tool that is not there.
+/// Reports a call that is refused because its tool does not exist.
 fn unknown(error: &ToolError, args: &Explain) -> Result<Exit, Failure> {
     if args.json {
         output::json(&json!({"tool": args.tool, "outcome": "refused", "error": error.to_json()}))?;
@@ -66,13 +66,13 @@ fn unknown(error: &ToolError, args: &Explain) -> Result<Exit, Failure> {
     Ok(error.class().into())
 }
 
-/// What the policy comes to, here and now.
+/// The effect of a policy decision in this environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Would {
     Run,
     Ask,
     AskOnce,
-    /// A person would have to be asked, and there is no terminal.
+    /// A confirmation is needed, and there is no terminal.
     AskNobody,
     Deny,
 }
@@ -119,9 +119,9 @@ impl Would {
     }
 }
 
-/// What is known of what a call would change.
+/// The paths that a call would change.
 enum Changes {
-    /// Nothing, as no input was given.
+    /// Unknown, because no input was given.
     Unknown,
     /// These paths.
     Of(Vec<String>),
@@ -217,7 +217,7 @@ impl Explained<'_> {
     }
 }
 
-/// Where the rule stands.
+/// Returns the origin of the rule that decided.
 fn origin(places: &Places, settings: &Settings, tool: &Registered, rule: Rule) -> String {
     let definition = tool.definition();
     let shown = |origin: Option<&Origin>| origin.unwrap_or(&Origin::Default).to_string();

@@ -1,4 +1,4 @@
-//! Asking on the controlling terminal, so that standard input and output stay free.
+//! Confirms calls on the controlling terminal, so that standard input and output stay free.
 
 use crate::confirm::{Answer, ConfirmationRequest, Confirmer, NobodyToAsk};
 use crate::execution::BoxFuture;
@@ -8,17 +8,17 @@ use std::io::{self, Read as _, Write as _};
 use std::time::{Duration, SystemTime};
 use tokio::sync::oneshot::{Sender, channel};
 
-/// How many paths a question lists, and how much of each it shows, in characters.
+/// Maximum number of listed paths, and maximum length of each, in characters.
 const MAX_PATHS: usize = 10;
 const MAX_PATH: usize = 160;
-/// How much of a plugin's name is shown, in characters: a file may have any.
+/// Maximum length of a plugin's name, in characters: a file name is arbitrary text.
 const MAX_PLUGIN: usize = 80;
-/// The longest answer that is read, in bytes.
+/// Maximum length of an answer, in bytes.
 const MAX_ANSWER: usize = 64;
-/// How soon a question that was withdrawn lets go of the terminal.
+/// The poll interval for a withdrawn question.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The terminal of whoever started the program. Questions are put one after the other.
+/// The controlling terminal. Questions are asked one after the other.
 #[derive(Default)]
 pub(super) struct Terminal {
     turn: tokio::sync::Mutex<()>,
@@ -31,7 +31,7 @@ impl Confirmer for Terminal {
             let _turn = self.turn.lock().await;
             let question = question(request);
             let (send, receive) = channel();
-            // A thread of its own: reading a terminal blocks, and nothing else may wait for it.
+            // A separate thread, because reading a terminal blocks.
             let thread = std::thread::Builder::new().name("palisade-prompt".to_owned());
             let asking = thread.spawn(move || {
                 let answer = ask(terminal, &question, &send);
@@ -43,7 +43,7 @@ impl Confirmer for Terminal {
     }
 }
 
-/// Whether there is a terminal to ask at.
+/// Returns true if there is a terminal for questions.
 pub(super) fn can_ask() -> bool {
     open().is_ok()
 }
@@ -59,7 +59,7 @@ fn open() -> io::Result<(File, File)> {
     Ok((OpenOptions::new().read(true).open("CONIN$")?, OpenOptions::new().write(true).open("CONOUT$")?))
 }
 
-/// What was typed before the question was shown cannot be meant for it.
+/// Discards input that was typed before the question was shown.
 #[cfg(unix)]
 fn forget_what_was_typed(terminal: &File) -> io::Result<()> {
     Ok(rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush)?)
@@ -70,7 +70,7 @@ fn forget_what_was_typed(_: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Anything but a clear yes is a no.
+/// Asks the question. Any answer but a clear yes denies.
 fn ask(
     (mut input, mut output): (File, File),
     question: &str,
@@ -83,13 +83,13 @@ fn ask(
         output.write_all(b"\n(no longer asked)\n")?;
         return Ok(Answer::Deny);
     }
-    // On a terminal one read gives one line.
+    // A terminal in canonical mode returns one line per read.
     let mut line = [0; MAX_ANSWER];
     let length = input.read(&mut line)?;
     Ok(answer(line.get(..length).unwrap_or_default()))
 }
 
-/// Whether there is something to read before the question is withdrawn.
+/// Returns true if input arrives before the question is withdrawn.
 #[cfg(unix)]
 fn wait_for_input(input: &File, is_withdrawn: impl Fn() -> bool) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, poll};
@@ -109,7 +109,7 @@ fn wait_for_input(_: &File, _: impl Fn() -> bool) -> io::Result<bool> {
     Ok(true)
 }
 
-/// An answer that was cut off is not an answer.
+/// Parses an answer. A truncated line denies.
 fn answer(line: &[u8]) -> Answer {
     let text = std::str::from_utf8(line).ok().and_then(|line| line.strip_suffix('\n')).unwrap_or_default();
     match text.trim().to_ascii_lowercase().as_str() {
@@ -125,7 +125,8 @@ fn question(request: &ConfirmationRequest) -> String {
         request.tool, request.side_effects, request.input_summary
     );
     for path in request.projected_modifications.iter().take(MAX_PATHS) {
-        // On one line and quoted: a path is the model's text, and could otherwise speak in the name of the question.
+        // On one line and quoted: a path is text of the model and could otherwise imitate the
+        // question.
         text.push_str(&format!("  would change: `{}`\n", elided(path, MAX_PATH)));
     }
     let more = request.projected_modifications.len().saturating_sub(MAX_PATHS);
@@ -135,7 +136,7 @@ fn question(request: &ConfirmationRequest) -> String {
     if let (Some(plugin), Some(digest)) = (&request.plugin, &request.digest) {
         text.push_str(&format!("  plugin: {} ({digest})\n", elided(plugin, MAX_PLUGIN)));
     }
-    // Others may have been asked before, while this one waited.
+    // The time left, because earlier questions may have used up some of it.
     let left = request.expires.duration_since(SystemTime::now()).unwrap_or_default();
     let time = humantime::format_duration(Duration::from_secs(left.as_secs().max(1)));
     text.push_str(&format!(

@@ -1,4 +1,5 @@
-//! What the verbs share that run tools: the host with its terminal and its events, a runtime, and Ctrl-C.
+//! The shared setup of subcommands that run tools: the host with its terminal and events, a
+//! runtime, and signal handling.
 
 use super::args::{Common, Running};
 use super::exit::{Exit, Failure};
@@ -19,26 +20,27 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-/// How long the end of the program waits for events that are still to be written.
+/// The time that the end of the program waits for the last events.
 ///
-/// Together with the grace of a thread that hangs it stays below 2 s.
+/// Together with the grace of a blocked thread it stays below 2 s.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-/// A host that asks on the terminal, and tells a person and a file what happens.
+/// A host that confirms on the terminal and reports events to the user and to a file.
 pub(super) struct Tools {
     pub(super) host: Arc<Host>,
     pub(super) settings: Settings,
     events: Option<Arc<JsonLines>>,
 }
 
-/// Which tools a verb runs.
+/// The tools that a subcommand runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted<'a> {
-    /// These. No other plugin is compiled for them.
+    /// These tools. No other plugin is compiled.
     Tools(&'a [&'a str]),
-    /// Any, for clients that may call as soon as the first is there. Nobody at this terminal is asked.
+    /// All tools, for clients that may call as soon as the first one is loaded. There is no
+    /// confirmation on this terminal.
     Served {
-        /// The file with the token of the server, which no tool may read.
+        /// The token file of the server, which no tool may read.
         secret: Option<&'a Path>,
     },
 }
@@ -72,13 +74,13 @@ impl Tools {
                 idle::show_unbound(&settings, &host, Some(tools));
                 open::show_undecided(&host, tools);
             }
-            // Of a tool that is not there yet nobody can say that it is not there.
+            // Tools are still loading, so that missing ones cannot be reported yet.
             Wanted::Served { .. } => {}
         }
         Ok(Self { host: Arc::new(host), settings, events })
     }
 
-    /// Runs work as [`drive`] does, on a runtime of one thread, and sees to it that its events are written.
+    /// Runs work as [`drive`] does on a current-thread runtime, and then flushes the events.
     pub(super) fn run<T: Send>(
         &self,
         signals: &Signals,
@@ -92,7 +94,7 @@ impl Tools {
         Ok(done)
     }
 
-    /// Events that could not be written are no reason to lose the result; they are worth a word.
+    /// Flushes the events. An error is reported, but does not discard the result.
     pub(super) fn finish_events(&self) {
         if let Some(Err(error)) = self.events.as_ref().map(|lines| lines.finish(LAST_LINES)) {
             output::problem("events:", &error.to_string());
@@ -100,8 +102,9 @@ impl Tools {
     }
 }
 
-/// Runs work on a runtime, on a thread of its own: the system gives a signal to the first thread, which could not take it while it hangs in the kernel. The
-/// token is cancelled by Ctrl-C, by a request to end, and when the terminal goes away.
+/// Runs work on a runtime on a separate thread: the kernel delivers a signal to the first thread,
+/// which could not handle it while blocked in the kernel. The token is cancelled by Ctrl-C, by
+/// SIGTERM, and when the terminal closes.
 pub(super) fn drive<T: Send>(
     signals: &Signals,
     runtime: Runtime,
@@ -121,7 +124,7 @@ pub(super) fn drive<T: Send>(
 
 fn lines(path: &Path, workspace: &Path) -> Result<Arc<JsonLines>, Failure> {
     let failure = |error| Failure::usage(format!("cannot write the events to `{}`: {error}", path.display()));
-    // What else is wrong is told before the file loses what it held.
+    // Open the workspace first, so that its errors are reported before the event file is truncated.
     let workspace = Workspace::open_within(workspace.to_owned(), limits::OPENING).map_err(BuildError::from)?;
     destination::create(path, &workspace).and_then(JsonLines::new).map_err(failure)
 }

@@ -1,9 +1,10 @@
-//! A directory for what a verb writes down and runs, gone when it is dropped.
+//! A temporary directory for files of a subcommand, removed on drop.
 
 use std::io;
 use tempfile::{Builder, TempDir};
 
-/// One that nobody else can reach, whatever the mask of this process: what lies in it is compiled and run.
+/// Creates a directory that only its user can access, whatever the umask: files in it are compiled
+/// and run.
 pub(super) fn directory() -> io::Result<TempDir> {
     let mut builder = Builder::new();
     #[cfg(unix)]

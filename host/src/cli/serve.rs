@@ -1,4 +1,4 @@
-//! `palisade serve`: the tools, for every client that speaks the Model Context Protocol.
+//! `palisade serve`: serves the tools to clients of the Model Context Protocol.
 
 use super::args::{Common, Serve as Args};
 use super::exit::{Exit, Failure};
@@ -20,29 +20,29 @@ use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-/// How a server that others can reach gets a token.
+/// The advice for a server that needs a token.
 const TOKEN_IS: &str = "leave out `--token none`, and a token is made; --token-file FILE gives one";
-/// What is missing where no name of the server is given.
+/// The advice if no host name was given.
 const UNNAMED: &str = "requests are answered only where they name the server as it knows itself, so give each name or address by which other machines \
                        reach it with --host, such as --host tools.example";
 
-/// How clients come.
+/// The transport.
 enum Way {
     Lines,
     Http(Box<OverHttp>),
 }
 
-/// What serving over HTTP takes.
+/// The parameters of the HTTP transport.
 struct OverHttp {
     listener: TcpListener,
     settings: http::Settings,
     entry: Entry,
-    /// What others need to reach it, and the command line has not said.
+    /// Advice on an option that remote clients need and the command line lacks.
     missing: Option<&'static str>,
 }
 
 impl Way {
-    /// The file with the token that was given.
+    /// Returns the token file, if one was given.
     fn secret(&self) -> Option<&Path> {
         match self {
             Self::Lines => None,
@@ -52,14 +52,14 @@ impl Way {
 }
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
-    // What is wrong with the address is told before anything is loaded.
+    // Report a wrong address before anything is loaded.
     let way = way(args)?;
     let tools = Tools::open(common, &args.running, Wanted::Served { secret: way.secret() })?;
     let changes = if args.watch { Changes::Watched } else { Changes::Never };
     let settings = Settings { timeout: args.running.timeout, changes, ..Settings::default() };
     let pool = runtime(&mut Builder::new_multi_thread())?;
     let server = Server::with_pool(tools.host.clone(), settings, pool.handle().clone())?;
-    // From here on, though clients come later: whatever is put there is found.
+    // Start watching before the first client connects, so that no change is missed.
     let _watch = args.watch.then(|| tools.host.watch(show_changes)).transpose()?;
     let (host, rules) = (tools.host.clone(), tools.settings.clone());
     let served = drive(signals, runtime(&mut Builder::new_current_thread())?, async |told| {
@@ -78,7 +78,7 @@ fn runtime(builder: &mut Builder) -> Result<Runtime, Failure> {
 
 fn way(args: &Args) -> Result<Way, Failure> {
     let Some(address) = args.http else { return Ok(Way::Lines) };
-    // All of it at once, so that nobody learns of it piece by piece.
+    // Report all problems together.
     let (entry, missing) = (Entry::of(args)?, missing(address, &args.host));
     let settings = http::Settings::new(address, entry.access()).map_err(|error| {
         Failure::usage([&error.to_string(), TOKEN_IS].into_iter().chain(missing).collect::<Vec<_>>().join("; "))
@@ -90,7 +90,8 @@ fn way(args: &Args) -> Result<Way, Failure> {
     Ok(Way::Http(Box::new(OverHttp { listener: listen(address)?, settings, entry, missing })))
 }
 
-/// What others would still be refused for, once there is a token: the address of all interfaces is no name that a request can bear.
+/// Returns the advice for a server that remote clients still could not reach: no request can name
+/// the wildcard address as its host.
 fn missing(address: SocketAddr, hosts: &[String]) -> Option<&'static str> {
     (address.ip().is_unspecified() && hosts.is_empty()).then_some(UNNAMED)
 }
@@ -101,7 +102,7 @@ fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-/// Where it serves is told before all else: whoever starts this waits for it.
+/// Serves until the token is cancelled. Prints the URL first, because the caller waits for it.
 async fn serve(server: &Server, way: Way, stop: CancellationToken) -> Result<(), ServeError> {
     match way {
         Way::Lines => lines(server, stop).await,
@@ -109,7 +110,8 @@ async fn serve(server: &Server, way: Way, stop: CancellationToken) -> Result<(),
             let OverHttp { listener, settings, entry, missing } = *over;
             let address = listener.local_addr().map_err(ServeError::Listener)?;
             let http = server.over_http(listener, settings)?;
-            // Before the address is told: a client that reads that finds its token.
+            // Store the token before the URL is printed, so that a client that reads the URL finds
+            // it.
             let kept = match entry.made() {
                 Some(text) => Some(token::keep(text, address)),
                 None => {
@@ -126,7 +128,7 @@ async fn serve(server: &Server, way: Way, stop: CancellationToken) -> Result<(),
     }
 }
 
-/// Says what clients have to send, where they cannot know it.
+/// Prints the credentials that clients need and cannot know.
 fn tell_entry(entry: &Entry, kept: Option<&io::Result<Kept>>) {
     match entry {
         Entry::Given { .. } => {}
@@ -149,7 +151,7 @@ fn tell_entry(entry: &Entry, kept: Option<&io::Result<Kept>>) {
     }
 }
 
-/// Says what has changed where plugins come from.
+/// Reports changes of plugins.
 fn show_changes(rescan: &Rescan) {
     for (plugins, what) in [(&rescan.loaded, "loaded"), (&rescan.changed, "changed"), (&rescan.removed, "removed")] {
         plugins.iter().for_each(|plugin| output::note(&format!("{what} {}: {}", plugin.file(), tools_of(plugin))));
@@ -158,7 +160,7 @@ fn show_changes(rescan: &Rescan) {
 }
 
 fn tools_of(plugin: &Plugin) -> String {
-    /// The longest list of tools that is shown, in characters.
+    /// Maximum length of the shown tool list, in characters.
     const MAX_TOOLS: usize = 1_024;
     let tools: Vec<&str> = plugin.definitions().iter().map(|tool| tool.name().as_str()).collect();
     elided(&tools.join(", "), MAX_TOOLS)
@@ -173,7 +175,8 @@ async fn lines(server: &Server, stop: CancellationToken) -> Result<(), ServeErro
     serve_standard(server, stop.child_token()).await
 }
 
-/// Standard output without the buffer that breaks at line ends: what is written is whole lines already.
+/// Serves on the standard streams, without the line buffer of `Stdout`: the server writes whole
+/// lines already.
 #[cfg(unix)]
 async fn serve_standard(server: &Server, stop: CancellationToken) -> Result<(), ServeError> {
     use std::os::fd::AsFd as _;
@@ -186,7 +189,8 @@ async fn serve_standard(server: &Server, stop: CancellationToken) -> Result<(), 
     server.serve_lines(io::stdin(), io::stdout(), stop).await
 }
 
-/// Clients are answered while plugins are still compiled; what was refused is told once that is known. A directory that is watched may well be empty at first.
+/// Reports rejected plugins and idle rules once loading is complete; clients are answered
+/// meanwhile. A watched directory may be empty at first.
 async fn tell_missing(host: Arc<Host>, changes: Changes, rules: config::Settings) {
     host.loaded().await;
     idle::show(&rules, &host, Told::Slips);

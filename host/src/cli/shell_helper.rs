@@ -1,4 +1,5 @@
-//! `palisade shell-helper`, hidden: the processes of one command held for the process that started this one.
+//! `palisade shell-helper` (hidden): supervises the processes of one `shell` command for the parent
+//! process.
 
 use super::exit::{Exit, Failure};
 

@@ -1,4 +1,4 @@
-//! Signals, from the first call to the end of the program: each is a wish to end, and calls end in order.
+//! Handles termination signals: calls in flight are cancelled and end in order.
 
 use super::exit::Exit;
 use super::output;
@@ -12,23 +12,25 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Who listens to the signals that ask the program to end.
+/// The listener for termination signals.
 pub(super) struct Signals {
-    /// Cancelled by the first of them.
+    /// Cancelled by the first signal.
     pub(super) told: CancellationToken,
     is_done: Arc<AtomicBool>,
     watched: Arc<OnceLock<Handle>>,
 }
 
-/// How long work that was told to end may leave the program without a sign of life.
+/// The time that cancelled work may stay unresponsive before the program ends.
 const SIGN_OF_LIFE: Duration = Duration::from_millis(1200);
-/// How often it is looked for.
+/// The interval between checks of the work.
 const BETWEEN_SIGNS: Duration = Duration::from_millis(100);
 
 impl Signals {
-    /// Listens on a thread of its own, for as long as the program lives: a signal that comes while the output is stuck still ends it.
+    /// Starts a listener thread that lives as long as the program, so that a signal still ends the
+    /// program while output is blocked.
     ///
-    /// Comes back once the handlers are there: without them, a signal would end the program and nobody would learn how the call ended.
+    /// Returns once the handlers are installed: before that, a signal would end the program without
+    /// a report of the call.
     pub(super) fn watch() -> io::Result<Self> {
         let signals =
             Self { told: CancellationToken::new(), is_done: Arc::new(AtomicBool::new(true)), watched: Arc::default() };
@@ -43,13 +45,14 @@ impl Signals {
         Ok(signals)
     }
 
-    /// From now on there is work to end in order, driven by this runtime. Where that hangs in the kernel, a wish to end is answered without it.
+    /// Registers the runtime of work that must end in order. If that runtime blocks in the kernel,
+    /// the listener ends the program without it.
     pub(super) fn work_begins(&self, runtime: Handle) {
         let _ = self.watched.set(runtime);
         self.is_done.store(false, Ordering::Release);
     }
 
-    /// From now on there is nothing left to end in order.
+    /// Marks the work as done: the next signal ends the program at once.
     pub(super) fn work_is_done(&self) {
         self.is_done.store(true, Ordering::Release);
     }
@@ -78,7 +81,8 @@ fn listen(
     })
 }
 
-/// Ends the program as soon as its work gives no sign of life. It may give one and hang after it, so it is asked until it is done.
+/// Ends the program once its work is unresponsive. Repeats the check until the work is done,
+/// because the work may block later.
 async fn end_if_it_hangs(work: Handle, is_done: Arc<AtomicBool>) {
     while !is_done.load(Ordering::Acquire) {
         if !lives(&work).await && !is_done.load(Ordering::Acquire) {
@@ -89,12 +93,12 @@ async fn end_if_it_hangs(work: Handle, is_done: Arc<AtomicBool>) {
     }
 }
 
-/// Whether a runtime still does what it is given.
+/// Returns true if a runtime still runs new tasks.
 async fn lives(work: &Handle) -> bool {
     tokio::time::timeout(SIGN_OF_LIFE, work.spawn(async {})).await.is_ok()
 }
 
-/// The signals that are a wish to end.
+/// The termination signals.
 #[cfg(unix)]
 struct Wishes {
     interrupt: Signal,
@@ -106,7 +110,8 @@ struct Wishes {
 impl Wishes {
     fn new() -> io::Result<Self> {
         survive(rustix::process::Signal::XFSZ, "a limit on file sizes will end the program");
-        // Where whoever started the program ignores the ends of children, the system would hide those of commands from it.
+        // If the parent process ignores SIGCHLD, the kernel reaps children automatically and their
+        // exit status is lost.
         survive(rustix::process::Signal::CHILD, "it will not be known how commands end");
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -130,7 +135,8 @@ impl Wishes {
     }
 }
 
-/// Handles a signal by nothing: where files may not grow any further (`ulimit -f`), a write is to fail like any other, in place of ending the program.
+/// Installs a handler that does nothing: at a file size limit (`ulimit -f`), a write fails with an
+/// error and does not end the program.
 #[cfg(unix)]
 fn survive(number: rustix::process::Signal, otherwise: &str) {
     if let Err(error) = signal(SignalKind::from_raw(number.as_raw())) {
@@ -138,7 +144,7 @@ fn survive(number: rustix::process::Signal, otherwise: &str) {
     }
 }
 
-/// Whether the program was started to outlive its terminal, as `nohup` does.
+/// Returns true if SIGHUP is ignored, as under `nohup`.
 #[cfg(unix)]
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,18 +1,18 @@
-//! Colours, on a terminal only. What is painted is escaped first: nothing in it can draw on a terminal by itself.
+//! Colours for terminals. Text is escaped before it is coloured, so that it cannot draw by itself.
 
 use crate::tool::text::visible;
 use std::io::{self, IsTerminal as _};
 
-/// How a cell of a table looks.
+/// The style of a table cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// As it is.
+    /// Unstyled.
     Plain,
-    /// As [`heading`] marks it.
+    /// The style of [`heading`].
     Heading,
 }
 
-/// Text of standard output in a style.
+/// Applies a style to text for standard output.
 pub(super) fn painted(text: &str, style: Style) -> String {
     match style {
         Style::Plain => visible(text),
@@ -20,17 +20,17 @@ pub(super) fn painted(text: &str, style: Style) -> String {
     }
 }
 
-/// Marks an error.
+/// Highlights an error on standard error.
 pub(super) fn error(text: &str) -> String {
     paint(text, "1;31", io::stderr().is_terminal())
 }
 
-/// Marks a heading on standard output.
+/// Highlights a heading on standard output.
 pub(super) fn heading(text: &str) -> String {
     paint(text, "1", io::stdout().is_terminal())
 }
 
-/// Marks what matters less, on standard output.
+/// Dims secondary text on standard output.
 pub(super) fn faint(text: &str) -> String {
     paint(text, "2", io::stdout().is_terminal())
 }

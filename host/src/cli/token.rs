@@ -1,5 +1,6 @@
-//! The token of `serve --http`: given in a file or a variable, left out on purpose, or made for one run. One that was made
-//! is kept in a private file for as long as the server runs, so that the user's own clients find it.
+//! The bearer token of `serve --http`: given in a file or a variable, disabled, or generated for
+//! one run. A generated token is stored in a private file while the server runs, so that the user's
+//! own clients find it.
 
 mod private;
 
@@ -12,26 +13,26 @@ use std::io::{self, Read as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-/// The variable that may hold the token of a server, for the server and for its clients.
+/// The variable that may hold the token, for the server and for its clients.
 pub(super) const TOKEN: &str = "PALISADE_SERVE_TOKEN";
-/// The longest file of a token, in bytes.
+/// Maximum size of a token file, in bytes.
 const TOKEN_FILE: u64 = 4096;
-/// How much randomness a token has that is made here, in bytes.
+/// The entropy of a generated token, in bytes.
 const RANDOM: usize = 32;
 
-/// By what a server lets clients in.
+/// How a server authenticates clients.
 pub(super) enum Entry {
-    /// A token that was given, and the file that it stands in.
+    /// A given token, and the file that contains it.
     Given { token: Token, file: Option<PathBuf> },
-    /// A token for this run, which is told.
+    /// A token generated for this run, which is printed.
     Made { token: Token, text: String },
-    /// Nothing: `--token none` says so.
+    /// No authentication, by `--token none`.
     Open,
 }
 
 impl Entry {
-    /// What the command line and the environment say. A token itself is never an argument: every user of the machine can
-    /// read those.
+    /// Reads the token from the command line and the environment. The token itself is never an
+    /// argument, because every user of the machine can read arguments.
     pub(super) fn of(args: &Serve) -> Result<Self, Failure> {
         if let Some(NoToken::None) = args.token {
             return Ok(Self::Open);
@@ -56,7 +57,7 @@ impl Entry {
         Ok(Self::Made { token, text })
     }
 
-    /// Whom the server lets in.
+    /// Returns the access rule of the server.
     pub(super) fn access(&self) -> Access {
         match self {
             Self::Given { token, .. } | Self::Made { token, .. } => Access::Token(*token),
@@ -64,7 +65,7 @@ impl Entry {
         }
     }
 
-    /// The text of a token that was made.
+    /// Returns the text of a generated token.
     pub(super) fn made(&self) -> Option<&str> {
         match self {
             Self::Made { text, .. } => Some(text),
@@ -72,7 +73,7 @@ impl Entry {
         }
     }
 
-    /// The file that it stands in, which no tool may read.
+    /// Returns the file of a given token, which no tool may read.
     pub(super) fn file(&self) -> Option<&Path> {
         match self {
             Self::Given { file, .. } => file.as_deref(),
@@ -91,14 +92,14 @@ fn from_file(file: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// A token that is kept in a file until this is dropped.
+/// A token stored in a file until this value is dropped.
 pub(super) struct Kept {
     directory: Directory,
     written: Written,
 }
 
 impl Kept {
-    /// Where it stands.
+    /// Returns the path of the token file.
     pub(super) fn path(&self) -> &Path {
         &self.written.path
     }
@@ -110,7 +111,7 @@ impl Drop for Kept {
     }
 }
 
-/// Keeps the token of a server that listens at this address.
+/// Stores the token of a server that listens at this address.
 pub(super) fn keep(text: &str, address: SocketAddr) -> io::Result<Kept> {
     let nowhere = || io::Error::other("there is neither a runtime directory nor a home directory");
     let base = bases().into_iter().next().ok_or_else(nowhere)?;
@@ -120,14 +121,15 @@ pub(super) fn keep(text: &str, address: SocketAddr) -> io::Result<Kept> {
     Ok(Kept { directory, written })
 }
 
-/// Removes the token of an earlier server at this address, which was killed before it could. Only the process that
-/// listens there may call this.
+/// Removes the token file of an earlier server at this address that was killed. Only the process
+/// that listens there may call this function.
 pub(super) fn forget(address: SocketAddr) {
     let directories = bases().into_iter().filter_map(|base| Directory::existing(&base).ok());
     directories.for_each(|directory| directory.discard(&name(address)));
 }
 
-/// The file with the token of the server at this address of this machine, where it runs and has made one.
+/// Returns the token file of a running server at this address of this machine that generated its
+/// token.
 pub(super) fn kept(host: &str, port: u16) -> Option<PathBuf> {
     let addresses = addresses(host).into_iter().map(|address| name(SocketAddr::new(address, port)));
     let mut found = addresses.flat_map(|name| bases().into_iter().map(move |base| private::folder(&base).join(&name)));
@@ -137,8 +139,8 @@ pub(super) fn kept(host: &str, port: u16) -> Option<PathBuf> {
     })
 }
 
-/// The directories in which tokens are kept, by this run or by one with another environment, which no
-/// tool may read. Each is hidden whether it is there or not.
+/// Returns the directories that may contain tokens, of this run or of one with another environment.
+/// No tool may read them, so that each is hidden whether or not it exists.
 pub(super) fn folders() -> Vec<PathBuf> {
     let all = runtime().into_iter().chain(usual_runtime()).chain(state_directories());
     let mut folders: Vec<PathBuf> = all.map(|base| private::folder(&base)).collect();
@@ -147,30 +149,32 @@ pub(super) fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// The directory that the environment names for what goes when its user leaves.
+/// Returns the runtime directory of the environment, which the system removes when the user logs
+/// out.
 fn runtime() -> Option<PathBuf> {
     std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|base| base.is_absolute())
 }
 
-/// The one that it names for most users.
+/// Returns the usual runtime directory.
 #[cfg(unix)]
 fn usual_runtime() -> Option<PathBuf> {
     Some(Path::new("/run/user").join(rustix::process::geteuid().as_raw().to_string()))
 }
 
-/// On Windows there is none.
+/// Returns `None`: Windows has no such directory.
 #[cfg(not(unix))]
 fn usual_runtime() -> Option<PathBuf> {
     None
 }
 
-/// Where they may be kept, the best first: what the system removes when its user leaves, and else the user's state.
+/// Returns the directories for token files in order of preference: the runtime directory, then the
+/// user's state directory.
 fn bases() -> Vec<PathBuf> {
     let state = state_directories().into_iter().next();
     runtime().filter(|path| private::is_private(path)).into_iter().chain(state).collect()
 }
 
-/// The addresses at which a server listens that is reached by this name on its own machine.
+/// Returns the addresses at which a server on this machine may listen that this host name reaches.
 fn addresses(host: &str) -> Vec<IpAddr> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let own = match bare.parse::<IpAddr>() {
@@ -180,13 +184,13 @@ fn addresses(host: &str) -> Vec<IpAddr> {
         }
         Err(_) => return Vec::new(),
     };
-    // One that listens at all addresses listens at these.
+    // A server on a wildcard address is reachable at loopback addresses as well.
     let all = [IpAddr::from(Ipv4Addr::UNSPECIFIED), Ipv6Addr::UNSPECIFIED.into()];
     let is_local = own.iter().all(IpAddr::is_loopback);
     own.into_iter().chain(all.into_iter().filter(|_| is_local)).collect()
 }
 
-/// The name of the file for an address, which every file system takes.
+/// Returns the file name for an address, valid on every file system.
 fn name(address: SocketAddr) -> String {
     format!("{}-{}.token", address.ip().to_string().replace(':', "_"), address.port())
 }

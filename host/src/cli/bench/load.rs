@@ -1,4 +1,5 @@
-//! What loading a tool's plugin costs: compiled, and from the cache. Each is tried with a cache of its own.
+//! Measures the cost of loading a tool's plugin, compiled and from the cache, in a temporary cache
+//! directory.
 
 use crate::cli::args::Common;
 use crate::cli::exit::{Exit, Failure};
@@ -12,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Loads from the cache; the middle one counts.
+/// Number of loads from the cache; the median is reported.
 const LOADS: usize = 3;
 
-/// What loading one plugin took.
+/// The cost of loading one plugin.
 pub(super) struct Load {
     pub(super) plugin: String,
     pub(super) bytes: u64,
@@ -23,7 +24,7 @@ pub(super) struct Load {
     pub(super) cached: Duration,
 }
 
-/// Loads the plugin of a tool anew; nothing for a tool that is code of the host.
+/// Loads the plugin of a tool again. Returns `None` for a native tool.
 pub(super) fn of(
     common: &Common,
     settings: &Settings,
@@ -48,7 +49,8 @@ pub(super) fn of(
     Ok(Some(Load { plugin: plugin.name().to_owned(), bytes, compiled, cached }))
 }
 
-/// A plugin that comes with the program is written down first: from then on it is a plugin like any other.
+/// Returns the path of the plugin's file; a built-in plugin is written to the scratch directory
+/// first.
 fn file(plugin: &Plugin, scratch: &Path) -> std::io::Result<PathBuf> {
     if let Some(path) = plugin.path() {
         return Ok(path.to_owned());

@@ -1,4 +1,4 @@
-//! The calls themselves: one caller, then many, then a spawned process to hold against them.
+//! Times the calls: one caller, then concurrent callers, then a spawned process as the baseline.
 
 use crate::host::Host;
 use crate::tool::{Call, ToolResult};
@@ -8,18 +8,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Calls of one caller, and of many together, where nobody says how many.
+/// Maximum number of calls per series if `--calls` is not given.
 const CALLS: usize = 1_000;
-/// The time after which nobody waits for the rest of them.
+/// Time after which a series without `--calls` stops early.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// One call of so many more is made before, and not counted.
+/// The warm-up has one call for every ten measured calls; warm-up calls are not counted.
 const WARM_UP: usize = 10;
-/// Processes that are spawned.
+/// Number of processes that are spawned.
 const PROCESSES: usize = 50;
-/// What such a process runs: a program that does nothing.
+/// The spawned program, which does nothing.
 const PROCESS: &str = "true";
 
-/// What is called.
+/// The call that is measured.
 #[derive(Clone)]
 pub(super) struct Work {
     pub(super) tool: String,
@@ -28,12 +28,12 @@ pub(super) struct Work {
     pub(super) amount: Amount,
 }
 
-/// How many calls of each kind.
+/// The number of calls of each series.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Amount {
-    /// So many, however long they take.
+    /// Exactly this number of calls, however long they take.
     Exactly(usize),
-    /// As many as fit into some seconds, up to a number.
+    /// As many calls as fit into [`PATIENCE`], up to [`CALLS`].
     InReason,
 }
 
@@ -54,12 +54,12 @@ impl Amount {
     }
 }
 
-/// What so many callers took.
+/// The timings of one series of calls.
 pub(super) struct Series {
     pub(super) callers: usize,
-    /// How long each call took, in order of length. Never empty.
+    /// The duration of each call, sorted. Never empty.
     sorted: Vec<Duration>,
-    /// From the first call to the end of the last.
+    /// The time from the start of the first call to the end of the last.
     whole: Duration,
 }
 
@@ -73,7 +73,7 @@ impl Series {
         self.sorted.len()
     }
 
-    /// The time below which so many of a thousand lie.
+    /// Returns the duration at a percentile, given in thousandths.
     pub(super) fn at(&self, permille: usize) -> Duration {
         self.sorted.get(self.len().saturating_sub(1) * permille / 1_000).copied().unwrap_or_default()
     }
@@ -83,7 +83,7 @@ impl Series {
     }
 }
 
-/// What the calls took, and what a guest held at most.
+/// The timings of both series, and the peak memory of a guest.
 pub(super) struct Taken {
     pub(super) one: Series,
     pub(super) many: Series,
@@ -91,7 +91,7 @@ pub(super) struct Taken {
     pub(super) peak_memory: u64,
 }
 
-/// Makes the calls. The first that fails ends it, and is what comes back.
+/// Makes the calls. The first failed call ends the benchmark and is returned as the error.
 pub(super) async fn calls(
     host: &Arc<Host>,
     work: Work,
@@ -128,7 +128,7 @@ impl Calling {
         if result.is_success() { Ok(result) } else { Err(Box::new(result)) }
     }
 
-    /// The time of one call, and what its guest held at most.
+    /// Returns the duration of one call and the peak memory of its guest.
     async fn timed(&self) -> Result<(Duration, u64), Box<ToolResult>> {
         let start = Instant::now();
         let result = self.one().await?;
@@ -147,7 +147,8 @@ async fn alone(calling: &Calling) -> Result<(Series, u64), Box<ToolResult>> {
     Ok((Series::new(1, times, begun.elapsed()), peak))
 }
 
-/// So many callers at once share the calls. Each gives way before each call, so that all of them come forward; its wait for a thread counts.
+/// Shares the calls among concurrent callers. Each caller yields before each call, so that all
+/// callers make progress; the wait for a thread counts as part of the call.
 async fn together(calling: &Calling, callers: usize) -> Result<(Series, u64), Box<ToolResult>> {
     let (left, begun) = (Arc::new(AtomicUsize::new(calling.work.amount.most())), Instant::now());
     let tasks: Vec<_> = (0..callers).map(|_| tokio::spawn(caller(calling.clone(), left.clone(), begun))).collect();
@@ -188,14 +189,14 @@ async fn caller(
     Ok((times, peak))
 }
 
-/// Spawned processes that do nothing, one after the other; nothing where there is no such program.
+/// Spawns processes that do nothing, one after the other. Returns `None` if the program is missing.
 pub(super) fn processes() -> Option<(&'static str, Series)> {
     let begun = Instant::now();
     let times: Option<Vec<Duration>> = (0..PROCESSES).map(|_| process()).collect();
     Some((PROCESS, Series::new(1, times?, begun.elapsed())))
 }
 
-/// In the root directory: a workspace has no say in what is run here.
+/// Runs in the root directory, so that the workspace cannot influence which program runs.
 fn process() -> Option<Duration> {
     let mut command = Command::new(PROCESS);
     command.current_dir(std::path::MAIN_SEPARATOR_STR);

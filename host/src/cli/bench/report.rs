@@ -1,4 +1,4 @@
-//! What a benchmark says, to a person and to a program.
+//! Renders the result of a benchmark as text and as JSON.
 
 use super::load::Load;
 use super::measure::{Series, Taken};
@@ -10,7 +10,7 @@ use crate::tool::text::elided;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The shares of calls, in thousandths, for which it is said how long they take at most.
+/// The reported percentiles, in thousandths.
 const SHARES: [(&str, usize); 4] = [("p50", 500), ("p90", 900), ("p99", 990), ("p99.9", 999)];
 
 pub(super) struct Report<'a> {
@@ -93,7 +93,7 @@ impl Report<'_> {
         rows
     }
 
-    /// How many calls one caller makes in the time of one process.
+    /// Returns how many calls one caller makes in the time of one spawned process.
     fn times_faster(&self) -> Option<f64> {
         let (_, series) = self.spawned?;
         let call = self.taken.one.at(500).as_secs_f64();
@@ -136,7 +136,7 @@ fn size(bytes: u64) -> String {
     bytesize::ByteSize(bytes).display().iec().to_string()
 }
 
-/// A time with three digits and its unit.
+/// Formats a duration with three digits and its unit.
 fn shown(time: Duration) -> String {
     let (value, unit) = match time.as_secs_f64() {
         seconds if seconds < 1e-3 => (seconds * 1e6, "µs"),
@@ -151,7 +151,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Figures of an unoptimised build say nothing about the other.
+/// Names the build profile, because figures of an unoptimised build do not carry over.
 fn build() -> &'static str {
     if cfg!(debug_assertions) { "not optimised" } else { "optimised" }
 }

@@ -1,4 +1,4 @@
-//! What the hostile plugin tries, and what has to be seen for an attempt to count as held.
+//! The attempts of the hostile plugin, with the evidence that each must show to count as held.
 
 use crate::tool::text::{elided, visible};
 use crate::tool::{ErrorClass, ErrorKind, Limit, ToolResult};
@@ -7,40 +7,40 @@ use std::time::Duration;
 
 /// One attempt.
 pub(super) struct Attempt {
-    /// What the plugin calls it.
+    /// The name by which the plugin knows the attempt.
     pub(super) name: &'static str,
-    /// What a person calls it.
+    /// The description for the user.
     pub(super) tries: &'static str,
     pub(super) tool: &'static str,
     pub(super) calls: Calls,
     wall: Wall,
 }
 
-/// How the attempt is made.
+/// How the attempt is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Calls {
-    /// One call, with the time that tools have by default.
+    /// One call with the default timeout.
     Once,
-    /// Two, of which the second is judged.
+    /// Two calls; the second one is judged.
     Twice,
-    /// One with this little time, in milliseconds.
+    /// One call with this timeout, in milliseconds.
     Within(u64),
-    /// One that is cancelled after this time, in milliseconds.
+    /// One call that is cancelled after this time, in milliseconds.
     CancelledAfter(u64),
 }
 
-/// What holds an attempt.
+/// The defence that must hold an attempt.
 #[derive(Clone, Copy)]
 enum Wall {
-    /// The plugin itself was told no; the text says by what.
+    /// The plugin received a refusal; the text names the defence.
     Refused(&'static str),
-    /// The call ended with this class; the text says by what.
+    /// The call ended with this error class; the text names the defence.
     Ends(ErrorClass, &'static str),
     /// The call ended at this limit.
     Limit(Limit),
-    /// The call went on; what it poured out was dropped.
+    /// The call succeeded, and its excess output was dropped.
     Dropped,
-    /// The host knows of the change although the plugin does not say it.
+    /// The host's change log has the change that the plugin conceals.
     Journal(&'static str),
 }
 
@@ -61,7 +61,7 @@ impl Attempt {
     }
 }
 
-/// In the order of the show: files, the world, greed, time, lies.
+/// In the order of display: files, environment, resource exhaustion, time, deception.
 pub(super) static ATTEMPTS: &[Attempt] = &[
     attempt("absolute_path", "read /etc/passwd", Wall::Refused("its root is the workspace")),
     attempt("parent_path", "climb out by ../..", Wall::Refused("no path leads above the workspace")),
@@ -105,7 +105,11 @@ pub(super) static ATTEMPTS: &[Attempt] = &[
 ];
 
 impl Attempt {
-    /// What stopped it; an error where it got out, or where what stopped it is not what should have.
+    /// Judges the outcome of an attempt and names the defence that held it.
+    ///
+    /// # Errors
+    ///
+    /// If the attempt succeeded, or if another defence than the expected one held it.
     pub(super) fn judge(&self, result: &ToolResult) -> Result<String, String> {
         let said = result.output().unwrap_or_default();
         match (self.wall, result.error()) {
@@ -134,13 +138,13 @@ impl Attempt {
     }
 }
 
-/// Words of the plugin, fit for a terminal.
+/// Makes text of the plugin safe for a terminal, and shortens it.
 fn shown(text: &str) -> String {
     elided(&visible(text), 70)
 }
 
 impl Calls {
-    /// How long the call may take, where that is not the default.
+    /// Returns the timeout of the call, if it is not the default.
     pub(super) fn time(self) -> Option<Duration> {
         match self {
             Self::Within(millis) => Some(Duration::from_millis(millis)),
@@ -148,7 +152,7 @@ impl Calls {
         }
     }
 
-    /// When it is cancelled, if it is.
+    /// Returns the time after which the call is cancelled, if it is.
     pub(super) fn cancelled_after(self) -> Option<Duration> {
         match self {
             Self::CancelledAfter(millis) => Some(Duration::from_millis(millis)),

@@ -1,4 +1,5 @@
-//! Where the show takes place: a workspace full of snares, and beside it what nobody may reach.
+//! The environment of the demo: a workspace with planted symlinks and a named pipe, and a directory
+//! beside it that must stay out of reach.
 
 use super::attempts::{Attempt, Calls};
 use crate::cli::exit::{Exit, Failure};
@@ -13,7 +14,7 @@ use std::{fs, io};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// What lies outside; no result may hold it.
+/// The content of the outside file; no result may contain it.
 const SECRET: &str = "what-no-plugin-may-read";
 
 pub(super) struct Stage {
@@ -22,7 +23,8 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// None where it is told to end meanwhile: the plugins may have to be compiled.
+    /// Builds the workspace and the host. Returns `None` if a signal arrives meanwhile, because the
+    /// plugins may have to be compiled.
     pub(super) async fn new(told: &CancellationToken) -> Result<Option<Self>, Failure> {
         let directory = scratch::directory()?;
         let workspace = directory.path().join("workspace");
@@ -46,7 +48,7 @@ impl Stage {
         }
     }
 
-    /// Makes the attempt, and what an innocent tool does after it.
+    /// Makes an attempt, and then a call of a harmless tool, which must still work.
     pub(super) async fn try_out(
         &self,
         attempt: &Attempt,
@@ -85,7 +87,8 @@ impl Stage {
         }
     }
 
-    /// Nothing outside was changed, and nothing of it is in the result.
+    /// Checks that the outside directory is unchanged and that the result does not contain its
+    /// content.
     fn outside_is_whole(&self, result: &ToolResult) -> Result<(), String> {
         let outside = self.directory.path().join("outside");
         let names: Vec<_> =
@@ -121,7 +124,8 @@ fn snares(outside: &Path, workspace: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Links and pipes need rights here that a user may not have; the attempts then find nothing.
+/// Creates no symlinks or pipes: they need privileges here that a user may lack. The attempts then
+/// find no such file.
 #[cfg(not(unix))]
 fn snares(_: &Path, _: &Path) -> io::Result<()> {
     Ok(())

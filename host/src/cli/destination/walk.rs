@@ -1,5 +1,6 @@
-//! The way to the file of the events, from handle to handle. The kernel follows no symbolic link: a
-//! chain of links that begins outside of the workspace can lead through a link in the workspace.
+//! Resolves the path of the event file component by component with directory handles. The kernel
+//! follows no symbolic link here, because a chain of links that begins outside of the workspace can
+//! lead through a link in the workspace.
 
 use super::planted;
 use crate::workspace::Workspace;
@@ -11,17 +12,17 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path};
 
-/// How many links a path may lead through: the limit of Linux.
+/// Maximum number of symlinks in a path, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// How a directory on the way is opened. `PATH` needs no permission to read it.
+/// Flags for opening a directory on the path. `PATH` needs no read permission.
 #[cfg(target_os = "linux")]
 const ACCESS: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const ACCESS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
 const PASS: OFlags = ACCESS.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// How the file is opened.
+/// Flags for opening the file.
 const FILE: OFlags = OFlags::WRONLY
     .union(OFlags::APPEND)
     .union(OFlags::CREATE)
@@ -29,11 +30,11 @@ const FILE: OFlags = OFlags::WRONLY
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// Opens the file at a path, and makes it where it is missing.
+/// Opens the file at a path and creates it if it is missing.
 ///
 /// # Errors
 ///
-/// Where it cannot be opened, and where a symbolic link on the way lies in the workspace.
+/// If the file cannot be opened, or if a symbolic link on the path lies in the workspace.
 pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<OwnedFd> {
     let here = openat(CWD, ".", PASS, Mode::empty())?;
     let mut walk = Walk { here, pending: Vec::new(), links: 0, workspace };
@@ -52,7 +53,7 @@ pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<OwnedFd> {
 
 struct Walk<'a> {
     here: OwnedFd,
-    /// The names that are still to be passed, the next one last.
+    /// The components that are still to be resolved, the next one last.
     pending: Vec<OsString>,
     links: usize,
     workspace: &'a Workspace,
@@ -72,7 +73,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Goes into a directory, or follows the link that stands there.
+    /// Enters a directory, or follows the symlink of that name.
     fn pass(&mut self, name: &OsStr) -> io::Result<()> {
         if !self.is_link(name)? {
             self.here = openat(&self.here, name, PASS | self.own_links(), Mode::empty())?;
@@ -81,7 +82,7 @@ impl Walk<'_> {
         self.follow(name)
     }
 
-    /// Opens the file at the end, or follows the link that stands there.
+    /// Opens the file of the last component, or follows the symlink of that name.
     fn end(&mut self, name: &OsStr) -> io::Result<Option<OwnedFd>> {
         if self.is_link(name)? {
             self.follow(name)?;
@@ -90,8 +91,8 @@ impl Walk<'_> {
         Ok(Some(openat(&self.here, name, FILE | self.own_links(), Mode::from_raw_mode(0o666))?))
     }
 
-    /// Whether a link stands there that is to be followed here. A link that replaces something else
-    /// after this look is refused by the system when the name is opened.
+    /// Returns whether the name is a symlink that this walk must follow. A symlink that replaces
+    /// another file after this check makes `openat` fail, because it is called with `O_NOFOLLOW`.
     fn is_link(&self, name: &OsStr) -> io::Result<bool> {
         match statat(&self.here, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
@@ -115,9 +116,9 @@ impl Walk<'_> {
         self.push(Path::new(&target))
     }
 
-    /// What the system does about links in this directory. Those of `/proc` stand for open files,
-    /// such as the pipe behind `/dev/stdout`; the system alone can follow them, and no chain of
-    /// links goes on from there.
+    /// Returns the flags for symlinks in this directory. Links in `/proc` stand for open files,
+    /// such as the pipe behind `/dev/stdout`; only the kernel can follow them, and no chain of
+    /// links continues from there.
     fn own_links(&self) -> OFlags {
         #[cfg(target_os = "linux")]
         if rustix::fs::fstatfs(&self.here).is_ok_and(|kind| kind.f_type == rustix::fs::PROC_SUPER_MAGIC) {

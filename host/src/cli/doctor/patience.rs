@@ -1,4 +1,4 @@
-//! How long doctor waits for file systems, all of its checks together: who has waited in vain once does not wait again.
+//! The time that doctor waits for file systems, shared by all of its checks.
 
 use crate::sandbox::limits;
 use crate::workspace::within;
@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 
-/// What a file system gets after one has not answered: what is not on that one still answers at once.
+/// The timeout after a first file system has timed out: other file systems still answer at once.
 const AFTERWARDS: Duration = Duration::from_millis(300);
 
 #[derive(Default)]
@@ -15,24 +15,25 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// Whether something has not answered in time.
+    /// Returns true if a file system has timed out.
     pub(super) fn has_run_out(&self) -> bool {
         self.has_run_out.get()
     }
 
-    /// How long the next answer is waited for.
+    /// Returns the timeout for the next check.
     pub(super) fn left(&self) -> Duration {
         if self.has_run_out() { AFTERWARDS } else { limits::OPENING }
     }
 
-    /// Does what may hang in the kernel, on a thread that is left to itself where it does not come back in time.
+    /// Runs work that may block in the kernel on a separate thread, which is abandoned at the
+    /// timeout.
     pub(super) fn within<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
         let done = within(self.left(), work);
         self.note(done.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut));
         done
     }
 
-    /// Remembers that something else has been waited for in vain.
+    /// Records whether another wait has timed out.
     pub(super) fn note(&self, in_vain: bool) {
         self.has_run_out.set(self.has_run_out() || in_vain);
     }

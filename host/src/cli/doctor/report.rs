@@ -1,13 +1,14 @@
-//! What doctor says of each thing, as soon as it is known.
+//! The report of doctor, which prints each check as soon as its result is known.
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::{self, Cell};
 use serde_json::{Value, json};
 
-/// The longest state and the longest name of a check, in characters: a line is said before those that follow are known.
+/// Column widths of the state and the name of a check, in characters. Fixed, because a line is
+/// printed before the following ones are known.
 const WIDTHS: [usize; 2] = [4, 15];
 
-/// One thing that was looked at.
+/// The result of one check.
 pub(super) struct Check {
     pub(super) name: &'static str,
     pub(super) state: State,
@@ -18,9 +19,9 @@ pub(super) struct Check {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Good,
-    /// Works, with less than could be had.
+    /// Works, but with a restriction or more slowly.
     Fair,
-    /// A call would fail, and leave with this.
+    /// A call would fail with this exit code.
     Bad(Exit),
 }
 
@@ -34,16 +35,16 @@ impl State {
     }
 }
 
-/// In which form it is said.
+/// The output format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// A line for each check, at once.
+    /// One line per check, printed at once.
     Lines,
-    /// One JSON value, at the end.
+    /// One JSON value, printed at the end.
     Json,
 }
 
-/// The checks so far.
+/// The checks made so far.
 pub(super) struct Report {
     form: Form,
     checks: Vec<Check>,
@@ -54,7 +55,7 @@ impl Report {
         Self { form, checks: Vec::new() }
     }
 
-    /// Adds a check, and says it where lines are wanted.
+    /// Adds a check, and prints it in the line format.
     pub(super) fn add(&mut self, check: Check) -> Result<(), Failure> {
         if self.form == Form::Lines {
             output::text(&output::table(&[row(&check)]))?;
@@ -63,7 +64,7 @@ impl Report {
         Ok(())
     }
 
-    /// The code to leave with, after what is still to be said.
+    /// Prints the JSON report if asked for, and returns the exit code.
     pub(super) fn finish(self) -> Result<Exit, Failure> {
         if self.form == Form::Json {
             output::json(&json!({"checks": self.checks.iter().map(as_json).collect::<Vec<_>>()}))?;
@@ -72,7 +73,8 @@ impl Report {
     }
 }
 
-/// As the first of these would leave a call: a machine that cannot run anything, then what is named wrongly, then a plugin.
+/// Returns the exit code of the most basic problem, as a call would: first a machine that cannot
+/// run anything, then a wrong setting, then a limit, then an invalid plugin.
 fn exit(checks: &[Check]) -> Exit {
     let found: Vec<Exit> = checks.iter().filter_map(Check::exit).collect();
     let ranked = [Exit::Internal, Exit::Usage, Exit::Limit, Exit::Invalid];

@@ -1,4 +1,5 @@
-//! What doctor says of the configuration, and of the plugins that it names: every problem, where other verbs stop at the first.
+//! Checks the configuration and its plugins. Reports every problem, where other subcommands stop at
+//! the first.
 
 use super::patience::Patience;
 use super::report::{Check, State};
@@ -13,10 +14,11 @@ use crate::plugins::Rejected;
 use crate::workspace::LastLink;
 use std::path::{Path, PathBuf};
 
-/// What to do about a workspace that does not answer.
+/// The advice for a workspace whose file system does not answer.
 const UNANSWERED: &str = "see whether the file system of the workspace is there, and run this again";
 
-/// The settings that hold, or where there are none what the command line says, and what is wrong with them.
+/// Returns the effective settings and the configuration problems. The settings are those of the
+/// command line if the configuration is invalid.
 pub(super) fn configuration(common: &Common, patience: &Patience) -> (Settings, Vec<Check>) {
     let [user, project] = open::files(common);
     let mut problems: Vec<Failure> = wrong_with(user, LastLink::Follow, patience).into_iter().collect();
@@ -28,7 +30,7 @@ pub(super) fn configuration(common: &Common, patience: &Patience) -> (Settings, 
         problems.extend(wrong_with(project, LastLink::Keep, patience));
     }
     problems.extend(open::environment(&mut Settings::default()).err());
-    // What only shows when all of it is put together.
+    // Some problems only show when all sources are merged.
     let together = (!patience.has_run_out()).then(|| open::settings_within(common, patience.left()));
     let settings = match together {
         Some(Ok(settings)) => settings,
@@ -44,7 +46,7 @@ pub(super) fn configuration(common: &Common, patience: &Patience) -> (Settings, 
     (settings, problems.iter().map(wrong).chain(unseen).chain(good).collect())
 }
 
-/// What is wrong with one file.
+/// Returns the problem with one file, if any.
 fn wrong_with(file: PathBuf, links: LastLink, patience: &Patience) -> Option<Failure> {
     let shown = file.display().to_string();
     match patience.within(move || FileConfig::read(&file, links)) {
@@ -81,7 +83,8 @@ pub(super) fn plugins(common: &Common, settings: &Settings, cache: CacheMode, pa
     let mut settings = settings.clone();
     let mut checks: Vec<Check> = settings.directories.value.iter().filter_map(|dir| missing(dir)).collect();
     settings.directories.value.retain(|directory| std::fs::read_dir(directory).is_ok());
-    // Opening the workspace is to end even where its calls would run in place.
+    // With own threads, opening the workspace has a deadline even if the configured call mode runs
+    // calls in place.
     match open::builder(common, &settings).cache(cache).call_mode(CallMode::OWN_THREADS).build() {
         Ok(host) => {
             idle::show(&settings, &host, Told::All);

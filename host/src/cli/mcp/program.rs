@@ -1,4 +1,4 @@
-//! The command line that a client starts, and what it finds in its environment: what holds here and now, written out.
+//! The command line and environment that a client starts, with all current settings made explicit.
 
 use super::super::args::{Common, McpConfig};
 use super::super::exit::{Exit, Failure};
@@ -12,7 +12,7 @@ use crate::tool::text::first_deceptive;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// A command line for `serve`, and what it finds in its environment. Every path is absolute.
+/// The command line of `serve` and its environment. Every path is absolute.
 pub(super) struct Program {
     pub(super) path: String,
     pub(super) workspace: String,
@@ -20,16 +20,17 @@ pub(super) struct Program {
     pub(super) shipped: Shipped,
     pub(super) config: Option<String>,
     pub(super) allow: BTreeSet<SideEffects>,
-    /// How long a call may take, as it was typed.
+    /// The timeout of a call, as typed.
     pub(super) timeout: Option<String>,
     /// Options without a value.
     pub(super) switches: Vec<&'static str>,
-    /// What stands in variables alone.
+    /// Settings that have no option and are passed in environment variables.
     pub(super) environment: BTreeMap<&'static str, String>,
 }
 
 impl Program {
-    /// This program with the surroundings that it has here, all of them written out: a client starts it in a directory and an environment of its own choice.
+    /// Returns this program with its current settings spelled out, because the client starts it in
+    /// a directory and an environment of its own.
     pub(super) fn here(common: &Common, config: &McpConfig) -> Result<Self, Failure> {
         let own = std::env::current_exe()
             .map_err(|error| Failure::new(Exit::Internal, format!("this program does not find itself: {error}")))?;
@@ -47,7 +48,7 @@ impl Program {
         })
     }
 
-    /// What stands behind the program's own path.
+    /// Returns the arguments after the program's path.
     pub(super) fn args(&self) -> Vec<String> {
         let mut args = vec!["serve".to_owned()];
         let mut add = |words: &[&str]| args.extend(words.iter().map(|&word| word.to_owned()));
@@ -69,23 +70,23 @@ impl Program {
         args
     }
 
-    /// The whole command line.
+    /// Returns the whole command line.
     pub(super) fn words(&self) -> Vec<String> {
         [vec![self.path.clone()], self.args()].concat()
     }
 }
 
-/// The directories of the environment, and then those of the command line, as every verb takes them.
+/// Returns the plugin directories: those of the environment first, then those of the command line.
 fn directories(common: &Common) -> Vec<PathBuf> {
     let variable = std::env::var_os("PALISADE_PLUGINS").unwrap_or_default();
     let named = std::env::split_paths(&variable).filter(|path| !path.as_os_str().is_empty());
     named.chain(common.plugins.iter().cloned()).collect()
 }
 
-/// The variables that change what `serve` does and have no option that does the same. The token is in no snippet, and what the log shows is for the terminal that
-/// it was set at.
+/// Returns the variables that change `serve` and have no equivalent option. The token never appears
+/// in a snippet, and the log level only concerns the terminal it was set in.
 fn environment() -> Result<BTreeMap<&'static str, String>, Failure> {
-    // What `serve` would end with is told here.
+    // Report an environment that `serve` would reject.
     open::environment(&mut Settings::default())?;
     let mut found: BTreeMap<_, _> = ["PALISADE_MEMORY", "PALISADE_TIMEOUT"]
         .into_iter()
@@ -100,7 +101,7 @@ fn environment() -> Result<BTreeMap<&'static str, String>, Failure> {
     Ok(found)
 }
 
-/// A path as a client's file can carry it, and as a person who reads that file sees it.
+/// Makes a path absolute, and refuses characters that a client's file would not show or keep.
 fn carried(path: &Path) -> Result<String, Failure> {
     let refused = |why: &str| {
         Failure::usage(format!("the path `{}` cannot stand in a client's configuration: {why}", path.display()))

@@ -1,4 +1,4 @@
-//! The piece of a client's configuration that names palisade, in the form of each client.
+//! Renders the configuration entry for palisade in the format of each MCP client.
 
 use super::{Address, Launch, Name, Program, command, listed, quoted};
 use crate::cli::args::Client;
@@ -9,25 +9,26 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// How long Codex waits for a server to start, and for a call: the longest that a call may take here. In seconds.
+/// The timeouts that Codex is given for starting the server and for a call, in seconds. The latter
+/// is the maximum call timeout of palisade.
 const CODEX_TIMES: [(&str, u32); 2] = [("startup_timeout_sec", 20), ("tool_timeout_sec", 600)];
 
-/// The classes that ask before they run, unless the settings say otherwise.
+/// The side-effect classes that need a confirmation by default.
 const ASKING: [SideEffects; 3] = [SideEffects::Write, SideEffects::Execute, SideEffects::Network];
 
-/// What to write into a client's configuration, and how.
+/// A configuration entry for a client, with instructions.
 pub(super) struct Snippet {
-    /// What goes into the file, with the line's end.
+    /// The text for the configuration file, including the final newline.
     pub(super) text: String,
-    /// Which file.
+    /// The configuration file.
     pub(super) place: &'static str,
-    /// A command for a shell with which the client writes the same by itself.
+    /// A shell command with which the client adds the same entry itself.
     pub(super) one_step: Option<String>,
-    /// What else there is to know, a line each.
+    /// Further remarks, one per line.
     pub(super) notes: Vec<String>,
 }
 
-/// Why there is none.
+/// The error if a client supports no such entry.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoSnippet {
     #[error("claude-desktop starts its servers itself and its file takes no addresses: leave out --http")]
@@ -38,7 +39,7 @@ pub(super) enum NoSnippet {
     Toml(#[from] toml::ser::Error),
 }
 
-/// What this client is told.
+/// Returns the configuration entry for a client.
 pub(super) fn of(client: Client, name: &Name, launch: &Launch) -> Result<Snippet, NoSnippet> {
     let entry = match launch {
         Launch::Program(program) => started(client, program),
@@ -55,7 +56,7 @@ pub(super) fn of(client: Client, name: &Name, launch: &Launch) -> Result<Snippet
 fn started(client: Client, program: &Program) -> Entry {
     let kind = match client {
         Client::ClaudeCode | Client::VsCode => Entry::default().with("type", "stdio"),
-        // Earlier versions want to be told that it comes from no extension.
+        // Earlier versions of Zed require a `source` for servers that no extension provides.
         Client::Zed => Entry::default().with("source", "custom"),
         Client::ClaudeDesktop | Client::Cursor | Client::Codex => Entry::default(),
     };
@@ -65,7 +66,7 @@ fn started(client: Client, program: &Program) -> Entry {
             command.with("env", json!(program.environment))
         }
         Client::VsCode => command.with_environment(program),
-        // A table of its own, which ends that of the server.
+        // `env` is a TOML table of its own and must come last: it ends the server's table.
         Client::Codex => command.with_times().with_environment(program),
     }
 }
@@ -117,12 +118,12 @@ fn one_step(client: Client, name: &Name, launch: &Launch, entry: &Entry) -> Resu
     let name = name.as_str();
     Ok(match (client, launch) {
         (Client::ClaudeCode, Launch::Program(program)) => {
-            // Before the other options: `--env` takes every pair that follows.
+            // The environment comes first: `--env` takes every pair that follows it.
             let environment = pairs(program);
             let add = ["--transport", "stdio", "--scope", "user", name, "--"].map(str::to_owned);
             Some(command(&["claude", "mcp", "add"], &[environment, add.to_vec(), program.words()].concat()))
         }
-        // Into the project's file: only for that one it is promised that variables are replaced.
+        // In project scope, because variable expansion is documented for `.mcp.json` only.
         (Client::ClaudeCode, Launch::Http { address, .. }) => {
             let add = ["claude", "mcp", "add", "--transport", "http", "--scope", "project", name, address.as_str()];
             Some(command(&add, &["--header".to_owned(), format!("Authorization: Bearer ${{{TOKEN}}}")]))
@@ -140,7 +141,7 @@ fn one_step(client: Client, name: &Name, launch: &Launch, entry: &Entry) -> Resu
     })
 }
 
-/// The environment, as both commands take it.
+/// Returns the environment as the options that both commands take.
 fn pairs(program: &Program) -> Vec<String> {
     program.environment.iter().flat_map(|(name, value)| ["--env".to_owned(), format!("{name}={value}")]).collect()
 }
@@ -159,8 +160,8 @@ fn notes(client: Client, launch: &Launch) -> Vec<String> {
     [Some(general), token, about_client(client, launch), unasked(client, launch)].into_iter().flatten().collect()
 }
 
-/// How a client gets to know the token, which stands in no snippet: the file in which a server at this address has kept
-/// the one that it made (a server that was killed has left it there), or else what to look for.
+/// Explains how the client gets the token, which appears in no snippet. If a server at this address
+/// has left a token file, the note names the file; a server that was killed leaves a stale one.
 fn about_token(client: Client, kept: Option<&Path>) -> Option<String> {
     let file = kept.map(|path| quoted(&path.display().to_string()));
     let from = match &file {
@@ -196,7 +197,7 @@ fn about_token(client: Client, kept: Option<&Path>) -> Option<String> {
     }
 }
 
-/// What a client does otherwise than others.
+/// Returns a remark that applies to this client only.
 fn about_client(client: Client, launch: &Launch) -> Option<String> {
     match client {
         Client::ClaudeCode => Some(about_scope(launch).to_owned()),
@@ -208,7 +209,7 @@ fn about_client(client: Client, launch: &Launch) -> Option<String> {
     }
 }
 
-/// Whose the server is that Claude Code adds by itself.
+/// Explains the scope in which the command of Claude Code adds the server.
 fn about_scope(launch: &Launch) -> &'static str {
     match launch {
         Launch::Program(_) => {
@@ -222,7 +223,8 @@ fn about_scope(launch: &Launch) -> &'static str {
     }
 }
 
-/// What to allow beforehand where a client cannot put a question. Of which that is so, and of which version, is mostly for them to say.
+/// Suggests classes for `--allow` if the client cannot show a confirmation. Which clients and
+/// versions can do so is mostly unknown here.
 fn unasked(client: Client, launch: &Launch) -> Option<String> {
     let (allowed, whom) = match launch {
         Launch::Program(program) => (program.allow.clone(), "`palisade mcp config`"),
@@ -242,7 +244,7 @@ fn unasked(client: Client, launch: &Launch) -> Option<String> {
     (!missing.is_empty()).then(told)
 }
 
-/// One server of a client's file; its keys keep the order in which a person reads them.
+/// One server entry of a client's file. The keys keep their order, for readability.
 #[derive(Default)]
 struct Entry(Vec<(&'static str, Value)>);
 
@@ -252,7 +254,7 @@ impl Entry {
         self
     }
 
-    /// The environment, where there is anything in it.
+    /// Adds the environment unless it is empty.
     fn with_environment(self, program: &Program) -> Self {
         if program.environment.is_empty() { self } else { self.with("env", json!(program.environment)) }
     }
@@ -261,7 +263,8 @@ impl Entry {
         CODEX_TIMES.into_iter().fold(self, |entry, (key, seconds)| entry.with(key, seconds))
     }
 
-    /// The same where the name is no key around it.
+    /// Returns the entry with its name as a member, for a client that takes it without an enclosing
+    /// key.
     fn named(&self, name: &str) -> Self {
         let mut members = vec![("name", Value::from(name))];
         members.extend(self.0.iter().cloned());

@@ -1,4 +1,5 @@
-//! The way to the collector: HTTP/1.1 without encryption, one connection for each request, ten seconds and a small answer at most.
+//! The HTTP client for the collector: HTTP/1.1 without TLS, one connection per request, with a
+//! timeout and a bounded response.
 
 use async_trait::async_trait;
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -13,15 +14,15 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-/// How long a request takes at most, with its connection and its answer.
+/// The timeout of a request, including its connection and response.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The longest answer, in bytes.
+/// Maximum size of a response, in bytes.
 const ANSWER: usize = 64 << 10;
 
-/// A collector, as the thread of an exporter reaches it.
+/// The HTTP client, called from the threads of the exporters.
 #[derive(Debug)]
 pub(super) struct Collector {
-    /// Drives one request at a time: exporters wait on threads of their own, which no runtime drives.
+    /// Drives the requests: exporters block on threads that have no runtime.
     runtime: Runtime,
     was_reached: AtomicBool,
 }
@@ -32,7 +33,7 @@ impl Collector {
         Ok(Self { runtime, was_reached: AtomicBool::new(true) })
     }
 
-    /// One line for each time that the collector goes away.
+    /// Logs one warning each time the collector becomes unreachable.
     fn tell(&self, answer: &Result<Response<Bytes>, HttpError>) {
         let why = match answer {
             Ok(answer) if answer.status().is_success() => None,
@@ -62,14 +63,14 @@ async fn exchange(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError>
     let request = addressed(request, &place)?;
     let stream = TcpStream::connect(place).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // Dropped, it ends the connection.
+    // Dropping the set aborts the connection task.
     let mut driven = JoinSet::new();
     driven.spawn(connection);
     let (parts, body) = sender.send_request(request.map(Full::new)).await?.into_parts();
     Ok(Response::from_parts(parts, Limited::new(body, ANSWER).collect().await?.to_bytes()))
 }
 
-/// The request as a server has it, with a path in place of the whole address.
+/// Converts the request to origin form: a path and a `Host` header in place of the whole URL.
 fn addressed(mut request: Request<Bytes>, place: &str) -> Result<Request<Bytes>, HttpError> {
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).parse::<Uri>()?;
     *request.uri_mut() = path;

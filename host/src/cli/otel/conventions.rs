@@ -1,4 +1,5 @@
-//! What of a span leaves the machine: the attributes of OpenTelemetry's conventions for MCP and generative AI, and nothing else.
+//! Filters the attributes of exported spans: only those of the OpenTelemetry conventions for MCP
+//! and generative AI leave the machine.
 
 use opentelemetry::Context;
 use opentelemetry::trace::Status;
@@ -7,7 +8,7 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
 use std::time::Duration;
 
-/// The attributes that are sent. A field that somebody adds to the span for the log stays in the log.
+/// The exported attributes. Fields that are added to a span for the log stay in the log.
 const SENT: [&str; 9] = [
     ERROR,
     "gen_ai.operation.name",
@@ -20,10 +21,10 @@ const SENT: [&str; 9] = [
     "rpc.response.status_code",
 ];
 
-/// The attribute of a call that did not end well.
+/// The attribute of a failed call.
 const ERROR: &str = "error.type";
 
-/// Spans as the conventions have them, passed on.
+/// A span processor that filters attributes and passes spans on.
 #[derive(Debug)]
 pub(super) struct Conventions<P>(pub(super) P);
 

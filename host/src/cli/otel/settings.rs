@@ -1,15 +1,15 @@
-//! Where telemetry goes, and in which form: what OpenTelemetry's variables say of it, as far as it is supported here.
+//! Reads the OpenTelemetry variables, as far as they are supported here.
 
 use opentelemetry_otlp::Protocol;
 
-/// What is sent.
+/// A kind of telemetry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signal {
     Traces,
     Metrics,
 }
 
-/// What a variable asks for and this program cannot do.
+/// An unsupported value of a variable.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(in crate::cli) enum Unsupported {
     #[error(
@@ -21,7 +21,7 @@ pub(in crate::cli) enum Unsupported {
 }
 
 impl Signal {
-    /// The part of its variables' names that tells it from the other.
+    /// Returns the part of the variable names that is specific to this signal.
     fn name(self) -> &'static str {
         match self {
             Self::Traces => "TRACES",
@@ -30,12 +30,12 @@ impl Signal {
     }
 }
 
-/// A variable that says something; an empty one counts as none.
+/// Returns a variable's value; an empty variable counts as unset, as OpenTelemetry specifies.
 pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The form in which this is sent; none where nobody has asked for it.
+/// Returns the protocol of a signal, or `None` if its export is not enabled.
 pub(super) fn protocol(signal: Signal) -> Result<Option<Protocol>, Unsupported> {
     decided(signal, variable)
 }
@@ -43,7 +43,7 @@ pub(super) fn protocol(signal: Signal) -> Result<Option<Protocol>, Unsupported> 
 fn decided(signal: Signal, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Protocol>, Unsupported> {
     let is_off = variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
         || variable(&format!("OTEL_{}_EXPORTER", signal.name())).is_some_and(|value| value != "otlp");
-    // What is said of one signal goes before what is said of all.
+    // Variables of one signal take precedence over the general ones.
     let told = |what: &str| {
         let names = [format!("OTEL_EXPORTER_OTLP_{}_{what}", signal.name()), format!("OTEL_EXPORTER_OTLP_{what}")];
         names.into_iter().find_map(|name| Some((variable(&name)?, name)))

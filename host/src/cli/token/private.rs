@@ -1,16 +1,16 @@
-//! Files and directories that only their user can reach.
+//! Files and directories that only their owner can access.
 
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The directory of tokens below one of the user's own directories.
+/// Returns the token directory below a base directory.
 pub(super) fn folder(base: &Path) -> PathBuf {
     base.join("palisade").join("tokens")
 }
 
-/// Says what is wrong with a file whose content others could read or replace. It is judged by its handle: what is read
-/// from that handle is what was judged.
+/// Checks that no other user can read or replace the content of a file. The open handle is checked,
+/// which avoids a TOCTOU race: the content is read from the same handle.
 #[cfg(unix)]
 pub(super) fn check(file: &File, path: &Path) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt as _;
@@ -26,20 +26,20 @@ pub(super) fn check(file: &File, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// On Windows files in the user's own profile are private by default.
+/// Accepts every file: in a Windows user profile, files are private by default.
 #[cfg(not(unix))]
 pub(super) fn check(_: &File, _: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether this is a directory of the user's own that nobody else can reach.
+/// Returns true if the path is a directory that no other user can access.
 pub(super) fn is_private(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
         && File::open(path).is_ok_and(|dir| check(&dir, path).is_ok())
 }
 
-/// A directory that nobody else can reach. It is held open, so that all that happens in it happens in the one that was
-/// checked.
+/// A directory that no other user can access. It is held open, so that all operations apply to the
+/// directory that was checked.
 pub(super) struct Directory {
     #[cfg(unix)]
     handle: std::os::fd::OwnedFd,
@@ -47,7 +47,7 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Makes the directory of tokens below one of the user's own directories, and checks it.
+    /// Creates and checks the token directory below a base directory.
     pub(super) fn make(base: &Path) -> io::Result<Self> {
         let path = folder(base);
         let mut builder = std::fs::DirBuilder::new();
@@ -58,7 +58,7 @@ impl Directory {
         Self::open(path)
     }
 
-    /// The directory of tokens below one of the user's own directories, where it is there already.
+    /// Opens and checks the token directory below a base directory, if it exists.
     pub(super) fn existing(base: &Path) -> io::Result<Self> {
         Self::open(folder(base))
     }
@@ -77,13 +77,13 @@ impl Directory {
         Ok(Self { path })
     }
 
-    /// Writes a file that is there whole or not at all, in place of an earlier one.
+    /// Writes a file atomically and replaces an earlier one.
     #[cfg(unix)]
     pub(super) fn write(&self, name: &str, text: &str) -> io::Result<Written> {
         use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, renameat, unlinkat};
         let new = format!("{name}.{}", std::process::id());
         let remove = || unlinkat(&self.handle, &new, AtFlags::empty());
-        // Of a process of this number that was killed.
+        // Left over from a killed process with the same process ID.
         let _ = remove();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(&self.handle, &new, flags, Mode::RUSR | Mode::WUSR)?);
@@ -106,7 +106,7 @@ impl Directory {
         Ok(Written { path, _held: file })
     }
 
-    /// Removes the file of this name, if there is one.
+    /// Removes the file of this name, if it exists.
     #[cfg(unix)]
     pub(super) fn discard(&self, name: &str) {
         let _ = rustix::fs::unlinkat(&self.handle, name, rustix::fs::AtFlags::empty());
@@ -117,7 +117,7 @@ impl Directory {
         let _ = std::fs::remove_file(self.path.join(name));
     }
 
-    /// Removes a file that was written, unless another one stands in its place.
+    /// Removes a written file, unless another file has replaced it.
     #[cfg(unix)]
     pub(super) fn remove(&self, written: &Written) {
         use rustix::fs::{AtFlags, statat, unlinkat};
@@ -134,20 +134,21 @@ impl Directory {
     }
 }
 
-/// Marks a file as that of a living process: a lock goes with its process, however that ends.
+/// Locks a file to mark it as that of a live process: the kernel releases the lock when the process
+/// ends.
 #[cfg(unix)]
 fn hold(file: &File) {
-    // A file system without locks leaves a file that counts as held.
+    // Best effort: on a file system without locks the file counts as held.
     let _ = file.try_lock();
 }
 
-/// Whether the process that wrote a file lives.
+/// Returns true if the process that wrote a file is alive.
 #[cfg(unix)]
 pub(super) fn is_held(file: &File) -> bool {
     file.try_lock_shared().is_err()
 }
 
-/// On Windows a lock would keep others from reading the file, so that each counts as held.
+/// Returns true for each file: on Windows a lock would keep clients from reading it.
 #[cfg(not(unix))]
 pub(super) fn is_held(_: &File) -> bool {
     true
@@ -156,7 +157,7 @@ pub(super) fn is_held(_: &File) -> bool {
 /// A file that was written.
 pub(super) struct Written {
     pub(super) path: PathBuf,
-    /// Held for as long as the file stands for a server.
+    /// Keeps the lock for as long as the server runs.
     _held: File,
     #[cfg(unix)]
     object: (u64, u64),
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn a_file_of_another_user_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        // Only root can give a file away.
+        // Only root can change the owner of a file.
         if std::os::unix::fs::chown(file.path(), Some(65_534), None).is_ok() {
             assert!(check(file.as_file(), file.path()).unwrap_err().contains("another user (65534)"));
         }

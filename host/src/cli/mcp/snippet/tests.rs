@@ -1,4 +1,4 @@
-//! What each client is told.
+//! Tests of the configuration snippets of each client.
 
 use super::*;
 use crate::plugins::Shipped;
@@ -28,7 +28,7 @@ fn made(client: Client, launch: &Launch) -> Snippet {
     of(client, &Name::parse("palisade").expect("a name"), launch).expect("a snippet")
 }
 
-/// The text read back.
+/// Parses the text of the snippet.
 fn read(client: Client, launch: &Launch) -> Value {
     let text = made(client, launch).text;
     match client {
@@ -43,17 +43,17 @@ fn each_client_starts_the_program_by_its_own_keys() {
     let plain = json!({"command": path, "args": args, "env": {}});
     let codex = json!({"command": path, "args": args, "startup_timeout_sec": 20, "tool_timeout_sec": 600});
     for (client, servers, expected) in [
-        // code.claude.com/docs/en/mcp, on the project's scope.
+        // Source: code.claude.com/docs/en/mcp, project scope.
         (Client::ClaudeCode, "mcpServers", json!({"type": "stdio", "command": path, "args": args, "env": {}})),
-        // modelcontextprotocol.io/quickstart/user.
+        // Source: modelcontextprotocol.io/quickstart/user.
         (Client::ClaudeDesktop, "mcpServers", plain.clone()),
-        // code.visualstudio.com/docs/copilot/reference/mcp-configuration.
+        // Source: code.visualstudio.com/docs/copilot/reference/mcp-configuration.
         (Client::VsCode, "servers", json!({"type": "stdio", "command": path, "args": args})),
-        // cursor.com/docs/mcp.
+        // Source: cursor.com/docs/mcp.
         (Client::Cursor, "mcpServers", plain),
-        // zed.dev/docs/ai/mcp; `source` as in its versions of 2025.
+        // Source: zed.dev/docs/ai/mcp; `source` as in its versions of 2025.
         (Client::Zed, "context_servers", json!({"source": "custom", "command": path, "args": args, "env": {}})),
-        // developers.openai.com/codex/mcp.
+        // Source: developers.openai.com/codex/mcp.
         (Client::Codex, "mcp_servers", codex),
     ] {
         let launch = program("/srv/my \"own\"", &[]);
@@ -67,7 +67,7 @@ fn each_client_reaches_a_server_by_its_own_keys_and_none_holds_a_token() {
     let bearer = |token: &str| json!({"Authorization": format!("Bearer {token}")});
     let code = json!({"type": "http", "url": url, "headers": bearer("${PALISADE_SERVE_TOKEN}")});
     let codex = json!({"url": url, "bearer_token_env_var": TOKEN, "startup_timeout_sec": 20, "tool_timeout_sec": 600});
-    // The sources are those above.
+    // The sources are the same as above.
     for (client, servers, expected) in [
         (Client::ClaudeCode, "mcpServers", code),
         (Client::VsCode, "servers", json!({"type": "http", "url": url})),
