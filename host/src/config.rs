@@ -1,4 +1,5 @@
-//! Configuration: what was written where, and what holds in the end. Flag over environment over project file over user file over default.
+//! The configuration: its files, and the effective settings with their origins. A flag takes
+//! precedence over the environment, the project file, the user file and the default, in this order.
 
 mod file;
 mod places;

@@ -1,4 +1,4 @@
-//! The program `palisade`.
+//! The `palisade` program.
 
 use std::process::ExitCode;
 

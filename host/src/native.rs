@@ -1,4 +1,4 @@
-//! The tools that the host ships as code of its own, because no sandbox for guests can hold what they do.
+//! Native tools of the host, for work that the WebAssembly sandbox cannot do.
 
 pub mod shell;
 

@@ -1,4 +1,4 @@
-//! `palisade.toml`, as written: parsed and checked, with nothing opened and nothing filled in.
+//! Parses and checks `palisade.toml`, without opening its paths or filling in defaults.
 
 use super::size::{compile_memory, memory, processes, shell_memory, total_memory};
 use super::time::{Written, call_time, compile_time, confirm_time};
@@ -13,91 +13,92 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The largest configuration file, in bytes.
+/// Maximum size of a configuration file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// A file, as written.
+/// The content of a configuration file.
 #[derive(Debug, Clone, Default)]
 pub struct FileConfig {
-    /// Modes of classes.
+    /// Modes of side-effect classes.
     pub classes: BTreeMap<SideEffects, Mode>,
-    /// Modes of tools, each under its name or as `plugin/tool`.
+    /// Modes of tools, keyed by name or `plugin/tool`.
     pub tools: BTreeMap<String, Mode>,
-    /// How long a question stands.
+    /// Timeout of a confirmation.
     pub confirm_timeout: Option<Duration>,
-    /// Workspaces with modes of their own.
+    /// Trusted workspaces.
     pub trusted: Vec<Trusted>,
-    /// Memory of a call, in bytes.
+    /// Memory limit of a call, in bytes.
     pub memory: Option<u64>,
-    /// Memory of all calls together, in bytes.
+    /// Memory limit of all calls together, in bytes.
     pub total_memory: Option<u64>,
-    /// Time of a call.
+    /// Timeout of a call.
     pub timeout: Option<Duration>,
-    /// Time to compile one plugin.
+    /// Time limit for compiling one plugin.
     pub compile_time: Option<Duration>,
-    /// Address space to compile one plugin in, in bytes.
+    /// Address space limit for compiling one plugin, in bytes.
     pub compile_memory: Option<u64>,
-    /// Calls of a session that run at once.
+    /// Maximum number of concurrent calls per session.
     pub concurrency: Option<u32>,
-    /// Calls of one tool that a session runs at once.
+    /// Maximum number of concurrent calls of one tool per session.
     pub tool_concurrency: BTreeMap<String, u32>,
-    /// Time of a call of one tool.
+    /// Timeout of calls of one tool.
     pub tool_timeout: BTreeMap<String, Duration>,
-    /// Whether `shell` may run where it cannot be confined.
+    /// Whether `shell` may run without confinement where none is available.
     pub shell_unconfined: Option<bool>,
     /// Whether commands of `shell` may use the network.
     pub shell_network: Option<bool>,
-    /// Processes of a command of `shell` at once.
+    /// Maximum number of processes of a `shell` command.
     pub shell_processes: Option<u64>,
-    /// Resident memory of all processes of a command of `shell`, in bytes.
+    /// Resident memory limit of all processes of a `shell` command, in bytes.
     pub shell_memory: Option<u64>,
-    /// Whether calls run on threads of their own, since the workspace may hang in the kernel.
+    /// Whether calls run on separate threads, because the workspace may block in the kernel.
     pub may_hang: Option<bool>,
-    /// Whether files with several names may be changed.
+    /// Whether files with several hard links may be changed.
     pub hard_links: Option<HardLinks>,
-    /// Directories of plugins.
+    /// Plugin directories.
     pub directories: Vec<PathBuf>,
-    /// Whether the shipped plugins are loaded.
+    /// Whether the built-in plugins are loaded.
     pub builtin: Option<bool>,
 }
 
-/// A workspace with modes of its own.
+/// A trusted workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trusted {
     /// The directory.
     pub workspace: PathBuf,
-    /// Modes that still hold there.
+    /// Modes that still apply there.
     pub overrides: BTreeMap<SideEffects, Mode>,
 }
 
-/// Why a configuration file is refused. A policy that cannot be read is an error, never an empty policy.
+/// The error of an unusable configuration file. An unreadable policy is an error, never an empty
+/// policy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It is not valid.
+    /// The file is not valid.
     #[error("`{}` is not a valid configuration: {message}", path.display())]
     Invalid {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Where and why.
+        /// The location and the reason.
         message: String,
     },
-    /// A project file tries to loosen something.
+    /// A project file would loosen a setting.
     #[error("`{}` may only tighten, and `{key}` would loosen; move it to your own file: {}", path.display(), user_file.display())]
     Loosens {
-        /// The project's file.
+        /// The path of the project file.
         path: PathBuf,
         /// The key.
         key: String,
-        /// Where it belongs.
+        /// The file that may contain the key.
         user_file: PathBuf,
     },
 }
@@ -173,11 +174,13 @@ struct RawPlugins {
 }
 
 impl FileConfig {
-    /// Reads a file, if it is there. A link is only followed where `links` says so: a project's file may come from anybody, and errors quote lines.
+    /// Reads a file, if it exists. `links` says whether a symlink is followed: a project file is
+    /// untrusted, and error messages quote its lines.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] where it is there and cannot be read, is not valid, or names a key that does not exist (the nearest one is proposed).
+    /// [`ConfigError`] if the file exists and cannot be read, is not valid, or has an unknown key
+    /// (the message suggests the nearest known key).
     pub fn read(path: &Path, links: LastLink) -> Result<Option<Self>, ConfigError> {
         let text = match read_text(path, links) {
             Ok(text) => text,
@@ -193,7 +196,8 @@ impl FileConfig {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, and where. The file is quoted, which may be anybody's: whatever could draw on a terminal is escaped.
+    /// The location and the reason. The message quotes the untrusted file, so that control
+    /// characters are escaped.
     pub fn parse(text: &str) -> Result<Self, String> {
         Self::parsed(text).map_err(|message| visible(&message))
     }
@@ -241,7 +245,7 @@ fn read_text(path: &Path, links: LastLink) -> io::Result<String> {
     if text.len() as u64 > MAX_FILE { Err(io::Error::other("it is larger than 1 MiB")) } else { Ok(text) }
 }
 
-/// toml's own message, with the nearest valid key where an unknown one was given.
+/// Returns the message of the toml crate, with the nearest known key if a key is unknown.
 fn explain(error: &toml::de::Error) -> String {
     let text = error.to_string().trim_end().to_owned();
     let mut quoted = error.message().split('`').skip(1).step_by(2);
@@ -275,7 +279,7 @@ fn tool_mode(name: &str, text: &str) -> Result<(String, Mode), String> {
 fn trusted(raw: &RawTrusted) -> Result<Trusted, String> {
     let overrides = modes("trusted", [&raw.none, &raw.read, &raw.write, &raw.execute, &raw.network])?;
     let workspace = expand(&raw.workspace);
-    // A relative one would be wherever the program happens to be started.
+    // A relative path would depend on the current directory.
     if workspace.is_absolute() {
         Ok(Trusted { workspace, overrides })
     } else {
@@ -287,7 +291,7 @@ fn hard_links(text: &str) -> Result<HardLinks, String> {
     text.parse().map_err(|error| format!("`workspace.hard_links`: {error}"))
 }
 
-/// A table with one value for each tool.
+/// Checks a table with one value per tool.
 fn per_tool<R, T>(
     table: &str,
     raw: &BTreeMap<String, R>,
@@ -308,7 +312,7 @@ fn concurrency(key: &str, count: u32) -> Result<u32, String> {
     }
 }
 
-/// `~` stands for the user's home directory.
+/// Expands a leading `~/` to the user's home directory.
 fn expand(text: &str) -> PathBuf {
     match text.strip_prefix("~/").zip(etcetera::home_dir().ok()) {
         Some((rest, home)) => home.join(rest),

@@ -1,12 +1,13 @@
-//! Where each setting would have to be changed, for the advice in refusals: a file that only may tighten is no place to allow something.
+//! Returns where each setting can be changed, for the advice in refusals: a file that may only
+//! tighten cannot grant a permission.
 
 use super::{Origin, Settings, Value};
 use crate::tool::Places;
 use std::path::Path;
 
 impl Settings {
-    /// The places of the keys that refusals are about. `own` stands for the user's own file, where everything is changed that nothing else has set; `shown` says
-    /// how a path is written.
+    /// Returns the places of the settings that refusals mention. `own` describes the user's own
+    /// file, where settings without another origin are changed; `shown` formats a path.
     #[must_use]
     pub fn places(&self, own: String, shown: impl Fn(&Path) -> String) -> Places {
         let place = |origin: &Origin| match origin {

@@ -1,4 +1,4 @@
-//! What holds in the end, and where each value came from.
+//! Resolves the effective settings and the origin of each value.
 
 use super::file::{ConfigError, FileConfig, Trusted};
 use super::rule::ToolRule;
@@ -18,14 +18,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where a value came from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Built in.
+    /// The built-in default.
     Default,
     /// A file.
     File(PathBuf),
-    /// A variable of the environment.
+    /// An environment variable.
     Environment(&'static str),
     /// The command line.
     Flag(&'static str),
@@ -45,9 +45,9 @@ impl fmt::Display for Origin {
 /// A value with its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value<T> {
-    /// What holds.
+    /// The effective value.
     pub value: T,
-    /// Why.
+    /// Its origin.
     pub origin: Origin,
 }
 
@@ -56,7 +56,7 @@ impl<T> Value<T> {
         Self { value, origin: Origin::Default }
     }
 
-    /// Replaces the value where a stronger source gives one.
+    /// Replaces the value if a stronger source gives one.
     pub fn set(&mut self, value: Option<T>, origin: impl FnOnce() -> Origin) {
         if let Some(value) = value {
             *self = Self { value, origin: origin() };
@@ -64,50 +64,51 @@ impl<T> Value<T> {
     }
 }
 
-/// Everything that can be configured.
+/// The effective settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Modes of classes.
+    /// Modes of side-effect classes.
     pub classes: BTreeMap<SideEffects, Value<Mode>>,
-    /// Modes of tools, each under its name or as `plugin/tool`.
+    /// Modes of tools, keyed by name or `plugin/tool`.
     pub tools: BTreeMap<String, Value<Mode>>,
-    /// Memory of a call, in bytes.
+    /// Memory limit of a call, in bytes.
     pub memory: Value<u64>,
-    /// Memory of all calls together, in bytes.
+    /// Memory limit of all calls together, in bytes.
     pub total_memory: Value<u64>,
-    /// Time of a call; the default depends on the class.
+    /// Timeout of a call; the default depends on the class.
     pub timeout: Value<Option<Duration>>,
-    /// Time to compile one plugin.
+    /// Time limit for compiling one plugin.
     pub compile_time: Value<Duration>,
-    /// Address space to compile one plugin in, in bytes.
+    /// Address space limit for compiling one plugin, in bytes.
     pub compile_memory: Value<u64>,
-    /// Directories of plugins.
+    /// Plugin directories.
     pub directories: Value<Vec<PathBuf>>,
-    /// Whether the shipped plugins are loaded, and where they are not, whose their names are.
+    /// Whether the built-in plugins are loaded, and whether their names stay reserved otherwise.
     pub builtin: Value<Shipped>,
-    /// How long a question stands.
+    /// Timeout of a confirmation.
     pub confirm_timeout: Value<Duration>,
-    /// Calls of a session that run at once.
+    /// Maximum number of concurrent calls per session.
     pub concurrency: Value<u32>,
-    /// Calls of one tool that a session runs at once.
+    /// Maximum number of concurrent calls of one tool per session.
     pub tool_concurrency: BTreeMap<String, Value<u32>>,
-    /// Time of a call of one tool.
+    /// Timeout of calls of one tool.
     pub tool_timeout: BTreeMap<String, Value<Duration>>,
-    /// The tools of these times that only a project names: it lowers what each has, which is not known here.
+    /// Tools whose timeout only the project sets: an upper bound for the tool's own, unknown here.
     pub lowered_by_project: BTreeSet<String>,
-    /// Whether `shell` may run where it cannot be confined.
+    /// Whether `shell` may run without confinement where none is available.
     pub shell_unconfined: Value<bool>,
     /// Whether commands of `shell` may use the network.
     pub shell_network: Value<bool>,
-    /// Processes of a command of `shell` at once.
+    /// Maximum number of processes of a `shell` command.
     pub shell_processes: Value<u64>,
-    /// Resident memory of all processes of a command of `shell`, in bytes.
+    /// Resident memory limit of all processes of a `shell` command, in bytes.
     pub shell_memory: Value<u64>,
-    /// Whether calls run on threads of their own, since the workspace may hang in the kernel.
+    /// Whether calls run on separate threads, because the workspace may block in the kernel.
     pub may_hang: Value<bool>,
-    /// Whether files with several names may be changed.
+    /// Whether files with several hard links may be changed.
     pub hard_links: Value<HardLinks>,
-    /// Workspaces in which a prompt becomes auto, unless their overrides say otherwise. Only the user's own file has them.
+    /// Workspaces in which a prompt becomes auto, except for their overrides. Only set by the
+    /// user's own file.
     pub trusted: Vec<Trusted>,
 }
 
@@ -133,7 +134,8 @@ impl Default for Settings {
             shell_network: Value::default(false),
             shell_processes: Value::default(ShellLimits::PROCESSES),
             shell_memory: Value::default(ShellLimits::default_memory()),
-            // One call of a program that starts for it: a tenth of a millisecond matters less than that a call always ends.
+            // A process usually runs few calls: a reliable deadline is worth more than a tenth of a
+            // millisecond per call.
             may_hang: Value::default(true),
             hard_links: Value::default(HardLinks::Refuse),
             trusted: Vec::new(),
@@ -146,7 +148,8 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] where a file cannot be read or is not valid, or the project's file loosens something.
+    /// [`ConfigError`] if a file cannot be read or is not valid, or if the project's file loosens a
+    /// setting.
     pub fn from_files(user_file: &Path, project_file: &Path) -> Result<Self, ConfigError> {
         let mut settings = Self::default();
         if let Some(user) = FileConfig::read(user_file, LastLink::Follow)? {
@@ -168,11 +171,11 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Reads the environment: `PALISADE_MEMORY`, `PALISADE_TIMEOUT`.
+    /// Applies the environment variables `PALISADE_MEMORY` and `PALISADE_TIMEOUT`.
     ///
     /// # Errors
     ///
-    /// What is wrong with a variable.
+    /// The reason for which a variable is invalid.
     pub fn apply_environment(&mut self, variable: impl Fn(&'static str) -> Option<String>) -> Result<(), String> {
         let memory = variable("PALISADE_MEMORY")
             .map(|text| size::memory(&text).map_err(|error| format!("PALISADE_MEMORY: {error}")))
@@ -183,7 +186,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The keys that are about one tool.
+    /// Returns the keys that concern a single tool.
     pub fn of_tools(&self) -> impl Iterator<Item = ToolRule<'_>> {
         let modes = self.tools.iter().map(|(tool, mode)| ToolRule::mode(tool, mode));
         let counts =
@@ -192,13 +195,13 @@ impl Settings {
         modes.chain(counts).chain(times)
     }
 
-    /// The limits that hold.
+    /// Returns the effective limits.
     #[must_use]
     pub fn limits(&self) -> Limits {
         Limits { memory: self.memory.value, timeout: self.timeout.value, total_memory: self.total_memory.value }
     }
 
-    /// How `shell` runs commands, without a helper.
+    /// Returns the options of `shell`, without a helper.
     #[must_use]
     pub fn shell(&self) -> ShellOptions {
         let held = if self.shell_unconfined.value { Confinement::Unconfined } else { Confinement::Landlock };
@@ -207,18 +210,18 @@ impl Settings {
         ShellOptions::new(held).network(network).limits(limits)
     }
 
-    /// How the time that a tool is given here holds.
+    /// Returns whether a tool's configured timeout replaces its own or only bounds it.
     pub(crate) fn tool_time(&self, tool: &str, time: Duration) -> ToolTime {
         if self.lowered_by_project.contains(tool) { ToolTime::AtMost(time) } else { ToolTime::Set(time) }
     }
 
-    /// What the compilation of one plugin may take.
+    /// Returns the limits for compiling one plugin.
     #[must_use]
     pub fn compile_limits(&self) -> CompileLimits {
         CompileLimits { time: self.compile_time.value, memory: self.compile_memory.value }
     }
 
-    /// The policy that holds in a workspace.
+    /// Returns the effective policy for a workspace.
     #[must_use]
     pub fn policy(&self, workspace: &Path) -> Policy {
         let classes = self.classes.iter().map(|(class, mode)| (*class, mode.value));
@@ -228,7 +231,7 @@ impl Settings {
         if entries.peek().is_none() {
             return policy;
         }
-        // Where several entries name one workspace, the strictest counts.
+        // If several entries name one workspace, the strictest mode applies.
         let mut overrides: BTreeMap<SideEffects, Mode> = BTreeMap::new();
         for (class, mode) in entries.flat_map(|trusted| &trusted.overrides) {
             overrides.entry(*class).and_modify(|known| *known = stricter(*known, *mode)).or_insert(*mode);
@@ -262,7 +265,7 @@ impl Settings {
         self.directories.set(Some(config.directories).filter(|list| !list.is_empty()), origin);
     }
 
-    /// The first key by which a project's file would loosen what holds so far.
+    /// Returns the first key by which a project file would loosen a setting, as the error.
     fn check_tightens(&self, project: &FileConfig) -> Result<(), String> {
         let loosens = |key: String| Err(key);
         for (class, mode) in &project.classes {
@@ -337,8 +340,9 @@ impl Settings {
         Ok(())
     }
 
-    /// What becomes of the shipped plugins where a project switches them off: the user's rules for their tools must not come to hold for others. Whoever has
-    /// switched them off already has given their names away.
+    /// Returns the new state of the built-in plugins if the project turns them off: their names
+    /// stay reserved, so that the user's rules for their tools cannot apply to other plugins. A
+    /// user who has turned them off has released their names already.
     fn switched_off(&self, project: &FileConfig) -> Option<Shipped> {
         (project.builtin == Some(false) && self.builtin.value == Shipped::Included).then_some(Shipped::Reserved)
     }
@@ -347,13 +351,15 @@ impl Settings {
         self.tool_concurrency.get(tool).map_or(self.concurrency.value, |count| count.value)
     }
 
-    /// A time that the user has set can only be lowered; any other is a bound on the tool's own, and loosens nothing.
+    /// Returns true if a project may set this time: below the user's own setting, or as a bound on
+    /// the tool's timeout.
     fn is_within_time_of(&self, tool: &str, time: Duration) -> bool {
         self.tool_timeout.get(tool).is_none_or(|set| time <= set.value)
     }
 
-    /// The mode of a tool whose class is not known here: its own under this very name, or the strictest that it may have by
-    /// its class. Of what another name of it says nothing is concluded: which plugin has the tool is not known here.
+    /// Returns the mode of a tool of unknown class: its rule under this exact name, or else the
+    /// strictest mode of any class. A rule under another name of the tool is not considered,
+    /// because the plugin of the tool is unknown here.
     fn mode_of(&self, tool: &str) -> Mode {
         let overrides = self.trusted.iter().flat_map(|trusted| trusted.overrides.values().copied());
         let classes = self.classes.values().map(|mode| mode.value);
@@ -370,7 +376,7 @@ fn stricter(one: Mode, other: Mode) -> Mode {
     if other.is_at_least_as_strict_as(one) { other } else { one }
 }
 
-/// Two names of one directory. What does not exist is nobody's workspace.
+/// Returns true if both paths name one existing directory.
 fn is_same(trusted: &Path, workspace: &Path) -> bool {
     matches!((trusted.canonicalize(), workspace.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }

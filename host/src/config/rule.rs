@@ -1,15 +1,15 @@
-//! A key of the configuration that is about one tool.
+//! A configuration key that concerns a single tool.
 
 use super::resolve::{Origin, Value};
 use crate::policy::Mode;
 
-/// A key that is about one tool.
+/// A configuration key that concerns a single tool.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolRule<'a> {
     table: &'static str,
-    /// The name that the key gives the tool.
+    /// The name of the tool in the key.
     pub tool: &'a str,
-    /// Where the key stands.
+    /// The origin of the key.
     pub origin: &'a Origin,
     mode: Option<Mode>,
 }
@@ -23,13 +23,14 @@ impl<'a> ToolRule<'a> {
         Self { table, tool, origin: &limit.origin, mode: None }
     }
 
-    /// The whole key.
+    /// Returns the full key.
     #[must_use]
     pub fn key(&self) -> String {
         format!("{}.{}", self.table, self.tool)
     }
 
-    /// Whether the operator relies on the rule to hold a tool back: without its tool it protects nothing.
+    /// Returns true if the rule restricts a tool, so that a misspelled name would remove a
+    /// protection.
     #[must_use]
     pub fn holds_back(&self) -> bool {
         match self.mode {

@@ -1,4 +1,4 @@
-//! What a configuration file may say, and how a refusal reads.
+//! Tests of the accepted content of a configuration file and of its error messages.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot parse its fixture has failed")]
 use super::*;

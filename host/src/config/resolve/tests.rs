@@ -1,4 +1,4 @@
-//! Which of several values holds, and that a project only tightens.
+//! Tests of the precedence of values, and of the rule that a project only tightens.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its files has failed")]
 use super::*;
