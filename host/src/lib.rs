@@ -1,8 +1,9 @@
-//! Palisade runs tools that nobody trusts in a sandbox that nobody waits for.
+//! Palisade runs untrusted tools in a WebAssembly sandbox that adds little latency to a call.
 //!
-//! A *tool* is something that an agent's model may call. A *plugin* is one WebAssembly component that offers tools. The host loads plugins from a
-//! directory and runs every call in a fresh sandbox, which sees one workspace directory and nothing else and is thrown away when the call ends. Whatever
-//! happens inside, the caller gets one uniform [`ToolResult`].
+//! A *tool* is a function that an agent's model may call. A *plugin* is one WebAssembly component
+//! that offers tools. The host loads plugins from a directory and runs every call in a fresh
+//! sandbox. The sandbox has access to one workspace directory only and is discarded when the call
+//! ends. Each call returns a [`ToolResult`], also if the plugin fails.
 //!
 //! ```
 //! use palisade::{Host, json};

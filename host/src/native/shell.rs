@@ -1,4 +1,5 @@
-//! The tool `shell`: one command of the system's shell, in the workspace, confined by the kernel, and gone when its call has ended.
+//! The `shell` tool: runs one shell command in the workspace, confined by the kernel, and kills its
+//! processes when the call ends.
 
 #[cfg(unix)]
 mod command;
@@ -42,18 +43,19 @@ use tokio_util::sync::CancellationToken;
 #[cfg(unix)]
 use watch::Patience;
 
-/// The version of the Landlock that holds commands back on this system.
+/// Returns the Landlock ABI version that confines commands on this system.
 ///
 /// # Errors
 ///
-/// `permission_denied` where there is none, or one that is too old: what a command would be told.
+/// `permission_denied` if Landlock is missing or too old: the error that a command would get.
 #[cfg(unix)]
 pub fn landlock(workspace: &Arc<Workspace>) -> Result<u32, ErrorKind> {
     let workspace = workspace.clone();
-    // Removed here: whoever is confined may remove what lies in its own directory, and not the directory.
+    // Removed by this thread: a confined thread may delete the content of its home directory, but
+    // not the directory itself.
     let home = surroundings::home(workspace.root())?;
     let path = home.path().to_owned();
-    // A thread of its own, since what is put on it never comes off.
+    // A separate thread, because a confinement cannot be lifted.
     let probe = move || {
         let workspace = workspace.dir().as_fd();
         let bounds = confine::Bounds { workspace, home: &path, network: Network::Closed, spared: &[] };
@@ -75,7 +77,7 @@ pub struct Shell {
     stop: CancellationToken,
 }
 
-/// How commands are run.
+/// The options of all commands.
 #[derive(Debug, Clone)]
 struct Setup {
     #[cfg_attr(not(unix), allow(dead_code, reason = "nothing is run there"))]
@@ -86,7 +88,7 @@ struct Setup {
     patience: Patience,
 }
 
-/// How far the one call of an instance has come.
+/// The progress of the single call of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Before,
@@ -96,7 +98,7 @@ enum Phase {
 }
 
 impl Shell {
-    /// A factory of the tool, to be registered.
+    /// Returns a factory for registering the tool.
     #[must_use]
     pub fn factory(options: impl Into<ShellOptions>) -> Factory {
         Self::factory_of(Setup {
@@ -135,7 +137,7 @@ impl Shell {
         Err(ErrorKind::denied(crate::tool::PermissionReason::Policy, message))
     }
 
-    /// Sets the phase and gives back the one before.
+    /// Sets the phase and returns the previous one.
     fn enter(&self, next: Phase) -> Phase {
         std::mem::replace(&mut *self.phase.lock().unwrap_or_else(PoisonError::into_inner), next)
     }
@@ -162,7 +164,8 @@ impl Tool for Shell {
         })
     }
 
-    /// Has [`execute`](Tool::execute) stop the whole group: SIGTERM, then SIGKILL. True for the first to ask while the command runs.
+    /// Makes [`execute`](Tool::execute) stop the whole process group: SIGTERM, then SIGKILL.
+    /// Returns true for the first request while the command runs.
     fn cancel(&self) -> bool {
         let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
         self.stop.cancel();
@@ -174,7 +177,7 @@ impl Tool for Shell {
     }
 }
 
-/// Notes that the call is over, also where its future is dropped: there is nothing left to cancel.
+/// Marks the call as over on drop, also if its future is dropped: there is nothing left to cancel.
 struct Over<'a>(&'a Shell);
 
 impl Drop for Over<'_> {
@@ -193,7 +196,8 @@ const CONFINED: &str = " It can change files in the workspace and in TMPDIR only
 
 const CLOSED: &str = " There is no network: no socket can be opened.";
 
-/// What the tool says of itself; it says of its confinement what a model has to know to make sense of a refusal.
+/// Returns the definition of the tool. Its description mentions the confinement, so that a model
+/// can interpret a refusal.
 fn definition(options: &ShellOptions) -> Definition {
     let more = match (options.confinement, options.network) {
         (Confinement::Landlock, Network::Closed) => [CONFINED, CLOSED].concat(),

@@ -1,4 +1,4 @@
-//! One call: started, followed, reported.
+//! One call: starts the command, follows it and reports its outcome.
 
 use super::process::{self, Commission};
 use super::watch::{self, Why};
@@ -32,7 +32,8 @@ pub(super) async fn run(
     let (started, early) = tokio::select! {
         biased;
         started = &mut starting => (Some(started), None),
-        // A workspace that hangs keeps the command from starting; one that starts after all is killed, since nobody takes it.
+        // A hanging workspace can block the start. A command that still starts later is killed,
+        // because its receiver is gone.
         why = &mut stop => (timeout(limits::THREAD_GRACE, starting).await.ok(), Some(why)),
     };
     let Some(started) = started else { return Err(never_started(early)) };

@@ -1,4 +1,4 @@
-//! What the kernel lets a command do: the rules, put on the thread that starts it.
+//! Confines the thread that starts a command with Landlock and seccomp.
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
 mod calls;
@@ -12,49 +12,51 @@ use serde_json::{Map, Value, json};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-/// The oldest version of Landlock that is enough: before it a command could empty any file of the user, inside or outside.
+/// The oldest sufficient Landlock version: before version 3 (truncation) a command could truncate
+/// any file of the user.
 const OLDEST: u32 = 3;
 
-/// The kernel that is asked.
+/// The kernel that provides the confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kernel {
-    /// The one that runs.
+    /// The running kernel.
     Running,
-    /// One without Landlock, for a test.
+    /// A kernel without Landlock, for a test.
     #[cfg(test)]
     Without,
 }
 
-/// What a command is to be confined to.
+/// The confinement of a command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds<'a> {
-    /// The directory that it may change.
+    /// The workspace, which the command may change.
     pub(super) workspace: BorrowedFd<'a>,
-    /// Its private directory, which it may change as well.
+    /// The private home directory, which the command may change.
     pub(super) home: &'a Path,
     pub(super) network: Network,
-    /// The threads of a process that it may not signal. The calling thread is one of them in any case.
+    /// The threads of a process that the command must not signal. The calling thread is added in
+    /// any case.
     pub(super) spared: &'a [i32],
 }
 
-/// How a command is confined.
+/// The confinement in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Confined {
-    /// The version of Landlock in force, or none.
+    /// The Landlock version in force, if any.
     abi: Option<u32>,
     network: Network,
 }
 
 impl Confined {
-    /// Not at all.
+    /// No confinement.
     pub(super) const UNCONFINED: Self = Self { abi: None, network: Network::Open };
 
-    /// The version of Landlock in force, if any.
+    /// Returns the Landlock version in force, if any.
     pub(super) fn abi(self) -> Option<u32> {
         self.abi
     }
 
-    /// What the result says of it.
+    /// Returns the confinement as metadata for the result.
     pub(super) fn facts(self) -> Map<String, Value> {
         let network = match self.network {
             Network::Closed => "denied",
@@ -69,14 +71,15 @@ impl Confined {
     }
 }
 
-/// Confines the calling thread, and with it all that it starts, for good.
+/// Confines the calling thread and everything that it starts, permanently.
 ///
 /// # Errors
 ///
-/// [`Unfit`] where the kernel cannot.
+/// [`Unfit`] if the kernel does not support it.
 pub(super) fn this_thread(bounds: Bounds<'_>, kernel: Kernel) -> Result<Confined, Unfit> {
-    // The command shares the domain of this thread, and runs before this thread has ended. A signal to one thread
-    // ends the whole process. `/proc` is closed below.
+    // The command shares the Landlock domain of this thread and runs before this thread has ended.
+    // A signal to one thread ends the whole process. The thread ID is read first, because `/proc`
+    // is closed below.
     let spared: Vec<i32> = bounds.spared.iter().copied().chain(own_thread()).collect();
     let abi = match kernel {
         Kernel::Running => landlock(bounds)?,
@@ -88,17 +91,18 @@ pub(super) fn this_thread(bounds: Bounds<'_>, kernel: Kernel) -> Result<Confined
     Ok(Confined { abi: Some(abi), network: bounds.network })
 }
 
-/// Keeps the signals of the calling thread, and of all that it starts, among themselves, where the kernel can.
+/// Restricts the signals of the calling thread and of everything that it starts to its own Landlock
+/// domain, if the kernel supports that.
 ///
 /// # Errors
 ///
-/// [`Unfit`] where the kernel refuses what it has.
+/// [`Unfit`] if the kernel refuses a restriction that it supports.
 #[cfg(target_os = "linux")]
 pub(super) fn enclose() -> Result<(), Unfit> {
     rules::enclose().map_err(|error| Unfit::Failed(format!("the signals of a command cannot be kept in: {error}")))
 }
 
-/// The number of the calling thread, where the system tells it.
+/// Returns the ID of the calling thread, if `/proc` provides it.
 fn own_thread() -> Option<i32> {
     std::fs::read_link("/proc/thread-self").ok()?.file_name()?.to_str()?.parse().ok()
 }
@@ -123,7 +127,7 @@ fn filter(_: Network, _: &[i32]) -> Result<(), Unfit> {
     Err(Unfit::NoFilter("none is made for this architecture".to_owned()))
 }
 
-/// Whether a version of Landlock is enough; 0 stands for none.
+/// Checks that a Landlock version is sufficient; 0 means no Landlock.
 fn judge(abi: u32) -> Result<(), Unfit> {
     match abi {
         0 => Err(Unfit::NoLandlock),
@@ -132,7 +136,7 @@ fn judge(abi: u32) -> Result<(), Unfit> {
     }
 }
 
-/// The filter alone, for a test.
+/// Applies the system call filter alone, for a test.
 #[cfg(test)]
 pub(super) fn filtered(network: Network, spared: &[i32]) -> Result<(), Unfit> {
     filter(network, spared)

@@ -1,6 +1,7 @@
-//! The helper of a command: a process of its own, the parent of all that the command starts and leaves behind.
+//! The helper of a command: a separate process that is the parent of all processes that the command
+//! starts and leaves behind.
 //!
-//! This is the host's side. The helper's own is in `reaper.rs`.
+//! This file is the host's side; `reaper.rs` is the helper's side.
 
 mod census;
 mod cgroup;
@@ -30,65 +31,67 @@ use std::time::Duration;
 use talk::{KILL, Reply, Request, TERMINATE};
 use tokio::sync::oneshot;
 
-/// What the host holds a helper by. The helper ends its command when this is dropped, or the host is gone.
+/// The host's handle of a helper. The helper ends its command when this handle is dropped or the
+/// host exits.
 pub(super) struct Leash {
     control: UnixStream,
-    /// Shut down when the helper has been told to end its command: its words are waited for no longer than
-    /// [`SILENCE`] from then on.
+    /// Shut down when the helper was told to end its command: from then on, its messages must
+    /// arrive within [`SILENCE`].
     ending: UnixStream,
 }
 
-/// How long a helper that was told to end its command may say nothing. One that works says that it does.
+/// The read timeout of a helper that was told to end its command. A working helper sends
+/// heartbeats.
 const SILENCE: Duration = Duration::from_secs(3);
 
 impl Leash {
-    /// A leash, and what tells the attending thread that the command is to end.
+    /// Returns a leash, and the socket that tells the attending thread that the command is to end.
     fn of(control: &UnixStream) -> io::Result<(Self, UnixStream)> {
         let (ending, told) = UnixStream::pair()?;
         Ok((Self { control: control.try_clone()?, ending }, told))
     }
 
-    /// Asks the command's process group to end.
+    /// Sends SIGTERM to the command's process group.
     pub(super) fn terminate(&self) {
         self.say(TERMINATE);
     }
 
-    /// Ends all processes of the command.
+    /// Kills all processes of the command.
     pub(super) fn kill(&self) {
         self.say(KILL);
         self.hurry();
     }
 
     fn hurry(&self) {
-        // A thread that no longer attends to the helper has seen its end.
+        // Fails if the attending thread has ended, which means that the helper has exited.
         let _ = self.ending.shutdown(Shutdown::Both);
     }
 
     fn say(&self, word: u8) {
-        // A helper that is gone has nothing to end any more.
+        // A helper that has exited has no processes left to signal.
         let _ = (&self.control).write_all(&[word]);
     }
 }
 
 impl Drop for Leash {
     fn drop(&mut self) {
-        // Another handle still reads what the helper says.
+        // The attending thread still reads from another handle of this socket.
         let _ = self.control.shutdown(Shutdown::Write);
         self.hurry();
     }
 }
 
-/// A command that a helper has started.
+/// A command started by a helper.
 pub(super) struct Held {
     helper: Child,
     control: UnixStream,
     confined: Confined,
     output: ChildStdout,
-    /// The shell, for the case that its helper is killed.
+    /// The shell, to be killed directly if its helper is killed.
     shell: Option<(Pid, OwnedFd)>,
 }
 
-/// Starts a helper, and the command by it.
+/// Starts a helper, which starts the command.
 pub(super) fn launch(commission: &Commission, order: &Order, program: &ShellHelper) -> Result<Held, ErrorKind> {
     let (mut control, theirs) = UnixStream::pair()?;
     let arguments = program.arguments.iter().cloned();
@@ -98,7 +101,8 @@ pub(super) fn launch(commission: &Commission, order: &Order, program: &ShellHelp
     let mut helper = spawned.map_err(|error| {
         ErrorKind::internal(format!("the helper `{}` cannot be started: {error}", program.program.display()))
     })?;
-    // As long as the host had the helper's end open, it would not learn of the helper's end.
+    // Close the helper's end of the socket in the host; otherwise its end-of-file would never
+    // arrive.
     drop(command);
     let request = Request { order: order.clone(), limits: commission.limits };
     let (reply, output) = match talk(&mut control, &request) {
@@ -114,7 +118,8 @@ pub(super) fn launch(commission: &Commission, order: &Order, program: &ShellHelp
     };
     match reply {
         Reply::Started { confined, shell } => {
-            // The helper does not reap the shell before the end: the number is still its.
+            // The helper does not reap the shell before the end, so that the process ID is still
+            // valid.
             let opened = |shell| Some((shell, pidfd_open(shell, PidfdFlags::empty()).ok()?));
             let shell = Pid::from_raw(shell).and_then(opened);
             Ok(Held { helper, control, confined, output, shell })
@@ -127,9 +132,10 @@ pub(super) fn launch(commission: &Commission, order: &Order, program: &ShellHelp
     }
 }
 
-/// Sends the request and the pipe that the command writes to. Gives back the first reply and the other end of the pipe.
+/// Sends the request and the write end of the output pipe. Returns the first reply and the read end
+/// of the pipe.
 fn talk(control: &mut UnixStream, request: &Request) -> io::Result<(Reply, ChildStdout)> {
-    // One pipe for both streams: what is read has the order in which it was written.
+    // One pipe for both streams keeps the order of the writes.
     let (reader, writer) = io::pipe()?;
     talk::send(control, request)?;
     talk::send_descriptor(control, writer.as_fd())?;
@@ -137,12 +143,12 @@ fn talk(control: &mut UnixStream, request: &Request) -> io::Result<(Reply, Child
     Ok((talk::receive(control)?, OwnedFd::from(reader).into()))
 }
 
-/// Hands the command over, waits until its helper tells of its end, and then for the end of the helper.
+/// Hands the command over, waits until its helper reports its end, and then for the helper itself.
 pub(super) fn attend(held: Held, home: &Path, sender: oneshot::Sender<Result<Started, ErrorKind>>) {
     let Held { mut helper, mut control, confined, output, shell } = held;
     let (leash, ending) = match Leash::of(&control) {
         Ok(held) => held,
-        // The helper learns that nobody holds it, and ends.
+        // Dropping the socket makes the helper end its command and exit.
         Err(error) => {
             drop(control);
             let _ = helper.wait();
@@ -151,7 +157,7 @@ pub(super) fn attend(held: Held, home: &Path, sender: oneshot::Sender<Result<Sta
         }
     };
     let (started, ends) = Started::of(Group::Held(leash), confined, output);
-    // Where the call has been dropped meanwhile, so is the leash.
+    // If the call was dropped meanwhile, its leash was dropped with it.
     drop(sender.send(Ok(started)));
     let mut tell = Some(ends.tell);
     let mut told = |end| {
@@ -159,7 +165,8 @@ pub(super) fn attend(held: Held, home: &Path, sender: oneshot::Sender<Result<Sta
     };
     if listen(&mut control, &ending, &mut told) == Last::Silent {
         tracing::error!("the helper of a command does not answer, and is killed");
-        // First: a helper that is stopped still keeps the number of the shell from being given to another process.
+        // The shell first: a stopped helper has not reaped it, so that its process ID cannot have
+        // been reused.
         end_group(shell.as_ref());
         let _ = helper.kill();
     }
@@ -172,16 +179,16 @@ pub(super) fn attend(held: Held, home: &Path, sender: oneshot::Sender<Result<Sta
     let _ = ends.tidy.send(());
 }
 
-/// Why nothing more is heard of a helper.
+/// The reason for which a helper sends no more messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
-    /// It is gone.
+    /// The helper has exited.
     Gone,
-    /// It says nothing, although it was told to end its command.
+    /// The helper is silent although it was told to end its command.
     Silent,
 }
 
-/// Passes on the end of the shell, until the helper is gone or silent for too long.
+/// Forwards the end of the shell until the helper has exited or is silent for too long.
 fn listen(control: &mut UnixStream, ending: &UnixStream, told: &mut impl FnMut(End)) -> Last {
     loop {
         let is_ending = {
@@ -203,12 +210,12 @@ fn listen(control: &mut UnixStream, ending: &UnixStream, told: &mut impl FnMut(E
     }
 }
 
-/// Ends the shell and its process group.
+/// Kills the shell and its process group.
 fn end_group(shell: Option<&(Pid, OwnedFd)>) {
     if let Some((leader, shell)) = shell
         && pidfd_send_signal(shell, Signal::KILL).is_ok()
     {
-        // It was there a moment ago, so that the number of its group is not another's.
+        // The shell existed a moment ago, so that its group ID cannot have been reused.
         let _ = kill_process_group(*leader, Signal::KILL);
     }
 }

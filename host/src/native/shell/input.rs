@@ -1,24 +1,25 @@
-//! What a call of `shell` asks for.
+//! The input of a call of `shell`.
 
 use crate::tool::{ErrorKind, ExecutionKind};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The longest command, in characters: in bytes it is then below the 128 KiB that Linux takes as one argument.
+/// Maximum length of a command, in characters: in bytes it is below the 128 KiB that Linux accepts
+/// as one argument.
 const MAX_COMMAND: u64 = 32_000;
-/// The most that a call may ask for, in milliseconds: what a call of class execute gets at most.
+/// Maximum timeout that a call may ask for, in milliseconds: that of the class execute.
 const MAX_TIMEOUT_MS: u64 = 600_000;
 
-/// The input, checked.
+/// The checked input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Input {
     pub(super) command: String,
-    /// The time that the caller wants to give, which can only lower what the call has.
+    /// The requested timeout, which can only lower that of the call.
     pub(super) limit: Option<Duration>,
 }
 
 impl Input {
-    /// Takes a value that conforms to the schema.
+    /// Reads a value that conforms to the schema.
     pub(super) fn read(value: &Value) -> Result<Self, ErrorKind> {
         let command = value["command"].as_str().unwrap_or_default();
         if command.contains('\0') {
@@ -34,7 +35,7 @@ impl Input {
     }
 }
 
-/// The schema of the input.
+/// Returns the schema of the input.
 pub(super) fn schema() -> Value {
     json!({
         "type": "object",

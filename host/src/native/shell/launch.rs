@@ -1,4 +1,4 @@
-//! Starting the shell: its surroundings, its confinement, and then the shell itself.
+//! Starts the shell with its environment and its confinement.
 
 use super::confine::{self, Bounds, Confined, Kernel};
 use super::process::STACK;
@@ -11,33 +11,34 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread;
 
-/// What is to be run.
+/// The parameters of a command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) command: String,
-    /// The private directory, which is there.
+    /// The private home directory, which exists.
     pub(super) home: PathBuf,
-    /// The time zone that the command is told.
+    /// The time zone for the command.
     pub(super) zone: Option<String>,
     pub(super) confinement: Confinement,
     pub(super) network: Network,
 }
 
-/// Where it is to be run.
+/// The place where a command runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Site<'a> {
     /// The workspace, which the command may change.
     pub(super) workspace: BorrowedFd<'a>,
-    /// Where the command starts. None where this process is there already.
+    /// The working directory. `None` if it is that of this process already.
     pub(super) directory: Option<&'a Path>,
-    /// The threads of a process that the command may not signal.
+    /// The threads of a process that the command must not signal.
     pub(super) spared: &'a [i32],
     pub(super) kernel: Kernel,
 }
 
-/// Starts the shell from a thread that is thrown away, and waits for that thread. The caller stays as it is.
+/// Starts the shell from a temporary thread and waits for that thread. The calling thread is not
+/// confined.
 pub(super) fn launch(order: &Order, site: Site<'_>, output: [Stdio; 2]) -> Result<(Child, Confined), Unfit> {
-    // The writing ends end with the thread: as long as they are open the output has no end.
+    // The write ends are closed with the thread: an open one would prevent the end of the output.
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("palisade-confined".to_owned()).stack_size(STACK);
         let thread = thread.spawn_scoped(scope, || from_this_thread(order, site, output))?;
@@ -45,9 +46,10 @@ pub(super) fn launch(order: &Order, site: Site<'_>, output: [Stdio; 2]) -> Resul
     })
 }
 
-/// Confines the calling thread for good, and starts the shell from it. A restriction is inherited, and cannot be lifted: the thread is of no other use.
+/// Confines the calling thread permanently and starts the shell from it. Threads cannot lift a
+/// confinement, so that this thread is of no other use.
 fn from_this_thread(order: &Order, site: Site<'_>, output: [Stdio; 2]) -> Result<(Child, Confined), Unfit> {
-    // First: what the command would inherit stands in `/proc`, which a confined thread cannot read.
+    // Before the confinement: the list of inherited descriptors is in `/proc`.
     let mut command = surroundings::shell(&order.command, order.confinement)?;
     let [stdout, stderr] = output;
     command.env_clear().envs(surroundings::environment(&order.home, order.zone.as_deref()));

@@ -1,4 +1,4 @@
-//! How the tool `shell` runs commands: what a program that embeds the host chooses.
+//! The options of the `shell` tool, for programs that embed the host.
 
 use crate::sandbox::limits;
 use serde::{Deserialize, Serialize};
@@ -6,44 +6,48 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What holds a command back from the rest of the machine.
+/// The confinement of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confinement {
-    /// The kernel: Landlock, from Linux 6.2 on, and a filter of system calls. Where the kernel has not both, no command is run.
+    /// Landlock, from Linux 6.2 on, and a seccomp filter. If the kernel lacks either, no command
+    /// runs.
     Landlock,
-    /// Nothing: the operator set `shell.unconfined = true`.
+    /// None: the operator set `shell.unconfined = true`.
     Unconfined,
 }
 
-/// Whether a confined command may use the network.
+/// The network access of a confined command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
-    /// It opens no socket of any family.
+    /// The command can open no socket of any family.
     Closed,
-    /// It opens sockets for IPv4, IPv6 and netlink, and of no other family.
+    /// The command can open sockets for IPv4, IPv6 and netlink, and of no other family.
     Open,
 }
 
-/// What all processes of one command may take together. Only a [`ShellHelper`] counts it.
+/// Limits for all processes of one command together. Only a [`ShellHelper`] enforces them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShellLimits {
-    /// Processes that there are at once.
+    /// Maximum number of concurrent processes.
     pub processes: u64,
-    /// Resident memory, in bytes: what is neither shared with other processes nor in a file.
+    /// Resident memory, in bytes: memory that is neither shared with other processes nor
+    /// file-backed.
     pub memory: u64,
 }
 
 impl ShellLimits {
-    /// A parallel build on a large machine has some hundred processes; a loop that forks has this many within a second.
+    /// The default number of processes: a parallel build on a large machine has some hundred, and a
+    /// fork bomb reaches the limit within a second.
     pub const PROCESSES: u64 = 1024;
-    /// The least number of processes that can be asked for: a pipeline of a few programs.
+    /// The smallest accepted number of processes: a pipeline of a few programs.
     pub const MIN_PROCESSES: u64 = 8;
-    /// The most processes that can be asked for: the kernel itself has no more by default.
+    /// The largest accepted number of processes: the kernel's own default limit.
     pub const MAX_PROCESSES: u64 = 32_768;
-    /// The least memory that can be asked for: a shell with a few small programs.
+    /// The smallest accepted memory limit, in bytes: a shell with a few small programs.
     pub const MIN_MEMORY: u64 = 16 << 20;
 
-    /// Half of the memory of this machine: beyond it, other programs would be swapped out, or killed.
+    /// Returns the default memory limit in bytes, half of the physical memory: beyond it, other
+    /// programs could be swapped out or killed.
     #[must_use]
     pub fn default_memory() -> u64 {
         limits::physical_memory().map_or(limits::TOTAL_MEMORY, |bytes| (bytes / 2).max(Self::MIN_MEMORY))
@@ -56,10 +60,11 @@ impl Default for ShellLimits {
     }
 }
 
-/// A program that holds the processes of one command, and ends with the last of them.
+/// A program that supervises the processes of one command and exits after the last of them.
 ///
-/// It is the parent of all that a command starts and leaves behind, counts it, and kills it when the call ends or the host is gone. A library cannot be that
-/// parent itself: it would be one for all processes of the program that embeds it. Used on Linux only.
+/// The helper is the parent of all processes that a command starts and leaves behind. It counts
+/// them, and kills them when the call ends or the host exits. A library cannot be that parent
+/// itself: it would adopt the orphans of the whole embedding program. Used on Linux only.
 #[derive(Debug, Clone)]
 pub struct ShellHelper {
     pub(super) program: PathBuf,
@@ -67,26 +72,29 @@ pub struct ShellHelper {
 }
 
 impl ShellHelper {
-    /// The hidden verb by which the program `palisade` holds a command.
+    /// The hidden subcommand by which the `palisade` program supervises a command.
     pub const VERB: &'static str = "shell-helper";
 
-    /// A program `palisade`, by its absolute path, of this very version.
+    /// Returns the helper of a `palisade` program, given by absolute path, of this exact version.
     #[must_use]
     pub fn palisade(program: impl Into<PathBuf>) -> Self {
         Self::program(program, [Self::VERB])
     }
 
-    /// Any program that calls [`hold_command`](super::hold_command) when it is started with these arguments. Its path must be absolute.
+    /// Returns a helper from any program that calls [`hold_command`](super::hold_command) when
+    /// started with these arguments. Its path must be absolute.
     #[must_use]
     pub fn program<A: Into<OsString>>(program: impl Into<PathBuf>, arguments: impl IntoIterator<Item = A>) -> Self {
         Self { program: program.into(), arguments: arguments.into_iter().map(Into::into).collect() }
     }
 }
 
-/// How commands are run. The default: confined by the kernel, without the network, and without a helper.
+/// The options of commands. By default, commands are confined, without network and without a
+/// helper.
 ///
-/// Without a helper, what the call kills at its end is the command's process group. A process that has left the group lives on, one that the host left when it
-/// was killed does as well, and [`ShellLimits`] do not hold.
+/// Without a helper, the end of a call kills the command's process group. A process that has left
+/// the group survives, as does a command whose host was killed, and [`ShellLimits`] are not
+/// enforced.
 #[derive(Debug, Clone)]
 pub struct ShellOptions {
     pub(super) confinement: Confinement,
@@ -96,27 +104,27 @@ pub struct ShellOptions {
 }
 
 impl ShellOptions {
-    /// Commands that are held back like this.
+    /// Returns options with this confinement.
     #[must_use]
     pub fn new(confinement: Confinement) -> Self {
         Self { confinement, network: Network::Closed, limits: ShellLimits::default(), helper: None }
     }
 
-    /// Whether confined commands may use the network.
+    /// Sets the network access of confined commands.
     #[must_use]
     pub fn network(mut self, network: Network) -> Self {
         self.network = network;
         self
     }
 
-    /// What all processes of one command may take together.
+    /// Sets the limits for all processes of one command together.
     #[must_use]
     pub fn limits(mut self, limits: ShellLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The program that holds the processes of each command.
+    /// Sets the program that supervises the processes of each command.
     #[must_use]
     pub fn helper(mut self, helper: ShellHelper) -> Self {
         self.helper = Some(Arc::new(helper));

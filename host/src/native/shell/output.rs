@@ -1,36 +1,37 @@
-//! What a command writes: put together to text, told as it comes, and kept within bounds.
+//! Decodes the output of a command, streams it to the caller, and keeps a bounded part of it.
 
 use crate::execution::Sink;
 
-/// How much of the output the result holds, in bytes: as much as `read_file` gives at once, half of it from the start and half from the end, where errors stand.
+/// Maximum size of the output in the result, in bytes: the size that `read_file` returns at once.
+/// Half of it is from the start and half from the end, where errors usually are.
 pub const KEPT: usize = 256 << 10;
-/// How much of the output is told while the command runs, in bytes: as much as a guest may emit.
+/// Maximum size of the output streamed while the command runs, in bytes: the limit of a guest.
 pub const EMITTED: usize = 1 << 20;
 
 const HALF: usize = KEPT / 2;
 
-/// Takes the output in pieces of any size.
+/// A bounded buffer for output that arrives in chunks of any size.
 #[derive(Debug, Default)]
 pub(super) struct Output {
-    /// The bytes of a character whose end has not come yet; at most three.
+    /// The bytes of an incomplete UTF-8 character; at most three.
     partial: Vec<u8>,
     head: String,
     tail: String,
-    /// Bytes of text in all.
+    /// The total size of the text, in bytes.
     total: u64,
     told: usize,
     untold: u64,
 }
 
 impl Output {
-    /// Takes the next bytes, and tells them.
+    /// Appends a chunk and streams it.
     pub(super) fn push(&mut self, bytes: &[u8], sink: &dyn Sink) {
         let text = self.decode(bytes);
         self.tell(&text, sink);
         self.keep(&text);
     }
 
-    /// Takes the end: a character that was cut off there is none.
+    /// Ends the output: an incomplete character becomes a replacement character.
     pub(super) fn finish(&mut self, sink: &dyn Sink) {
         if !std::mem::take(&mut self.partial).is_empty() {
             self.tell("\u{fffd}", sink);
@@ -38,7 +39,7 @@ impl Output {
         }
     }
 
-    /// The text as the result holds it, with a marker for what was left out.
+    /// Returns the text for the result, with a marker for an omitted middle.
     pub(super) fn text(&self) -> String {
         match self.left_out() {
             0 => [self.head.as_str(), &self.tail].concat(),
@@ -49,7 +50,7 @@ impl Output {
         }
     }
 
-    /// Bytes that were dropped: left out of the result, or not told.
+    /// Returns the number of dropped bytes: omitted from the result, or not streamed.
     pub(super) fn dropped(&self) -> u64 {
         self.left_out() + self.untold
     }
@@ -58,12 +59,12 @@ impl Output {
         self.total - (self.head.len() + self.end().len()) as u64
     }
 
-    /// The last half, or less.
+    /// Returns the last half of the budget, or less.
     fn end(&self) -> &str {
         &self.tail[self.tail.ceil_char_boundary(self.tail.len().saturating_sub(HALF))..]
     }
 
-    /// What is not UTF-8 becomes U+FFFD; a character that is split over two reads is put together.
+    /// Decodes UTF-8 across chunk boundaries. Invalid bytes become U+FFFD.
     fn decode(&mut self, bytes: &[u8]) -> String {
         let joined = [std::mem::take(&mut self.partial).as_slice(), bytes].concat();
         let mut text = String::with_capacity(joined.len());
@@ -81,7 +82,8 @@ impl Output {
 
     fn tell(&mut self, text: &str, sink: &dyn Sink) {
         let now = &text[..text.floor_char_boundary(EMITTED - self.told)];
-        // Once a piece did not fit, no later one is told: a stream with holes would read as if it had none.
+        // After the first chunk that does not fit, nothing more is streamed: gaps would go
+        // unnoticed.
         self.told = if now.len() < text.len() { EMITTED } else { self.told + now.len() };
         self.untold += (text.len() - now.len()) as u64;
         if !now.is_empty() {
@@ -91,7 +93,7 @@ impl Output {
 
     fn keep(&mut self, text: &str) {
         self.total += text.len() as u64;
-        // As soon as something has gone to the tail, all that follows does.
+        // Once the tail has content, all further text goes to the tail.
         let room = if self.tail.is_empty() { HALF - self.head.len() } else { 0 };
         let (head, tail) = text.split_at(text.floor_char_boundary(room));
         self.head.push_str(head);
@@ -103,7 +105,7 @@ impl Output {
     }
 }
 
-/// Whether the bytes could be the beginning of a character.
+/// Returns true if the bytes may be the beginning of a character.
 fn is_begun(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }

@@ -1,5 +1,5 @@
-//! The processes of one command: started on a thread of their own, attended to until they have ended, and signalled
-//! only while their number is theirs.
+//! The processes of one command: started and attended to by a separate thread, and signalled only
+//! while their process ID is valid.
 
 use super::confine::{Confined, Kernel};
 use super::launch::{self, Order, Site};
@@ -21,10 +21,10 @@ use tokio::sync::oneshot;
 #[cfg(target_os = "linux")]
 use super::helper;
 
-/// The stack of the threads here, in bytes: they do little, and nothing deep.
+/// The stack size of these threads, in bytes: they do little work, without recursion.
 pub(super) const STACK: usize = 256 << 10;
 
-/// A command, and everything that its start needs.
+/// A command with everything that starting it needs.
 pub(super) struct Commission {
     pub(super) command: String,
     pub(super) confinement: Confinement,
@@ -38,7 +38,7 @@ pub(super) struct Commission {
 }
 
 impl Commission {
-    /// The order for it, with a private directory that is to be removed at the end of the command.
+    /// Returns the order for a helper, with a new home directory that the caller has to remove.
     pub(super) fn order(&self) -> std::io::Result<Order> {
         Ok(Order {
             command: self.command.clone(),
@@ -55,54 +55,56 @@ impl Commission {
 pub(super) enum End {
     Exited(i32),
     Killed(i32),
-    /// It was killed with all of its processes, which took more than they may.
+    /// Killed with all of its processes, because they exceeded a limit.
     Exceeded(Excess),
-    /// Somebody else in this process took its status, or the kernel does not let go of it.
+    /// Unknown: another part of this process reaped the shell, or the kernel does not end it.
     Unknown,
 }
 
 impl End {
-    /// The end that the kernel tells of.
+    /// Returns the end from the wait status of the kernel.
     pub(super) fn of(code: Option<i32>, signal: Option<i32>) -> Self {
         code.map(Self::Exited).or(signal.map(Self::Killed)).unwrap_or(Self::Unknown)
     }
 }
 
-/// What the processes of a command took too much of, with the limit.
+/// The exceeded limit of a command, with its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Excess {
     Processes(u64),
     Memory(u64),
 }
 
-/// A command that runs.
+/// A running command.
 pub(super) struct Started {
     pub(super) group: Group,
     pub(super) confined: Confined,
     pub(super) ended: oneshot::Receiver<End>,
-    /// Completes when all of it is reaped and its private directory removed, after the group has been dropped.
+    /// Completes when the processes are reaped and the home directory is removed, after the group
+    /// was dropped.
     pub(super) tidied: oneshot::Receiver<()>,
     output: Option<ChildStdout>,
 }
 
 impl Started {
-    /// The reading end of what the command writes; once.
+    /// Returns the read end of the command's output; only once.
     pub(super) fn take_output(&mut self) -> Result<ChildStdout, ErrorKind> {
         self.output.take().ok_or_else(|| ErrorKind::internal("the output of a command was taken twice"))
     }
 }
 
-/// The processes of a command, which are killed when this is dropped.
+/// The processes of a command, killed on drop.
 pub(super) enum Group {
-    /// The process group, and what the command did not move out of it.
+    /// The process group: all processes that have not left it.
     Own(OwnGroup),
-    /// All of them, by their helper.
+    /// All processes, through their helper.
     #[cfg(target_os = "linux")]
     Held(helper::Leash),
 }
 
 impl Group {
-    /// Asks every process of the group to end. A stopped one takes the signal when it goes on.
+    /// Sends SIGTERM to the process group, and SIGCONT, because a stopped process handles the
+    /// signal only when continued.
     pub(super) fn terminate(&self) {
         match self {
             Self::Own(group) => {
@@ -114,7 +116,7 @@ impl Group {
         }
     }
 
-    /// Ends them all.
+    /// Kills all processes.
     pub(super) fn kill(&self) {
         match self {
             Self::Own(group) => group.signal(Signal::KILL),
@@ -126,13 +128,15 @@ impl Group {
 
 /// The process group of a command.
 ///
-/// Its number is the shell's process id. The shell is not reaped as long as this lives: a zombie keeps its id, and with it the group's, from being given to
-/// anybody else. So whatever is signalled here belongs to the command.
+/// Its ID is the process ID of the shell. The shell is not reaped while this value lives: a zombie
+/// keeps its process ID and its group's from being reused. A signal sent here therefore only
+/// reaches the command.
 pub(super) struct OwnGroup {
     leader: Pid,
-    /// Set where the shell was reaped behind our back (the program ignores SIGCHLD, or waits for any child): its number may be another's from then on.
+    /// Set if the shell was reaped elsewhere (the program ignores SIGCHLD, or waits for any child):
+    /// its process ID may be reused from then on.
     lost: Arc<AtomicBool>,
-    /// Dropped last, which lets the attending thread reap.
+    /// Dropped last, which lets the attending thread reap the shell.
     _release: mpsc::Sender<Infallible>,
 }
 
@@ -140,7 +144,7 @@ impl OwnGroup {
     /// Sends a signal to every process of the group.
     fn signal(&self, signal: Signal) {
         if !self.lost.load(Ordering::SeqCst) {
-            // Whoever has ended by now needs none.
+            // Fails if all processes have ended.
             let _ = kill_process_group(self.leader, signal);
         }
     }
@@ -152,24 +156,25 @@ impl Drop for OwnGroup {
     }
 }
 
-/// Starts a command on a thread of its own, which then attends to it: no runtime has to be alive for its end.
+/// Starts a command on a separate thread, which then attends to it, so that its end does not depend
+/// on a runtime.
 ///
 /// # Errors
 ///
-/// Where there is no thread to be had; what else goes wrong comes through the receiver.
+/// If the thread cannot be started. All other errors arrive through the receiver.
 pub(super) fn start(commission: Commission) -> Result<oneshot::Receiver<Result<Started, ErrorKind>>, ErrorKind> {
     let (sender, receiver) = oneshot::channel();
     let starting = Starting::one_more()?;
     let attend = move || match commission.order() {
         Ok(order) => hold(&commission, &order, starting, sender),
-        // Nobody waits any more: then nobody wants to know.
+        // The send fails if the call was dropped.
         Err(error) => drop(sender.send(Err(error.into()))),
     };
     thread::Builder::new().name("palisade-shell".to_owned()).stack_size(STACK).spawn(attend)?;
     Ok(receiver)
 }
 
-/// Starts the command, attends to it, and removes its private directory.
+/// Starts the command, attends to it, and removes its home directory.
 fn hold(
     commission: &Commission,
     order: &Order,
@@ -201,10 +206,11 @@ fn hold(
     }
 }
 
-/// Commands that are being started at once. Each has two threads, which stay where the workspace hangs in the kernel.
+/// Maximum number of commands that are being started. Each uses two threads, which block if the
+/// workspace hangs in the kernel.
 const STARTING: usize = 64;
 
-/// A command that is being started.
+/// A permit of a command that is being started.
 pub(super) struct Starting;
 
 impl Starting {
@@ -228,16 +234,16 @@ impl Drop for Starting {
     }
 }
 
-/// A shell that has just been started, and what belongs to it.
+/// A shell that was just started, with its output.
 struct Launched {
     child: Child,
     output: ChildStdout,
     confined: Confined,
 }
 
-/// Starts the shell. The host's other threads stay as they are.
+/// Starts the shell. The host's other threads stay unconfined.
 fn launch(commission: &Commission, order: &Order) -> Result<Launched, Unfit> {
-    // One pipe for both streams: what is read has the order in which it was written.
+    // One pipe for both streams keeps the order of the writes.
     let (reader, writer) = std::io::pipe()?;
     let output = [writer.try_clone()?.into(), writer.into()];
     let directory = surroundings::directory(&commission.workspace);
@@ -251,7 +257,8 @@ fn launch(commission: &Commission, order: &Order) -> Result<Launched, Unfit> {
     Ok(Launched { child, output: OwnedFd::from(reader).into(), confined })
 }
 
-/// Hands the command over, waits for its end and tells it, and reaps the shell when its group is no longer needed.
+/// Hands the command over, waits for its end and reports it, and reaps the shell when its group is
+/// no longer needed.
 fn attend(launched: Launched, home: &Path, sender: oneshot::Sender<Result<Started, ErrorKind>>) {
     let Launched { mut child, output, confined } = launched;
     let leader = Pid::from_child(&child);
@@ -259,11 +266,11 @@ fn attend(launched: Launched, home: &Path, sender: oneshot::Sender<Result<Starte
     let (release, released) = mpsc::channel();
     let (group, ends) =
         Started::of(Group::Own(OwnGroup { leader, lost: lost.clone(), _release: release }), confined, output);
-    // Where the call has been dropped meanwhile, so is the group, which kills it.
+    // If the call was dropped meanwhile, the group was dropped as well, which kills the command.
     drop(sender.send(Ok(group)));
     let end = wait(leader);
     lost.store(end == End::Unknown, Ordering::SeqCst);
-    // Neither matters to a call that has been dropped.
+    // Fails if the call was dropped.
     let _ = ends.tell.send(end);
     let _ = released.recv();
     let _ = child.wait();
@@ -271,7 +278,7 @@ fn attend(launched: Launched, home: &Path, sender: oneshot::Sender<Result<Starte
     let _ = ends.tidy.send(());
 }
 
-/// What the thread that attends to a command still has to tell.
+/// The messages that the attending thread still has to send.
 pub(super) struct Ends {
     pub(super) tell: oneshot::Sender<End>,
     pub(super) tidy: oneshot::Sender<()>,
@@ -285,7 +292,7 @@ impl Started {
     }
 }
 
-/// Waits for the end without reaping.
+/// Waits for the end of a process without reaping it.
 fn wait(leader: Pid) -> End {
     loop {
         match waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {

@@ -1,4 +1,4 @@
-//! What the caller learns of a command: text for the model, facts for the program.
+//! Renders the result of a command: text for the model, metadata for the program.
 
 use super::confine::Confined;
 use super::process::{End, Excess};
@@ -8,7 +8,7 @@ use crate::tool::{Content, ErrorKind, Limit, SideEffects, Usage};
 use rustix::process::Signal;
 use serde_json::{Map, Value, json};
 
-/// What a command used, as far as the host knows, and whether its time was up.
+/// Returns the resource usage of a command, and the limit that stopped it.
 pub(super) fn usage(ending: &Ending) -> Report {
     let stopped = match (ending.stopped, ending.end) {
         (Some(Why::OwnLimit(limit)), _) => {
@@ -29,7 +29,7 @@ fn exhausted(excess: Excess) -> ErrorKind {
     ErrorKind::ResourceExhausted { limit, value }
 }
 
-/// The output of the tool.
+/// Returns the output of the tool.
 pub(super) fn output(command: &str, ending: &Ending, confined: Confined) -> ToolOutput {
     let success = ending.stopped.is_none() && ending.end == End::Exited(0);
     ToolOutput {

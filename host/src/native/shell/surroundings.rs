@@ -1,4 +1,5 @@
-//! What a command finds around it: a directory, an environment, a private home, and no descriptors of the host.
+//! The execution environment of a command: directory, variables, private home, and no inherited
+//! descriptors.
 
 use super::Confinement;
 use super::unfit::Unfit;
@@ -11,12 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// Where programs are looked for: the system's directories, and nothing of the user's own.
+/// The search path for programs: system directories only.
 pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// The longest time zone that is passed on, in bytes. The longest name there is has some 30; the rest is for rules written out.
+/// Maximum length of a time zone, in bytes. The longest zone name has some 30; the rest is for
+/// POSIX rules.
 const MAX_ZONE: usize = 64;
 
-/// The environment, whole. Of the host's own only the time zone is passed on.
+/// Returns the whole environment. Only the time zone is taken from the host.
 pub(super) fn environment(home: &Path, zone: Option<&str>) -> Vec<(&'static str, OsString)> {
     let mut variables: Vec<(&str, OsString)> = vec![
         ("PATH", PATH.into()),
@@ -30,18 +32,19 @@ pub(super) fn environment(home: &Path, zone: Option<&str>) -> Vec<(&'static str,
     variables
 }
 
-/// The time zone of this process, where it names one.
+/// Returns the time zone of this process, if it is valid.
 pub(super) fn zone() -> Option<String> {
     std::env::var("TZ").ok().filter(|zone| is_zone(zone))
 }
 
-/// Whether a text is a time zone by name or by rule, and not the path of some file.
+/// Returns true if a text is a time zone name or rule and not the path of a file.
 fn is_zone(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/_+-,.:<>".contains(c);
     text.len() <= MAX_ZONE && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '<') && text.chars().all(plain)
 }
 
-/// A directory for one command, which only this user may enter, outside of the workspace where there is such a place.
+/// Creates a private home directory for one command that only this user may enter, outside of the
+/// workspace if possible.
 pub(super) fn home(workspace: &Path) -> io::Result<TempDir> {
     let usual = std::env::temp_dir();
     let outside =
@@ -52,10 +55,11 @@ pub(super) fn home(workspace: &Path) -> io::Result<TempDir> {
     tempfile::Builder::new().prefix("palisade-shell-").permissions(only_mine).tempdir_in(place)
 }
 
-/// Removes a private directory with whatever the command left in it.
+/// Removes a home directory with its content.
 ///
-/// An empty one goes at once. Of anything else a child takes care: a tree of any depth must not exhaust a stack or the descriptors of the host, and
-/// directories that forbid writing have to be allowed it first.
+/// An empty directory is removed directly. Otherwise a child process does it: a deep tree must not
+/// exhaust the stack or the descriptors of the host, and write-protected directories need `chmod`
+/// first.
 pub(super) fn tidy_up(home: &Path) {
     const REMOVE: &str = "rm -rf -- \"$1\" || { chmod -R u+rwx -- \"$1\"; rm -rf -- \"$1\"; }";
     let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
@@ -70,7 +74,8 @@ pub(super) fn tidy_up(home: &Path) {
     }
 }
 
-/// The workspace as a path for the child: by the opened handle where the system can name one, so that a swap of the path changes nothing.
+/// Returns the workspace as a path for the child process: through the open handle if the system can
+/// name it, so that replacing the path has no effect.
 pub(super) fn directory(workspace: &Workspace) -> PathBuf {
     #[cfg(target_os = "linux")]
     {
@@ -83,9 +88,10 @@ pub(super) fn directory(workspace: &Workspace) -> PathBuf {
     workspace.root().to_owned()
 }
 
-/// The shell with its command, and before it another shell that closes what the host would pass on by mistake, where there is anything.
+/// Returns the shell with its command. If there are inherited descriptors, another shell closes
+/// them first.
 ///
-/// A directory among them would be a door through any confinement.
+/// An inherited directory handle would bypass any confinement.
 pub(super) fn shell(command: &str, confinement: Confinement) -> Result<Command, Unfit> {
     let open = inherited::inherited();
     let Some(highest) = open.iter().max() else {
@@ -99,7 +105,7 @@ pub(super) fn shell(command: &str, confinement: Confinement) -> Result<Command, 
     Ok(shell)
 }
 
-/// A shell that can close descriptors up to this one: POSIX gives them one digit.
+/// Returns a shell that can close descriptors up to this one: POSIX shells only support one digit.
 fn closer(highest: u32, confinement: Confinement) -> Result<&'static str, Unfit> {
     if highest > 9 && Path::new("/bin/bash").exists() {
         return Ok("/bin/bash");

@@ -1,4 +1,4 @@
-//! What `shell` promises, with the real shell and the real kernel.
+//! Tests of `shell` with the real shell and the real kernel.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its workspace has failed")]
 
@@ -24,21 +24,21 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// How long a test waits for what should come at once, before it fails.
+/// The timeout for events that should happen at once.
 const SOON: Duration = Duration::from_secs(4);
 
 const CONFINED: Setup = setup(Confinement::Landlock, Network::Closed);
 const UNCONFINED: Setup = setup(Confinement::Unconfined, Network::Closed);
 const CONNECTED: Setup = setup(Confinement::Landlock, Network::Open);
 
-/// As without a helper, which the tests of the whole host have: suite `shipped`.
+/// Without a helper: suite `shipped` tests the helper through the whole host.
 const fn setup(confinement: Confinement, network: Network) -> Setup {
     let limits = ShellLimits { processes: ShellLimits::PROCESSES, memory: u64::MAX };
     let options = ShellOptions { confinement, network, limits, helper: None };
     Setup { options, kernel: Kernel::Running, patience: Patience::SHIPPED }
 }
 
-/// A workspace with a neighbour that no command may touch, and one tool for one call in it.
+/// A workspace, a file beside it that no command may touch, and a tool for one call.
 struct World {
     outer: TempDir,
     context: ToolContext,
@@ -62,7 +62,7 @@ impl Heard {
         self.0.lock().unwrap().clone()
     }
 
-    /// Waits for a line that starts so, and gives back the rest of it.
+    /// Waits for a line with this prefix and returns the rest of the line.
     async fn line(&self, start: &str) -> String {
         let begun = Instant::now();
         loop {
@@ -113,7 +113,7 @@ impl World {
     }
 }
 
-/// Runs one command in a world of its own, confined.
+/// Runs one confined command in a new world.
 async fn run(command: &str) -> ToolOutput {
     World::new(CONFINED).run(command).await
 }

@@ -1,22 +1,22 @@
-//! Why a command is not started, in a form that a helper can tell its host.
+//! The reasons for which a command is not started, serializable for the helper protocol.
 
 use crate::tool::{Advice, ErrorKind, ExecutionKind, PermissionReason};
 use serde::{Deserialize, Serialize};
 
-/// Why a command is not started.
+/// The reason for which a command is not started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Unfit {
     /// The kernel has no Landlock.
     NoLandlock,
     /// This version of Landlock is too old.
     OldLandlock(u32),
-    /// The kernel filters no system calls, for this reason.
+    /// The kernel supports no seccomp filter, for this reason.
     NoFilter(String),
-    /// The program was started with this descriptor open, and nothing here can close it for the command.
+    /// The program was started with this descriptor open, and no available shell can close it.
     Descriptor(u32),
-    /// The shell does not start.
+    /// The shell cannot be started.
     Start(String),
-    /// The system refused something. That is no fault of the command and may name paths of the host.
+    /// An internal failure, whose message may name paths of the host and is not shown to the model.
     Failed(String),
 }
 

@@ -1,4 +1,4 @@
-//! One command from its start to its end: its output read as it comes, and stopped where it has to be.
+//! Follows one command from its start to its end: reads its output and stops it on request.
 
 use super::output::Output;
 use super::process::{End, Started};
@@ -10,37 +10,37 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::ChildStdout;
 use tokio::sync::oneshot;
 
-/// How much is read at once: what a pipe holds.
+/// Size of a read, in bytes: the capacity of a pipe.
 const PIECE: usize = 64 << 10;
 
-/// How long the host waits for a command that should end.
+/// The timeouts for ending a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Patience {
     /// From SIGTERM to SIGKILL.
     pub(super) grace: Duration,
-    /// For the rest of the output once the shell has ended: processes in the background may hold the pipe for ever. Long enough for what a pipeline's last
-    /// program still writes, short enough not to be felt.
+    /// For the remaining output after the end of the shell, because background processes may hold
+    /// the pipe open: long enough for the last program of a pipeline, and not noticeable.
     pub(super) rest: Duration,
-    /// For what the kernel has to do after a SIGKILL; a process that hangs in the kernel is not waited for any longer.
+    /// For the kernel after SIGKILL: a process that is blocked in the kernel is then abandoned.
     pub(super) kernel: Duration,
 }
 
 impl Patience {
-    /// What holds for every command.
+    /// The timeouts of every command.
     pub(super) const SHIPPED: Self =
         Self { grace: Duration::from_secs(5), rest: Duration::from_millis(250), kernel: Duration::from_secs(5) };
 }
 
-/// Why a command was stopped.
+/// The reason for which a command was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
-    /// The caller or the dispatcher said so.
+    /// Cancelled by the caller or the dispatcher.
     Told,
-    /// The time that the input gave is over.
+    /// The timeout in the input has expired.
     OwnLimit(Duration),
 }
 
-/// Completes when the time is over that the input gave; never where it gave none.
+/// Completes when the timeout in the input expires; never completes without one.
 pub(super) async fn own_limit(limit: Option<Duration>) -> Why {
     match limit {
         Some(limit) => {
@@ -59,7 +59,8 @@ pub(super) struct Ending {
     pub(super) output: Output,
 }
 
-/// Follows a command to its end. Nothing of its group is alive afterwards, nor where this future is dropped.
+/// Follows a command to its end. No process of its group is alive afterwards, also if this future
+/// is dropped.
 pub(super) async fn follow(
     started: Started,
     stdout: ChildStdout,
@@ -81,13 +82,13 @@ pub(super) async fn follow(
     let end = watch.end(patience.kernel).await;
     watch.output.finish(sink);
     drop(group);
-    // The thread that attends to the processes removes their directory; where that takes long it does so alone.
+    // The attending thread removes the home directory, and finishes alone if that takes long.
     let _ = tokio::time::timeout(patience.kernel, tidied).await;
     Ending { end, stopped, output: watch.output }
 }
 
 struct Watch {
-    /// None once it is closed.
+    /// `None` once it is closed.
     stdout: Option<ChildStdout>,
     ended: oneshot::Receiver<End>,
     end: Option<End>,
@@ -96,7 +97,8 @@ struct Watch {
 }
 
 impl Watch {
-    /// Reads until the shell has ended, or it is to be stopped. What could end it is looked at before each piece, so that no flood of output drowns it.
+    /// Reads until the shell has ended or is to be stopped. Both are polled before each read, so
+    /// that a flood of output cannot starve them.
     async fn until_ended(&mut self, stop: impl Future<Output = Why>, sink: &dyn Sink) -> Option<Why> {
         let mut stop = pin!(stop);
         loop {
@@ -112,7 +114,7 @@ impl Watch {
         }
     }
 
-    /// Reads until the shell has ended and its output is closed, for so long at most.
+    /// Reads until the shell has ended and its output is closed, or until the timeout.
     async fn until_closed(&mut self, limit: Duration, sink: &dyn Sink) {
         let mut over = pin!(tokio::time::sleep(limit));
         while self.end.is_none() || self.stdout.is_some() {
@@ -142,7 +144,8 @@ impl Watch {
     }
 }
 
-/// The next piece; nothing at the end, and never anything after it. A pipe that cannot be read is at its end.
+/// Reads the next chunk; returns 0 at the end, and never completes after it. A read error counts as
+/// the end.
 async fn read(stdout: &mut Option<ChildStdout>, piece: &mut [u8]) -> usize {
     match stdout {
         Some(stdout) => stdout.read(piece).await.unwrap_or(0),

@@ -1,6 +1,6 @@
-//! The system calls of a command, in the words of seccomp: what Landlock does not cover.
+//! The seccomp filter of a command, for system calls that Landlock does not cover.
 //!
-//! Everything is allowed but what stands here. A list of what is allowed would have to hold for every program of a system.
+//! The filter is a deny list: an allow list would have to suit every program of a system.
 
 use super::Network;
 use libc::{
@@ -14,13 +14,13 @@ use seccompiler::{
 use std::collections::BTreeMap;
 use std::error::Error;
 
-/// Denied whatever the arguments are.
+/// System calls that are denied with any arguments.
 const DENIED: &[c_long] = &[
-    // Input and output of every kind, past this filter.
+    // I/O of every kind that bypasses this filter.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
-    // The memory and the descriptors of other processes.
+    // Memory and file descriptors of other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -29,11 +29,11 @@ const DENIED: &[c_long] = &[
     libc::SYS_kcmp,
     libc::SYS_migrate_pages,
     libc::SYS_move_pages,
-    // The keyrings of the user.
+    // Keyrings of the user.
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
-    // Memory, semaphores and messages that every process of the user can reach by number or name.
+    // IPC objects that every process of the user can reach by number or name.
     libc::SYS_shmget,
     libc::SYS_shmat,
     libc::SYS_shmdt,
@@ -48,7 +48,7 @@ const DENIED: &[c_long] = &[
     libc::SYS_msgctl,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
-    // A namespace gives rights within it, and with them reach into the kernel.
+    // A new namespace grants privileges within it, which widen the attack surface of the kernel.
     libc::SYS_unshare,
     libc::SYS_setns,
     libc::SYS_chroot,
@@ -63,22 +63,22 @@ const DENIED: &[c_long] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     OPEN_TREE_ATTR,
-    // The flags and attributes of a file, by its path: Landlock does not look here.
+    // File flags and attributes by path, which Landlock does not cover.
     FILE_SETATTR,
-    // Programs for the kernel, and views of the whole machine.
+    // Programs inside the kernel, and system-wide monitoring.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
     libc::SYS_fanotify_init,
-    // The names of files in every directory that the user may read: Landlock does not look here. A program
-    // that is given no watches at all, such as `tail -f`, asks again and again in their place.
+    // Names of files in every readable directory, which Landlock does not cover. A program without
+    // inotify, such as `tail -f`, polls.
     libc::SYS_inotify_init1,
     libc::SYS_inotify_add_watch,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_inotify_init,
     libc::SYS_open_by_handle_at,
     libc::SYS_syslog,
-    // The machine itself, for a host that runs as root.
+    // Administration of the machine, for a host that runs as root.
     libc::SYS_init_module,
     libc::SYS_finit_module,
     libc::SYS_delete_module,
@@ -103,18 +103,19 @@ const DENIED: &[c_long] = &[
     libc::SYS_ioperm,
 ];
 
-/// What makes and joins sockets.
+/// System calls that create and connect sockets.
 const SOCKETS: &[c_long] =
     &[libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4];
 
-/// The families that `shell.network = true` opens. Not Unix sockets: services that let the user in, such as the
-/// session's bus or a container daemon, would do for a command what it may not do itself.
+/// Address families that `shell.network = true` opens. Unix sockets are excluded: services that
+/// trust the user, such as the session bus or a container daemon, could act on behalf of the
+/// command.
 const NETWORK: [c_int; 3] = [AF_INET, AF_INET6, AF_NETLINK];
 
 const NAMESPACES: [c_int; 7] =
     [CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS];
 
-/// What sends a signal to a process, or opens a handle that can.
+/// System calls that signal a process or open a handle that can.
 const SIGNALS: &[c_long] = &[
     libc::SYS_kill,
     libc::SYS_tkill,
@@ -129,36 +130,37 @@ const OWN_BY_FCNTL: [c_int; 2] = [libc::F_SETOWN, 15];
 /// `FIOSETOWN` and `SIOCSPGRP`.
 const OWN_BY_IOCTL: [c_int; 2] = [0x8901, 0x8902];
 
-/// `kill` with this number sends the signal to all processes that it may be sent to.
+/// `kill` with this process ID signals every process that the caller may signal.
 const EVERYBODY: [c_int; 1] = [-1];
 
-/// The same number on every architecture; `libc` has no name for it yet.
+/// The number is the same on every architecture; `libc` has no constant for it yet.
 const OPEN_TREE_ATTR: c_long = 467;
 /// As above.
 const FILE_SETATTR: c_long = 469;
 
-/// The first number that was no system call when this list was written. What came later is answered as by a kernel
-/// without it. All numbers of the ABI x32 are larger.
+/// The first number that was not a system call when this list was written. Newer system calls fail
+/// as on an older kernel. All numbers of the x32 ABI are larger.
 const UNKNOWN: u32 = 471;
 
-/// The bits of a socket's type that are no flags.
+/// Mask of the socket type without its flags.
 const TYPE: u64 = 0xf;
-/// `ioprio_set` for one process.
+/// `IOPRIO_WHO_PROCESS` of `ioprio_set`.
 const IOPRIO_WHO_PROCESS: u64 = 1;
 
-/// Filters the system calls of the calling thread for good. No signal goes to a process with one of the threads `spared`, nor to
-/// the process group that it leads.
+/// Filters the system calls of the calling thread permanently. Signals to the threads `spared` and
+/// to the process group of that number are denied.
 pub(super) fn filter(network: Network, spared: &[c_int]) -> Result<(), Box<dyn Error>> {
     let architecture = std::env::consts::ARCH.try_into()?;
     let denied = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    // A call by the numbers of another architecture, such as `int 0x80`, kills: the numbers mean something else there.
+    // A call with the numbers of another architecture, such as `int 0x80`, kills the process,
+    // because those numbers mean other calls.
     let filter = SeccompFilter::new(rules(network, spared)?, SeccompAction::Allow, denied, architecture)?;
     let program: BpfProgram = filter.try_into()?;
     Ok(apply_filter(&[not_known()?, program].concat())?)
 }
 
-/// Answers `ENOSYS`, so that a program does without: to `clone3`, whose flags lie in memory, where no filter looks, and
-/// to all that is newer than this list.
+/// Returns a filter that fails with `ENOSYS`, so that programs use a fallback: for `clone3`, whose
+/// flags are in memory that no filter can read, and for all calls newer than this list.
 fn not_known() -> Result<BpfProgram, std::num::TryFromIntError> {
     const LOAD_WORD: u16 = 0x20;
     const JUMP_IF_EQUAL: u16 = 0x15;
@@ -166,7 +168,7 @@ fn not_known() -> Result<BpfProgram, std::num::TryFromIntError> {
     const RETURN: u16 = 0x06;
     let statement = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     Ok(vec![
-        // The number of the call is the first word.
+        // The first word of the data is the system call number.
         statement(LOAD_WORD, 0, 0, 0),
         statement(JUMP_IF_NOT_LESS, 1, 0, UNKNOWN),
         statement(JUMP_IF_EQUAL, 0, 1, libc::SYS_clone3.try_into()?),
@@ -176,16 +178,17 @@ fn not_known() -> Result<BpfProgram, std::num::TryFromIntError> {
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// What is denied: each call with the arguments for which it is, or with none for all of them.
+/// Returns the denied calls, each with the arguments for which it is denied, or with none for all.
 fn rules(network: Network, spared: &[c_int]) -> Result<Rules, BackendError> {
     let mut rules: Rules = DENIED.iter().map(|call| (*call, Vec::new())).collect();
-    // Only of the calling process itself, whom all of these call 0.
+    // Allowed for the calling process only, which all of these calls address as 0.
     rules.insert(libc::SYS_prlimit64, vec![all([differs(0, 0)?])?]);
     rules.insert(libc::SYS_setpriority, vec![all([differs(0, 0)?])?, all([differs(1, 0)?])?]);
     rules.insert(libc::SYS_ioprio_set, vec![all([differs(0, IOPRIO_WHO_PROCESS)?])?, all([differs(1, 0)?])?]);
     let namespaces = NAMESPACES.iter().map(|flag| all([has(0, flag.unsigned_abs().into())?]));
     rules.insert(libc::SYS_clone, namespaces.collect::<Result<_, _>>()?);
-    // A pair is for its two ends. One of datagrams could be sent to the path of another socket.
+    // A stream pair only connects its two ends. A datagram socket of a pair could send to the path
+    // of another socket.
     let pairs = [
         all([differs(0, number(AF_UNIX))?])?,
         all([masked(1, TYPE, number(SOCK_DGRAM))?])?,
@@ -200,28 +203,30 @@ fn rules(network: Network, spared: &[c_int]) -> Result<Rules, BackendError> {
         }
     }
     for call in SIGNALS {
-        // To `kill`, the negative number is that of a process group.
+        // A negative number addresses a process group in `kill`.
         let spared = spared.iter().flat_map(|thread| [*thread, thread.wrapping_neg()]);
         let denied = spared.chain(EVERYBODY).map(|whom| all([equals(0, number(whom))?]));
         rules.insert(*call, denied.collect::<Result<_, _>>()?);
     }
-    // A process that has joined the group of a spared one would send its signals there as to its own group.
+    // A process in the process group of a spared one could signal that group as its own, with the
+    // argument 0.
     if !spared.is_empty() {
         let joined = spared.iter().map(|thread| all([equals(1, number(*thread))?]));
         rules.insert(libc::SYS_setpgid, joined.collect::<Result<_, _>>()?);
     }
-    // The owner of a descriptor is sent a signal of its maker's choice when there is something to read.
+    // The owner of a descriptor receives a signal that the caller chooses when the descriptor
+    // becomes readable.
     rules.insert(libc::SYS_fcntl, either(OWN_BY_FCNTL)?);
     rules.insert(libc::SYS_ioctl, either(OWN_BY_IOCTL)?);
     Ok(rules)
 }
 
-/// Denied where the second argument is one of these.
+/// Returns rules that deny a call whose second argument is one of these.
 fn either(commands: [c_int; 2]) -> Result<Vec<SeccompRule>, BackendError> {
     commands.into_iter().map(|command| all([equals(1, number(command))?])).collect()
 }
 
-/// A number as the low half of an argument.
+/// Converts a number to the low half of an argument.
 fn number(value: c_int) -> u64 {
     value.cast_unsigned().into()
 }

@@ -1,4 +1,4 @@
-//! The rules of a command, in the words of Landlock.
+//! The Landlock rules of a command.
 
 use super::Bounds;
 use crate::native::shell::Network;
@@ -9,13 +9,15 @@ use landlock::{
 use std::error::Error;
 use std::fs;
 
-/// The newest version whose restrictions are asked for; an older kernel gives what it has.
+/// The newest ABI whose restrictions are requested; an older kernel enforces those that it
+/// supports.
 const ASKED: ABI = ABI::V9;
 
-/// Where the system keeps its programs and libraries: read and run. Not `/opt`, where services keep their secrets beside their programs, and nothing of PATH is.
+/// System programs and libraries: read and execute. `/opt` is excluded, because services keep
+/// secrets beside their programs there and `PATH` does not include it.
 const PROGRAMS: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
 
-/// What programs read in `/etc` to work at all: read. Never the directory as a whole.
+/// Files in `/etc` that programs need: read only. Never the whole directory.
 const SETTINGS: &[&str] = &[
     "/etc/alternatives",
     "/etc/bash.bashrc",
@@ -50,18 +52,19 @@ const SETTINGS: &[&str] = &[
     "/etc/timezone",
 ];
 
-/// Beginnings of names in `/etc` that carry a version: the libraries of Python and Java under `/usr` link to files there, and fail without them.
+/// Prefixes of versioned names in `/etc`: the Python and Java libraries under `/usr` link to files
+/// there and fail without them.
 const VERSIONED: &[&str] = &["python3", "java-"];
 
-/// Keeps the signals of the calling thread within a domain of its own, for good, where the kernel can. Nothing else is
-/// restricted. What is restricted further from this thread is a domain within this one: signals go into it and never
-/// out of it.
+/// Scopes the signals of the calling thread to a new Landlock domain, permanently, if the kernel
+/// supports that. Nothing else is restricted. Domains that this thread's children add are nested in
+/// this one: signals reach into them, but not out of this domain.
 pub(super) fn enclose() -> Result<(), RulesetError> {
     Ruleset::default().scope(Scope::Signal)?.create()?.restrict_self()?;
     Ok(())
 }
 
-/// Restricts the calling thread for good, and gives back the version of Landlock that is in force: 0 where none is.
+/// Restricts the calling thread permanently. Returns the Landlock ABI in force, or 0 for none.
 pub(super) fn restrict(bounds: Bounds<'_>) -> Result<u32, Box<dyn Error>> {
     let rules = Ruleset::default().handle_access(AccessFs::from_all(ASKED))?.scope(Scope::from_all(ASKED))?;
     let rules = match bounds.network {
@@ -72,7 +75,7 @@ pub(super) fn restrict(bounds: Bounds<'_>) -> Result<u32, Box<dyn Error>> {
         .create()?
         .add_rule(PathBeneath::new(bounds.workspace, own()))?
         .add_rule(PathBeneath::new(PathFd::new(bounds.home)?, own()))?
-        // What does not exist is passed over, and a file gets of these rights what a file can have.
+        // Missing paths are skipped, and a file gets only those rights that apply to files.
         .add_rules::<_, _, _, RulesetError>(path_beneath_rules(PROGRAMS, AccessFs::from_read(ASKED)))?
         .add_rules::<_, _, _, RulesetError>(path_beneath_rules(settings(), AccessFs::ReadFile | AccessFs::ReadDir))?
         .add_rules::<_, _, _, RulesetError>(path_beneath_rules(
@@ -88,7 +91,8 @@ pub(super) fn restrict(bounds: Bounds<'_>) -> Result<u32, Box<dyn Error>> {
     })
 }
 
-/// The rights in the workspace and in the private directory: everything, but for devices. Whoever may make or drive one reaches the disks behind all files.
+/// Returns the rights in the workspace and in the home directory: everything except devices, which
+/// give access to raw disks.
 fn own() -> BitFlags<AccessFs> {
     AccessFs::from_all(ASKED) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
 }

@@ -1,4 +1,4 @@
-//! Counting the processes of a command, and what they hold.
+//! Counts the processes of a command and their memory.
 
 use super::cgroup::Cgroup;
 use crate::native::shell::options::ShellLimits;
@@ -7,21 +7,23 @@ use rustix::process::{Pid, getpid};
 use std::collections::HashMap;
 use std::fs;
 
-/// The threads of this process.
+/// Returns the threads of this process.
 pub(super) fn threads() -> Vec<i32> {
     tasks(getpid().as_raw_pid())
 }
 
-/// What the descendants of this process are, as far as they were asked for.
+/// The result of a count.
 #[derive(Debug, Default)]
 pub(super) struct Census {
-    /// Its own children: nobody else reaps them, so that their numbers are theirs.
+    /// The child processes of this process. Only this process reaps them, so that their IDs stay
+    /// valid.
     pub(super) children: Vec<Pid>,
-    /// What there is too much of.
+    /// The exceeded limit, if any.
     pub(super) excess: Option<Excess>,
 }
 
-/// Counts the processes of a command: those of its group where it has one, otherwise the descendants of this process.
+/// Counts the processes of a command: those of its control group if it has one, otherwise the
+/// descendants of this process.
 pub(super) fn take(limits: ShellLimits, group: Option<&Cgroup>) -> Census {
     let parents = Parents::look();
     let own = parents.children(getpid().as_raw_pid());
@@ -41,7 +43,7 @@ pub(super) fn take(limits: ShellLimits, group: Option<&Cgroup>) -> Census {
 
 fn descendants(own: Vec<i32>, parents: &Parents, limits: ShellLimits) -> Vec<i32> {
     let (mut all, mut at) = (own, 0);
-    // Nothing more is to be known of a command that has too many.
+    // Stop at the limit: a larger count does not change the result.
     while let Some(pid) = all.get(at).copied().filter(|_| all.len() as u64 <= limits.processes) {
         all.extend(parents.children(pid));
         at += 1;
@@ -49,7 +51,8 @@ fn descendants(own: Vec<i32>, parents: &Parents, limits: ShellLimits) -> Vec<i32
     all
 }
 
-/// Names each descendant of this process, those nearest to it first, and looks for its children after that.
+/// Visits each descendant of this process, nearest first. The children of a process are looked up
+/// after the visit.
 pub(super) fn each_descendant(mut visit: impl FnMut(Pid)) {
     let parents = Parents::look();
     let (mut all, mut at) = (vec![getpid().as_raw_pid()], 0);
@@ -61,11 +64,11 @@ pub(super) fn each_descendant(mut visit: impl FnMut(Pid)) {
     }
 }
 
-/// Who is whose child.
+/// The source of parent-child relations.
 enum Parents {
-    /// The kernel says it for each thread.
+    /// The `children` file of each thread.
     Asked,
-    /// It does not: so every process of the system was asked for its parent.
+    /// A table of the parents of all processes, for kernels without that file.
     Table(HashMap<i32, Vec<i32>>),
 }
 
@@ -101,31 +104,34 @@ fn tasks(pid: i32) -> Vec<i32> {
     numbers(&format!("/proc/{pid}/task"))
 }
 
-/// The entries of a directory that are numbers. One that is gone has none.
+/// Returns the numeric entries of a directory; empty if the directory is gone.
 fn numbers(directory: &str) -> Vec<i32> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The fourth field; the second is the program's name, which may hold anything.
+/// Returns the fourth field of `stat`. The second one, the program's name, may contain any
+/// characters.
 fn parent(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Whether processes hold more than so many bytes together.
+/// Returns true if the processes together hold more memory than the limit, in bytes.
 fn holds_more(processes: &[i32], limit: u64) -> bool {
     let sum = |of: fn(i32) -> u64| processes.iter().fold(0_u64, |sum, pid| sum.saturating_add(of(*pid)));
-    // What processes share is in the first sum once for each of them. The second costs more and is right.
+    // Two passes: the cheap first sum counts shared pages once per process. The exact second sum is
+    // more expensive.
     sum(resident) > limit && sum(proportional) > limit
 }
 
-/// What a process holds in memory and in no file, in bytes.
+/// Returns the resident memory of a process that is not backed by a file, in bytes.
 fn resident(pid: i32) -> u64 {
     kilobytes(&format!("/proc/{pid}/status"), &["RssAnon:", "RssShmem:"]).unwrap_or(0)
 }
 
-/// The same with its share of what it shares. Where the kernel does not tell that, all of it.
+/// Returns the same with a proportional share of shared pages, or the resident memory if the kernel
+/// does not tell the share.
 fn proportional(pid: i32) -> u64 {
     kilobytes(&format!("/proc/{pid}/smaps_rollup"), &["Pss_Anon:", "Pss_Shmem:"]).unwrap_or_else(|| resident(pid))
 }

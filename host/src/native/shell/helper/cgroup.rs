@@ -1,14 +1,15 @@
-//! A control group for one command, where this user may make one: the kernel then knows its processes, bounds their
-//! memory, and ends them all at once.
+//! The control group of one command, if this user may create one: the kernel then tracks its
+//! processes, bounds their memory, and kills them all at once.
 //!
-//! Version 2 of control groups only. A confined command cannot leave its group, since `/sys` is closed to it.
+//! Supports cgroup v2 only. A confined command cannot leave its group, because `/sys` is closed to
+//! it.
 
 use crate::native::shell::options::ShellLimits;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The control group of a command, which is removed when this is dropped.
+/// The control group of a command, removed on drop.
 #[derive(Debug)]
 pub(super) struct Cgroup {
     directory: PathBuf,
@@ -17,25 +18,28 @@ pub(super) struct Cgroup {
     memory: Memory,
 }
 
-/// Tasks, which is what the kernel counts, for each process: a wall behind the count of the helper, for a loop that forks faster than it is counted.
+/// Kernel tasks per allowed process: a hard limit beyond the helper's count, against a fork bomb
+/// that outruns the count.
 const TASKS: u64 = 8;
 
-/// Who bounds the memory of a group.
+/// How the memory of a group is bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Memory {
-    /// The kernel.
+    /// By the kernel.
     Bounded,
-    /// Nobody: the controller is not at hand here.
+    /// Not bounded: the memory controller is not available here.
     Open,
 }
 
 impl Cgroup {
-    /// A group beside that of this process, or below it, with this process in it: what it starts is there as well. None where this user may make none, or
-    /// move no process there.
+    /// Creates a group beside that of this process, or below it, and moves this process into it;
+    /// processes that it starts are in the group as well. Returns `None` if this user may not
+    /// create a group or move a process.
     pub(super) fn enter(limits: ShellLimits) -> Option<Self> {
         let mounted = mount(&fs::read_to_string("/proc/self/mountinfo").ok()?)?;
         let home = mounted.join(own(&fs::read_to_string("/proc/self/cgroup").ok()?)?);
-        // Below the group of this process the kernel gives no controllers, since that group has processes itself.
+        // Below the group of this process there are no controllers: a group that contains processes
+        // cannot delegate them.
         let beside = home.parent().filter(|parent| parent.starts_with(&mounted)).map(Path::to_owned);
         let places = beside.into_iter().chain([home.clone()]);
         places.into_iter().find_map(|place| Self::made_in(&place, &home, limits))
@@ -47,7 +51,8 @@ impl Cgroup {
         let mut group = Self { directory, home: home.to_owned(), memory: Memory::Open };
         if group.write("memory.max", &limits.memory.to_string()).is_ok() {
             group.memory = Memory::Bounded;
-            // All of the command is ended, and not the largest of its processes. Not every kernel knows this.
+            // An OOM kill then ends the whole command and not only its largest process. Linux 4.19
+            // or later.
             let _ = group.write("memory.oom.group", "1");
         }
         let _ = group.write("pids.max", &limits.processes.saturating_mul(TASKS).to_string());
@@ -58,35 +63,35 @@ impl Cgroup {
     ///
     /// # Errors
     ///
-    /// Where that fails the group is of no use: what ended it would end this process.
+    /// If the move fails, the group is unusable: killing it would kill this process.
     pub(super) fn leave(&self) -> io::Result<()> {
         fs::write(self.home.join("cgroup.procs"), "0")
     }
 
-    /// The processes of the group.
+    /// Returns the processes of the group.
     pub(super) fn processes(&self) -> Option<Vec<i32>> {
         let told = fs::read_to_string(self.directory.join("cgroup.procs")).ok()?;
         Some(told.lines().filter_map(|pid| pid.parse().ok()).collect())
     }
 
-    /// Whether the kernel bounds its memory.
+    /// Returns true if the kernel bounds the memory of the group.
     pub(super) fn bounds_memory(&self) -> bool {
         self.memory == Memory::Bounded
     }
 
-    /// Whether the kernel has killed for want of memory here.
+    /// Returns true if the OOM killer has killed a process of the group.
     pub(super) fn ran_out_of_memory(&self) -> bool {
         let events = fs::read_to_string(self.directory.join("memory.events")).unwrap_or_default();
         killed(&events)
     }
 
-    /// Ends all of its processes in one step. Linux before 5.14 does not know that.
+    /// Kills all processes of the group in one step. Requires Linux 5.14.
     pub(super) fn kill(&self) {
         let _ = self.write("cgroup.kill", "1");
     }
 
     fn write(&self, file: &str, text: &str) -> io::Result<()> {
-        // Opened and not made: a file that the kernel does not have here is none.
+        // Open without creating: a missing file means that the kernel lacks the feature.
         let mut file = fs::File::options().write(true).open(self.directory.join(file))?;
         io::Write::write_all(&mut file, text.as_bytes())
     }
@@ -94,21 +99,22 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // Only an empty one can be removed.
+        // Only an empty group can be removed.
         let _ = fs::remove_dir(&self.directory);
     }
 }
 
-/// Where the groups are mounted: the fifth field of the line whose file system, behind the lone dash, is that of groups.
+/// Returns the mount point of cgroup v2: the fifth field of the `mountinfo` line with `cgroup2`
+/// after the separator ` - `.
 fn mount(mounts: &str) -> Option<PathBuf> {
     let of_groups = |line: &&str| line.split_once(" - ").is_some_and(|(_, kind)| kind.starts_with("cgroup2 "));
     mounts.lines().find(of_groups)?.split(' ').nth(4).map(PathBuf::from)
 }
 
-/// The group of this process below the mount: the path of the hierarchy with the number 0.
+/// Returns the group of this process relative to the mount: the path of hierarchy 0.
 fn own(groups: &str) -> Option<&str> {
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    // A group outside of what is mounted here begins so.
+    // The kernel reports a group outside of the mount with a leading `..`.
     (!path.starts_with("..")).then_some(path)
 }
 

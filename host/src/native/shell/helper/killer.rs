@@ -1,8 +1,8 @@
-//! The thread that has the shell started. Its signals reach the command and nothing else, and it stays, to end the whole
-//! command at once.
+//! The thread that starts the shell and later kills the whole command at once. Its signals can only
+//! reach the command.
 //!
-//! The command lies in a Landlock domain within that of this thread, so that no signal of the command reaches this thread:
-//! a signal to one thread ends or stops the whole helper.
+//! The Landlock domain of the command is nested in that of this thread, so that the command cannot
+//! signal this thread: a signal to one thread ends or stops the whole helper.
 
 use super::census;
 use super::reaper::FIRST;
@@ -18,14 +18,15 @@ use std::process::Child;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// The thread. Its end of the command can only be asked for, since what encloses it holds for no other thread.
+/// A handle of the thread. Only that thread can kill, because its Landlock domain applies to no
+/// other.
 pub(super) struct Killer {
     ask: Sender<Sender<()>>,
 }
 
 impl Killer {
-    /// Sends SIGKILL to all processes of the command in one step of the kernel, which no process can outrun by forking.
-    /// Does nothing where the kernel would not keep the signal within the command.
+    /// Sends SIGKILL to all processes of the command in one system call, which no fork bomb can
+    /// outrun. Does nothing if the kernel does not confine the signal to the command.
     pub(super) fn kill(&self) {
         let (done, over) = channel();
         if self.ask.send(done).is_ok() {
@@ -34,7 +35,7 @@ impl Killer {
     }
 }
 
-/// Has the shell started by a thread whose signals are kept in for good.
+/// Starts the shell from a thread whose signals are confined permanently.
 pub(super) fn start(order: Order, workspace: OwnedFd, output: OwnedFd) -> Result<(Child, Confined, Killer), Unfit> {
     let (ask, asked) = channel();
     let (tell, told) = channel();
@@ -48,7 +49,7 @@ pub(super) fn start(order: Order, workspace: OwnedFd, output: OwnedFd) -> Result
 type Outcome = Result<(Child, Confined), Unfit>;
 
 fn serve(order: &Order, workspace: &OwnedFd, output: OwnedFd, tell: &Sender<Outcome>, asked: &Receiver<Sender<()>>) {
-    // The number of this thread is among them.
+    // Includes this thread.
     let spared = census::threads();
     let host = Outsider::look();
     let enclosed = match order.confinement {
@@ -57,15 +58,15 @@ fn serve(order: &Order, workspace: &OwnedFd, output: OwnedFd, tell: &Sender<Outc
     };
     let started = enclosed.and_then(|()| started(order, workspace, output, &spared));
     let is_enclosed = host.is_some_and(Outsider::is_out_of_reach);
-    // From here on it is to be quick. Only root is allowed this.
+    // Raise the priority for the final kill. Best effort: only root may.
     let _ = setpriority_process(None, FIRST);
     if tell.send(started).is_err() {
         return;
     }
     for done in asked {
         if is_enclosed {
-            // The number 1 stands for all processes that the signal may be sent to. They are those of the command: this
-            // process itself is never among them.
+            // The process ID -1 addresses all processes that this thread may signal: those of the
+            // command. The kernel excludes the calling process itself.
             let _ = kill_process_group(Pid::INIT, Signal::KILL);
         }
         let _ = done.send(());
@@ -78,7 +79,7 @@ fn started(order: &Order, workspace: &OwnedFd, output: OwnedFd, spared: &[i32]) 
     launch::launch(order, site, output)
 }
 
-/// A process outside of the command that this thread could signal before it was enclosed: the host.
+/// A process outside of the command that this thread could signal before it was confined: the host.
 #[derive(Clone, Copy)]
 struct Outsider(Pid);
 
@@ -87,7 +88,7 @@ impl Outsider {
         getppid().filter(|host| test_kill_process(*host).is_ok()).map(Self)
     }
 
-    /// Whether Landlock, and nothing else, keeps signals of this thread from it.
+    /// Returns true if Landlock, and no other rule, keeps the signals of this thread from the host.
     fn is_out_of_reach(self) -> bool {
         test_kill_process(self.0) == Err(Errno::PERM) && getppid() == Some(self.0)
     }

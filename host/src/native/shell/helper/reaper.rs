@@ -1,4 +1,5 @@
-//! The helper's side: it starts one command, is the parent of all that is left behind by it, and ends with it.
+//! The helper's side: starts one command, becomes the parent of all processes that it leaves
+//! behind, and ends with it.
 
 use super::census;
 use super::cgroup::Cgroup;
@@ -22,45 +23,49 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the processes are counted. A loop that forks has made some hundred meanwhile.
+/// The interval of the process count. A fork bomb creates some hundred processes meanwhile.
 const EVERY: Duration = Duration::from_millis(20);
-/// How much longer the pause is than the count before it: counting takes a tenth of a processor at most.
+/// The factor by which a pause exceeds the last count: counting takes at most a tenth of a core.
 const PAUSE: u32 = 10;
 /// The number of SIGKILL.
 const KILLED: i32 = Signal::KILL.as_raw();
-/// The shortest pause between two looks at whether killed processes are gone.
+/// The shortest pause between two checks for killed processes.
 const SHORTEST: Duration = Duration::from_micros(100);
-/// The longest pause between two looks at whether killed processes are gone.
+/// The longest pause between two checks for killed processes.
 const LONGEST: Duration = Duration::from_millis(20);
 
-/// How often the host is told that the end of a command takes time: well within what the host bears without a word.
+/// The interval of the heartbeats while a command is being ended, well within the silence that the
+/// host tolerates.
 const BEAT: Duration = Duration::from_millis(500);
 
 /// The highest priority.
 pub(super) const FIRST: i32 = -20;
 
-/// Why a command could not be held.
+/// The error of a helper.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HelperError {
-    /// It was not started by a host.
+    /// The process was not started by a host.
     #[error("this verb is for palisade itself: it holds the processes of a command")]
     NotForYou,
-    /// The system refused something that the helper cannot do without.
+    /// A required system call failed.
     #[error("cannot hold a command: {0}")]
     Hold(#[from] io::Error),
 }
 
-/// Holds one command for the process that started this one as a [`ShellHelper`](super::super::ShellHelper).
+/// Supervises one command for the parent process, which started this one as a
+/// [`ShellHelper`](super::super::ShellHelper).
 ///
-/// To be called first of all in `main`, while there is one thread; the process should end when it returns.
+/// Must be called first in `main`, while there is one thread; the process should exit when it
+/// returns.
 ///
 /// # Errors
 ///
-/// [`HelperError`] where no host talks on standard input, or the system refuses something. A command that is not started is no error: the host is told.
+/// [`HelperError`] if no host is connected to standard input, or if a required system call fails. A
+/// command that cannot be started is no error: the host is told.
 pub fn hold_command() -> Result<(), HelperError> {
-    // Early: a signal of the host's terminal is for the host. Where this process leads a session already, it has no
-    // terminal to lose either.
+    // A new session detaches from the host's terminal, whose signals are for the host. `setsid`
+    // fails for a session leader, which has no terminal to detach from here.
     let _ = setsid();
     let mut control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let request: Request = talk::receive(&mut control).map_err(|_| HelperError::NotForYou)?;
@@ -85,12 +90,12 @@ pub fn hold_command() -> Result<(), HelperError> {
             return Err(io::Error::from(error).into());
         }
     };
-    // Counting is to keep up with what is counted. Only root is allowed this.
+    // The count must keep up with forks. Best effort: only root may raise the priority.
     let _ = setpriority_process(None, FIRST);
     let reply = Reply::Started { confined, shell: shell.as_raw_pid() };
     let mut reaper =
         Reaper { control, shell, watch, killer, group, confinement, limits: request.limits, end: None, home };
-    // A host that is gone by now is noticed below.
+    // A host that has exited is noticed below.
     reaper.tell(&reply);
     reaper.hold();
     Ok(())
@@ -98,29 +103,29 @@ pub fn hold_command() -> Result<(), HelperError> {
 
 struct Reaper {
     control: UnixStream,
-    /// Not reaped before the end: its number, and its group's, are its own until then.
+    /// Not reaped before the end, so that the IDs of the process and of its group stay valid.
     shell: Pid,
     watch: OwnedFd,
     killer: Killer,
     group: Option<Cgroup>,
     confinement: Confinement,
     limits: ShellLimits,
-    /// How the shell ended, once that has been told.
+    /// The end of the shell, once it has been reported.
     end: Option<End>,
     home: PathBuf,
 }
 
-/// What a host wants.
+/// A request of the host.
 enum Word {
     Nothing,
     Terminate,
     Kill,
-    /// Nothing any more: it is gone, or has given the call up.
+    /// The host has exited or abandoned the call.
     Gone,
 }
 
 impl Reaper {
-    /// Holds the command until the host says that it is to end, or is gone.
+    /// Supervises the command until the host ends it or exits.
     fn hold(&mut self) {
         let mut pause = EVERY;
         let mut next = Instant::now() + pause;
@@ -129,13 +134,13 @@ impl Reaper {
                 Word::Nothing => {}
                 Word::Terminate => {
                     let _ = kill_process_group(self.shell, Signal::TERM);
-                    // A stopped process takes its SIGTERM only when it goes on.
+                    // A stopped process handles SIGTERM only when continued.
                     let _ = kill_process_group(self.shell, Signal::CONT);
                 }
                 Word::Kill => return self.finish(None),
                 Word::Gone => {
                     self.finish(None);
-                    // The host may be gone, and with it the one who would do this.
+                    // The host may have exited without removing the directory.
                     return surroundings::tidy_up(&self.home);
                 }
             }
@@ -146,7 +151,7 @@ impl Reaper {
             if begun < next {
                 continue;
             }
-            // What is not confined can leave its group.
+            // An unconfined command can leave its group, so that the group's list is not trusted.
             let group = self.group.as_ref().filter(|_| self.confinement == Confinement::Landlock);
             let census = census::take(self.limits, group);
             if let Some(excess) = census.excess {
@@ -160,7 +165,7 @@ impl Reaper {
         }
     }
 
-    /// Waits for a word of the host, the end of the shell, or the next count.
+    /// Waits for a request of the host, the end of the shell, or the next count.
     fn wait(&mut self, limit: Duration) -> Word {
         let limit = Timespec::try_from(limit).ok();
         let is_running = self.end.is_none();
@@ -181,7 +186,7 @@ impl Reaper {
         }
     }
 
-    /// Tells the host of the shell's end, if it has ended.
+    /// Reports the end of the shell to the host, if it has ended.
     fn look(&mut self) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         if let Ok(Some(status)) = waitid(WaitId::Pid(self.shell), options) {
@@ -201,13 +206,13 @@ impl Reaper {
     }
 
     fn tell(&mut self, reply: &Reply) {
-        // A host that is gone is noticed by its silence.
+        // A host that has exited is noticed when its end of the socket closes.
         let _ = talk::send(&mut self.control, reply);
     }
 
-    /// Ends every process, and waits until all are gone: whatever a process that is killed leaves behind becomes a
-    /// child of this one. As long as a look finds processes that were not killed before, the next follows at once:
-    /// in a pause they would make more of themselves.
+    /// Kills every process and waits until all are gone: the children of a killed process become
+    /// children of this one. A pass that finds new processes is followed by the next without a
+    /// pause, in which they could fork again.
     fn finish(&mut self, excess: Option<Excess>) {
         let mut pause = SHORTEST;
         let mut killed = HashSet::new();
@@ -223,7 +228,8 @@ impl Reaper {
             self.killer.kill();
             let before = killed.len();
             census::each_descendant(|process| {
-                // A number is given anew only after all others have been: this is still the one that was listed.
+                // Process IDs are reused only after all others, so that this is still the listed
+                // process.
                 if killed.insert(process) {
                     let _ = kill_process(process, Signal::KILL);
                 }
@@ -238,12 +244,12 @@ impl Reaper {
             }
             thread::sleep(pause);
             pause = (pause * 2).min(LONGEST);
-            // Whatever is still there by now is told once more.
+            // Processes that are still alive are signalled again.
             killed.clear();
         }
     }
 
-    /// Reaps what has ended, and tells of the shell's end where that is among it.
+    /// Reaps ended processes, and reports the end of the shell if it is among them.
     fn reap(&mut self, excess: Option<Excess>, killed: &mut HashSet<Pid>) -> Left {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -262,7 +268,7 @@ impl Reaper {
     }
 }
 
-/// Whether there are processes that have not been reaped.
+/// Whether unreaped processes remain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
     Nobody,

@@ -1,4 +1,4 @@
-//! What a host and the helper of a command say to each other, over the helper's standard input.
+//! The protocol between a host and a helper, over the socket on the helper's standard input.
 
 use crate::native::shell::confine::Confined;
 use crate::native::shell::launch::Order;
@@ -18,12 +18,12 @@ use std::os::unix::net::UnixStream;
 
 /// Tells the helper to send SIGTERM to the command's process group.
 pub(super) const TERMINATE: u8 = b'T';
-/// Tells the helper to end all processes of the command, and then itself.
+/// Tells the helper to end all processes of the command, and then to exit.
 pub(super) const KILL: u8 = b'K';
-/// The byte that a descriptor travels with.
+/// The byte that accompanies a descriptor.
 const DESCRIPTOR: u8 = b'D';
 
-/// The longest message, in bytes: several times the longest command.
+/// Maximum size of a message, in bytes: several times the longest command.
 const MAX: u32 = 1 << 20;
 
 /// The first message of a host.
@@ -33,16 +33,16 @@ pub(super) struct Request {
     pub(super) limits: ShellLimits,
 }
 
-/// What a helper says.
+/// A message of a helper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
-    /// The shell runs, under this process id.
+    /// The shell runs, with this process ID.
     Started { confined: Confined, shell: i32 },
-    /// It was not started.
+    /// The shell was not started.
     Refused(Unfit),
-    /// It has ended.
+    /// The shell has ended.
     Ended(End),
-    /// The helper is still ending what the shell has left.
+    /// A heartbeat: the helper is still ending the processes that the shell left behind.
     Ending,
 }
 

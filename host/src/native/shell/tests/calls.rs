@@ -1,4 +1,5 @@
-//! The system calls that a command is denied, made from inside of one, each beside one that it keeps.
+//! Tests of the denied system calls, made from inside a command, each beside an allowed
+//! counterpart.
 
 use super::*;
 use crate::native::shell::confine::filtered;
@@ -8,10 +9,10 @@ use rustix::process::{Pid, getpid, setpgid, test_kill_process, test_kill_process
 const EPERM: i32 = libc::EPERM;
 const ENOSYS: i32 = libc::ENOSYS;
 
-/// A system call with its arguments, as Perl writes them; `$b` is room for what the kernel writes.
+/// A system call with its arguments in Perl syntax; `$b` is a buffer for the kernel's output.
 struct Made(&'static str, i64, &'static str);
 
-/// Makes the calls in one command, and gives back what each of them came to: 0, or the number of the error.
+/// Makes the calls in one command and returns the error number of each, or 0.
 async fn made(setup: Setup, calls: &[Made]) -> Vec<(&'static str, i32)> {
     let list: Vec<String> = calls.iter().map(|Made(_, number, arguments)| format!("[{number}, {arguments}]")).collect();
     let script = format!(
@@ -33,7 +34,7 @@ fn each(made: &[(&str, i32)], wanted: i32) {
     assert!(others.is_empty(), "these did not come to {wanted}: {others:?}");
 }
 
-/// Each of them is allowed where nothing filters, and fails there for another reason or not at all.
+/// Without a filter, each of these calls is allowed, and succeeds or fails for another reason.
 const REACHING_OUT: &[Made] = &[
     Made("a Unix socket", libc::SYS_socket, "1, 1, 0"),
     Made("a socket for TCP", libc::SYS_socket, "2, 1, 0"),
@@ -66,7 +67,7 @@ const REACHING_OUT: &[Made] = &[
     Made("file_setattr, which Landlock does not look at", 469, "-100, '/', $b, 0, 0"),
 ];
 
-/// Some systems deny these to everybody already.
+/// Calls that some systems deny to every process already.
 const REACHING_DEEP: &[Made] = &[
     Made("a socket of packets", libc::SYS_socket, "17, 3, 0"),
     Made("a socket for the kernel's ciphers", libc::SYS_socket, "38, 5, 0"),
@@ -147,7 +148,8 @@ async fn what_no_filter_can_look_into_or_know_is_not_there() {
     each(&made(CONFINED, &unknown).await, ENOSYS);
 }
 
-/// A program that leaves with 42 by the numbers of a 32-bit system, and with 7 where that comes back.
+/// Returns an ELF program that exits with 42 through the 32-bit system call numbers, or with 7 if
+/// that call returns.
 #[cfg(target_arch = "x86_64")]
 fn by_other_numbers() -> Vec<u8> {
     let code: &[u8] = &[0xb8, 1, 0, 0, 0, 0xbb, 42, 0, 0, 0, 0xcd, 0x80, 0xb8, 60, 0, 0, 0, 0xbf, 7, 0, 0, 0, 0x0f, 5];
@@ -175,7 +177,7 @@ async fn a_call_by_the_numbers_of_another_architecture_kills() {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o700)).unwrap();
         succeeded(&world.run("./program 2>/dev/null; echo $?").await).to_owned()
     };
-    // 128 and the number of SIGSYS.
+    // 128 plus the number of SIGSYS.
     let kernel_has_them = ended(UNCONFINED).await == "42\n";
     let confined = ended(CONFINED).await;
     assert!(confined.ends_with("159\n") || (!kernel_has_them && !confined.ends_with("42\n")), "{confined}");

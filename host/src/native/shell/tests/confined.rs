@@ -1,9 +1,9 @@
-//! What the kernel denies a command, seen from inside and from outside.
+//! Tests of the confinement, observed from inside and from outside of a command.
 
 use super::*;
 use std::net::TcpListener;
 
-/// What a test of each denial asks: the command fails, and without the confinement it would not.
+/// Asserts that a command is denied. The tests also show that it would succeed without confinement.
 async fn denied(world: &World, command: &str) -> String {
     let output = world.run(command).await;
     let said = failed(&output).to_owned();

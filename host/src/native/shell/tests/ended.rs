@@ -1,16 +1,16 @@
-//! How a command is ended from outside, and what is left of it: nothing.
+//! Tests of ending a command from outside: no process of it survives.
 
 use super::*;
 use std::future::Future;
 
-/// A grace that a test can wait for; what is shipped is five seconds.
+/// Returns a setup with a short grace; the shipped grace is five seconds.
 fn hasty() -> Setup {
     Setup { patience: HASTE, ..CONFINED }
 }
 
 const HASTE: Patience = Patience { grace: Duration::from_millis(400), ..Patience::SHIPPED };
 
-/// Whether a process runs; one that nobody has reaped yet does not.
+/// Returns true if a process runs; a zombie does not.
 fn alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
@@ -26,7 +26,7 @@ fn gone(pid: &str) {
     }
 }
 
-/// Runs a command beside something else, and gives back both and how long it took.
+/// Runs a command concurrently with a future. Returns both results and the elapsed time.
 async fn beside<T>(world: &World, command: &str, other: impl Future<Output = T>) -> (ToolOutput, T, Duration) {
     let begun = Instant::now();
     let (output, other) = tokio::join!(world.run(command), other);
@@ -100,7 +100,7 @@ async fn members_that_ignore_sigterm_are_killed_although_the_shell_has_ended() {
     let world = World::new(hasty());
     let (output, child, _) = beside(&world, "(trap '' TERM; exec sleep 1000) & echo child $!; wait", async {
         let child = world.heard.line("child ").await;
-        // The child has to ignore the signal before it comes.
+        // The signal must arrive after the child has set its disposition.
         while !ignores_sigterm(&child) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -1,4 +1,4 @@
-//! What a command gives back when it runs to its end.
+//! Tests of the result of a command that runs to its end.
 
 use super::*;
 use crate::native::shell::{EMITTED, KEPT, definition};

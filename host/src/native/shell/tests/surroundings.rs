@@ -1,4 +1,4 @@
-//! What a command finds around it.
+//! Tests of the execution environment of a command.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ async fn descriptors_that_the_host_was_started_with_are_closed_in_the_command_wh
     let world = World::new(UNCONFINED);
     let low = std::fs::File::open(world.canary()).unwrap();
     let high = fcntl_dupfd_cloexec(&low, 40).unwrap();
-    // The last name is that of the directory itself, which is closed by then.
+    // The last entry is the handle of the listed directory, which is closed by then.
     let listing = "for f in /proc/$$/fd/*; do readlink $f; done; true";
     fcntl_setfd(&low, FdFlags::empty()).unwrap();
     fcntl_setfd(&high, FdFlags::empty()).unwrap();

@@ -1,4 +1,4 @@
-//! How pieces of output become text.
+//! Tests of decoding output chunks to text.
 
 use super::Heard;
 use crate::native::shell::output::{EMITTED, KEPT, Output};
