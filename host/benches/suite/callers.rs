@@ -1,4 +1,5 @@
-//! One caller and many, with a thread for each core: how many calls a second, and how long the slowest wait.
+//! Measures throughput and latency of one caller and of concurrent callers, with a worker thread
+//! per core.
 
 use crate::floor::Floor;
 use crate::report::{self, Series, shown};
@@ -9,7 +10,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Calls of one turn, shared among the callers.
+/// Calls per turn, shared among the callers.
 const CALLS: usize = 4_000;
 /// Turns of each kind, one after the other.
 const TURNS: usize = 4;
@@ -67,17 +68,17 @@ fn line(callers: usize, by_hand: &Taken, through: &Taken) {
     report::row(&format!("  {callers} caller{}", if callers == 1 { "" } else { "s" }), &cells);
 }
 
-/// What many callers took.
+/// The figures of one number of callers.
 struct Taken {
-    /// Calls a second, of all of them.
+    /// Calls per second of all callers together.
     rate: f64,
-    /// The calls alone.
+    /// The durations of the calls.
     calls: Series,
-    /// With the time for which a caller waited for a thread.
+    /// The durations of the calls, including the wait for a worker thread.
     queued: Series,
 }
 
-/// The times of one turn, each without and with the wait for a thread, and how long the turn took.
+/// The durations of one turn, without and with the wait for a thread, and the total time.
 type Turn = (Vec<(Duration, Duration)>, Duration);
 
 impl Taken {
@@ -92,7 +93,8 @@ impl Taken {
     }
 }
 
-/// So many callers at once. Each gives way before each call: one that does not would keep its thread for itself, and no other would ever be seen to wait.
+/// Runs concurrent callers. Each caller yields before each call: otherwise it would occupy its
+/// worker thread, and the wait of other callers would not be measured.
 fn together<F: Future<Output = ()> + Send + 'static>(
     callers: usize,
     call: impl Fn() -> F + Clone + Send + 'static,

@@ -1,4 +1,5 @@
-//! Single calls: the floor and the library in turns, then a process each.
+//! Measures single calls: hand-written wasmtime and the library in turns, then one process per
+//! call.
 
 use crate::floor::Floor;
 use crate::report::{self, Series};
@@ -52,7 +53,7 @@ pub(crate) fn run(world: &World) {
     }
 }
 
-/// The floor and the road, in turns.
+/// Runs the floor and the library in turns.
 pub(crate) async fn both(floor: &Floor, road: &Road, tool: &str, input: &str, calls: usize) -> [Series; 2] {
     let (mut by_hand, mut through) = (Series::new("hand-written wasmtime"), Series::new("palisade, the library"));
     let block = BLOCK.min(calls.div_ceil(10));
@@ -67,7 +68,8 @@ pub(crate) async fn both(floor: &Floor, road: &Road, tool: &str, input: &str, ca
     [by_hand, through]
 }
 
-/// The floor with nothing beside it in the process: what to hold against another hand-written program.
+/// Measures the floor with nothing else in the process, for comparison with other hand-written
+/// programs.
 async fn alone(floor: &Floor) {
     let (mut echo, mut read) = (Series::new("echo"), Series::new("read 1 KiB"));
     let (text, path) = (json!({"text": "hello"}).to_string(), json!({"path": "small.txt"}).to_string());

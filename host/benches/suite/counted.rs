@@ -1,18 +1,20 @@
-//! Calls to be counted, not timed: `cargo xtask instructions` runs this program under callgrind with few calls and with many, and takes the difference.
+//! Calls for counting instructions: `cargo xtask instructions` runs this program under callgrind
+//! with few and with many calls and takes the difference.
 
 use crate::floor::Floor;
 use crate::road::Road;
 use crate::world::World;
 use palisade::json;
 
-/// What this program is told in order to be such a process; then the host, the tool, and how many calls.
+/// The argument that selects this mode; the host, the tool and the number of calls follow.
 pub(crate) const INSIDE: &str = "counted";
 
-/// Such a process.
+/// Runs the calls of this mode.
 pub(crate) fn inside(order: &[&str]) {
     let [host, tool, count] = order else { panic!("which host, which tool and how many calls is not said") };
     let count = count.parse().expect("a number");
-    // With `large`, a read of 1 MiB: for a profiler, since all of its time is in the copies and in the pages that they touch.
+    // `large` reads 1 MiB, for a profiler: nearly all of its time is spent on copies and page
+    // faults.
     let (tool, input) = match *tool {
         "echo" => ("echo", json!({"text": "hello"})),
         "large" => ("read", json!({"path": "large.txt"})),

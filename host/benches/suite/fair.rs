@@ -1,4 +1,4 @@
-//! Calls beside one hostile plugin at full load, and how late the calls of such a plugin end.
+//! Measures calls beside a hostile plugin at full load, and the lateness of such a plugin's calls.
 
 use crate::report::{self, Series, shown};
 use crate::road::Road;
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
-/// Calls that are timed, in each surroundings.
+/// Timed calls per scenario.
 const CALLS: usize = 3_000;
-/// How long a plugin has to come to its full load.
+/// The time for a plugin to reach its full load.
 const SETTLING: Duration = Duration::from_millis(500);
-/// The time of a call that computes for ever.
+/// The timeout of a call that computes forever.
 const TIME: Duration = Duration::from_secs(1);
 
-/// What a hostile plugin does: how many callers it has, and what each of them calls again and again.
+/// A hostile load: the number of callers, and the call that each of them repeats.
 struct Hostile {
     name: &'static str,
     callers: usize,
@@ -36,7 +36,7 @@ const HOSTILE: [Hostile; 5] = [
     Hostile { name: "512 that call an echo", callers: 512, tool: "echo", input: r#"{"text": "hello"}"# },
 ];
 
-/// Reads of a small file, alone and beside each kind of hostile plugin.
+/// Measures reads of a small file, alone and beside each kind of hostile plugin.
 pub(crate) fn run(world: &World) {
     std::fs::write(world.workspace().join("file.txt"), "content").expect("a file");
     for mode in [CallMode::InPlace, CallMode::OWN_THREADS] {
@@ -69,7 +69,7 @@ pub(crate) fn run(world: &World) {
     late(world);
 }
 
-/// How late calls end whose time is up, and calls that are cancelled, among others that compute.
+/// Measures the lateness of calls that time out or are cancelled among other computing calls.
 fn late(world: &World) {
     report::row("\nlateness", &["p50", "longest", "cancelled, p50", "longest"].map(str::to_owned));
     for (mode, calls) in
@@ -85,7 +85,7 @@ fn late(world: &World) {
     }
 }
 
-/// By how much each call outlasts its time.
+/// Returns the time by which each call exceeds its timeout.
 async fn overdue(road: &Arc<Road>, calls: usize) -> Vec<Duration> {
     let none = CancellationToken::new();
     let tasks: Vec<_> = (0..calls).map(|_| spin(road, TIME, &none)).collect();
@@ -97,7 +97,7 @@ async fn overdue(road: &Arc<Road>, calls: usize) -> Vec<Duration> {
     late
 }
 
-/// How long each call goes on after its cancellation, one after the other and ten of them.
+/// Returns the time from cancellation to end of the first ten calls, one after the other.
 async fn cancelled(road: &Arc<Road>, calls: usize) -> Vec<Duration> {
     let tokens: Vec<_> = (0..calls).map(|_| CancellationToken::new()).collect();
     let tasks: Vec<_> = tokens.iter().map(|token| spin(road, TIME * 60, token)).collect();
@@ -120,7 +120,7 @@ fn spin(road: &Arc<Road>, time: Duration, token: &CancellationToken) -> JoinHand
     tokio::spawn(async move { road.host.dispatch(road.host.session(), call).await })
 }
 
-/// A plugin that computes for ever, and may see files: it runs on threads of the host's own where calls do.
+/// Writes a plugin that computes forever. Its class may read files, so that the call mode applies.
 fn spinning(world: &World) -> PathBuf {
     let told = Told { class: 1, ..Told::new("spin") };
     let file = world.cache().with_file_name("spin.wasm");
@@ -142,7 +142,7 @@ fn begin(runtime: &Runtime, road: &Arc<Road>, hostile: &Hostile, stop: &Cancella
     (0..hostile.callers).map(caller).collect()
 }
 
-/// Gives way before each call, so that others get the thread that want it.
+/// Times reads. Yields before each call, so that other tasks get the thread.
 async fn reads(road: &Road, name: &'static str) -> Series {
     let (mut series, input) = (Series::new(name), json!({"path": "small.txt"}).to_string());
     for _ in 0..CALLS {

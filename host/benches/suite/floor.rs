@@ -1,4 +1,5 @@
-//! The floor: hand-written wasmtime at its best settings, on the same guests, with nothing of Palisade in it.
+//! The floor: hand-written wasmtime at its best settings, on the same guests, without any Palisade
+//! code.
 
 use crate::world::World;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -23,7 +24,7 @@ use bindings::PluginPre;
 use bindings::exports::palisade::tool::tool::Call;
 use bindings::palisade::tool::types::Content;
 
-/// What a guest may have, in bytes; the pool's slots are as large.
+/// The memory limit of a guest, in bytes, which is also the slot size of the pool.
 const MEMORY: usize = 64 << 20;
 
 /// Hand-written wasmtime with its plugins loaded.
@@ -59,7 +60,7 @@ impl bindings::palisade::tool::host::Host for State {
 impl bindings::palisade::tool::types::Host for State {}
 
 impl Floor {
-    /// With nothing loaded.
+    /// Returns a host without plugins.
     pub(crate) fn new(world: &World) -> Self {
         let engine = Engine::new(&config()).expect("an engine");
         let mut linker: Linker<State> = Linker::new(&engine);
@@ -71,7 +72,7 @@ impl Floor {
         Self { engine, linker, plugins: Vec::new(), workspace: world.workspace().to_owned(), cache }
     }
 
-    /// With a plugin, which offers these tools.
+    /// Adds a plugin that offers these tools.
     pub(crate) fn with(mut self, tools: &'static [&'static str], bytes: &[u8]) -> Self {
         let component = self.mapped(&self.compiled(bytes));
         let plugin = PluginPre::new(self.linker.instantiate_pre(&component).expect("known imports"));
@@ -79,13 +80,13 @@ impl Floor {
         self
     }
 
-    /// With a shipped plugin.
+    /// Adds a built-in plugin.
     pub(crate) fn with_shipped(self, plugin: &str, tools: &'static [&'static str]) -> Self {
         let shipped = palisade_plugins::all().iter().find(|shipped| shipped.name == plugin);
         self.with(tools, &shipped.expect("a shipped plugin").bytes())
     }
 
-    /// Where the compiled form of these bytes lies; makes it, unless an earlier run has.
+    /// Returns the file with the compiled code of these bytes; compiles unless an earlier run has.
     pub(crate) fn compiled(&self, bytes: &[u8]) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         self.engine.precompile_compatibility_hash().hash(&mut hasher);
@@ -98,7 +99,7 @@ impl Floor {
         file
     }
 
-    /// Maps compiled code, and links it: what loading costs at least.
+    /// Maps and links compiled code: the minimum cost of loading.
     pub(crate) fn load(&self, compiled: &Path) {
         let component = self.mapped(compiled);
         let plugin = PluginPre::new(self.linker.instantiate_pre(&component).expect("known imports"));
@@ -114,7 +115,7 @@ impl Floor {
         unsafe { Component::deserialize_file(&self.engine, compiled) }.expect("compiled code")
     }
 
-    /// One call: everything from the store to its drop.
+    /// Makes one call, from creating the store to dropping it.
     pub(crate) async fn call(&self, tool: &str, input: &str) -> usize {
         let (_, plugin) =
             self.plugins.iter().find(|(tools, _)| tools.contains(&tool)).expect("a plugin with this tool");
@@ -146,7 +147,7 @@ impl Floor {
     }
 }
 
-/// The settings of the hand-written program behind the figures in ARCHITECTURE.md.
+/// Returns the settings of the hand-written program behind the figures in ARCHITECTURE.md.
 fn config() -> Config {
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(64)

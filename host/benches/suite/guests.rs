@@ -1,4 +1,5 @@
-//! Tools whose guests carry an interpreter of 12 to 18 MB with them, against starting that interpreter natively.
+//! Measures tools whose guests include an interpreter of 12 to 18 MB, against starting that
+//! interpreter natively.
 
 use crate::calls;
 use crate::floor::Floor;
@@ -14,7 +15,7 @@ const CALLS: usize = 400;
 /// Processes of each kind.
 const SPAWNS: usize = 20;
 
-/// A language: its tool, and the program that does the same natively.
+/// A language: its tool, and the native program that does the same work.
 struct Language {
     name: &'static str,
     tools: &'static [&'static str],

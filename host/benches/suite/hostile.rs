@@ -1,4 +1,5 @@
-//! Calls of one plugin beside another that computes for ever: it may take its share of the processor, and nothing else.
+//! Measures calls of one plugin beside another that computes forever: it may only take its share of
+//! the processor.
 
 use crate::report::{self, Series};
 use crate::road::Road;
@@ -7,9 +8,9 @@ use palisade::{Call, CancellationToken, Shipped, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Calls that are timed, with and without a neighbour.
+/// Timed calls, with and without a neighbour.
 const CALLS: usize = 10_000;
-/// What a guest takes to start, however busy the machine is.
+/// The timeout for the start of a guest on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(world: &World) {
@@ -41,7 +42,7 @@ pub(crate) fn run(world: &World) {
     report::row("  p99 rises by", &[format!("× {rise:.2}")]);
 }
 
-/// Gives way before each call, so that whoever else wants the thread gets it.
+/// Times calls. Yields before each call, so that other tasks get the thread.
 async fn calls(road: &Road, name: &'static str) -> Series {
     let (mut series, text) = (Series::new(name), json!({"text": "hello"}).to_string());
     for _ in 0..CALLS {

@@ -1,7 +1,9 @@
-//! What Palisade costs, in one run and on the same guests: hand-written wasmtime at its best settings, Palisade's library, its program, a spawned process.
+//! Measures the overhead of Palisade on the same guests in one run: hand-written wasmtime at its
+//! best settings, the library, the program, and a spawned process.
 //!
-//! `cargo bench` runs every group in some minutes, `cargo bench -- start memory` those two. Ratios within a run are what can be compared, since machines
-//! differ and are noisy; what is compared is taken in turns, a block of each after the other, so that a change of the machine's mood hits all alike.
+//! `cargo bench` runs every group in some minutes, `cargo bench -- start memory` those two. Only
+//! ratios within a run are comparable, since machines differ and are noisy. The contestants run in
+//! alternating blocks, so that a change of the machine's load affects all of them.
 
 mod callers;
 mod calls;
@@ -21,10 +23,10 @@ mod world;
 use std::process::ExitCode;
 use world::World;
 
-/// A group: its name, what it shows, and what runs it.
+/// A group: its name, its description and its function.
 type Group = (&'static str, &'static str, fn(&World));
 
-/// The groups, each with what it measures.
+/// The groups with their descriptions.
 const GROUPS: [Group; 8] = [
     ("calls", "echo, and reading 1 KiB and 1 MiB", calls::run),
     ("search", "a tree of 10,000 files, against ripgrep's own library", search::run),
@@ -38,7 +40,7 @@ const GROUPS: [Group; 8] = [
 
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints")]
 fn main() -> ExitCode {
-    // Cargo adds `--bench`.
+    // Skip options, such as the `--bench` that Cargo adds.
     let asked: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     match asked.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [memory::INSIDE, order @ ..] => return inside(memory::inside, order),
@@ -61,18 +63,18 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// This program as one of its own processes.
+/// Runs this program as one of its own child processes.
 fn inside(part: fn(&[&str]), order: &[&str]) -> ExitCode {
     part(order);
     ExitCode::SUCCESS
 }
 
-/// A runtime on this thread alone.
+/// Returns a current-thread runtime.
 fn on_one_thread() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// A runtime with a thread for each core.
+/// Returns a runtime with a worker thread per core.
 fn on_every_core() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime")
 }

@@ -1,4 +1,5 @@
-//! Memory: of an idle plugin, of a call in flight, of a sleeping guest. Each is measured in a process of its own, which has done little else.
+//! Measures the memory of an idle plugin, of a call in flight and of a sleeping guest, each in a
+//! fresh child process.
 
 use crate::report::{self, size};
 use crate::road::Road;
@@ -10,18 +11,18 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The word by which this program is told that it is such a process.
+/// The argument that selects the mode of the child process.
 pub(crate) const INSIDE: &str = "memory-inside";
-/// What guests take to start, however busy the machine is.
+/// The timeout for the start of the guests on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is measured, and what a process has to know for it.
+/// A measurement, with the parameters of its child process.
 struct Order<'a> {
     name: &'a str,
-    /// `idle`, or the tool that is called so many times at once.
+    /// `idle`, or the tool that is called concurrently.
     what: &'a str,
     count: usize,
-    /// A plugin, or a directory of them.
+    /// A plugin, or a directory of plugins.
     plugins: PathBuf,
 }
 
@@ -50,7 +51,7 @@ pub(crate) fn run(world: &World) {
 }
 
 fn measure(world: &World, order: &Order<'_>) {
-    // From here on the code is in the cache: what compiling leaves behind is not a plugin's.
+    // Fills the cache first, so that the memory for compilation is not attributed to a plugin.
     drop(loading(world, &order.plugins).build().expect("a host"));
     let own = std::env::current_exe().expect("a program knows where it lies");
     let mut inside = Command::new(own);
@@ -68,13 +69,13 @@ fn loading(world: &World, plugins: &Path) -> HostBuilder {
     if plugins.is_dir() { host.plugins(plugins) } else { host.plugin_file(plugins) }
 }
 
-/// Such a process: prints by how many bytes it grew, and by how many of its own.
+/// Runs the child process: prints its growth in resident and in private memory, in bytes.
 #[allow(clippy::print_stdout, reason = "this is how it answers")]
 pub(crate) fn inside(order: &[&str]) {
     let [what, count, plugins] = order else { panic!("what to measure is not said") };
     let (world, count) = (World::new(), count.parse().expect("a number"));
     let runtime = crate::on_every_core();
-    // The engine and its pool are there before, and all that the first call leaves.
+    // Create the engine with its pool and make a first call, so that both are in the base figure.
     let first = Road::new(&world);
     runtime.block_on(first.call("echo", r#"{"text": "hello"}"#));
     let before = held();
@@ -87,11 +88,11 @@ pub(crate) fn inside(order: &[&str]) {
         in_flight(&world, &runtime, what, count, Path::new(plugins))
     };
     println!("{} {}", after.0.saturating_sub(before.0), after.1.saturating_sub(before.1));
-    // Guests that would sleep for an hour end with the process.
+    // Exit without waiting for the guests, which sleep for an hour.
     std::process::exit(0);
 }
 
-/// So many calls at once, measured while they run.
+/// Starts concurrent calls and measures while they run.
 fn in_flight(world: &World, runtime: &tokio::runtime::Runtime, tool: &str, count: u64, plugins: &Path) -> (u64, u64) {
     let road = Arc::new(Road::with(loading(world, plugins)));
     for _ in 0..count {
@@ -106,7 +107,7 @@ fn in_flight(world: &World, runtime: &tokio::runtime::Runtime, tool: &str, count
     held()
 }
 
-/// What this process holds of the machine's memory, and what of it nobody else could have: in bytes.
+/// Returns the resident and the private dirty memory of this process, in bytes.
 fn held() -> (u64, u64) {
     let told = std::fs::read_to_string("/proc/self/smaps_rollup").expect("the kernel tells");
     let field = |name: &str| -> u64 {

@@ -1,10 +1,10 @@
-//! What is printed: percentiles, ratios, and what they were taken on.
+//! Prints percentiles, ratios and a description of the machine.
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-/// The times of one kind of call.
+/// The durations of one kind of call.
 pub(crate) struct Series {
     name: &'static str,
     times: Vec<Duration>,
@@ -19,7 +19,7 @@ impl Series {
         Self { name, times }
     }
 
-    /// Times one call; those of the first round only warm up.
+    /// Times one call; calls that do not count only warm up.
     pub(crate) async fn time<T>(&mut self, counts: bool, call: impl Future<Output = T>) {
         let start = Instant::now();
         let value = call.await;
@@ -37,12 +37,12 @@ impl Series {
         value
     }
 
-    /// Leaves out what was timed so far.
+    /// Discards the durations so far.
     pub(crate) fn forget(&mut self) {
         self.times.clear();
     }
 
-    /// The time below which so many of a thousand lie.
+    /// Returns the duration at a percentile, given in thousandths.
     pub(crate) fn at(&self, permille: usize) -> Duration {
         let mut sorted = self.times.clone();
         sorted.sort();
@@ -50,7 +50,7 @@ impl Series {
     }
 }
 
-/// What the figures were taken on.
+/// Prints a description of the machine.
 pub(crate) fn machine() {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
@@ -64,7 +64,7 @@ pub(crate) fn machine() {
     println!("{} {}, load {load} before the run, RUST_BACKTRACE {backtrace}", std::env::consts::OS, kernel.trim());
 }
 
-/// Prints a group; ratios are to its first member.
+/// Prints a group; the ratios are relative to its first member.
 pub(crate) fn group(name: &str, members: &[Series]) {
     println!("\n{name:<34} {:>10} {:>10} {:>10} {:>10}  {:>9}", "p50", "p90", "p99", "p99.9", "ratio");
     let base = members.first().map_or(1.0, |first| first.at(500).as_secs_f64());
@@ -75,7 +75,7 @@ pub(crate) fn group(name: &str, members: &[Series]) {
     }
 }
 
-/// Prints what a machine cannot do.
+/// Prints the reason for which a measurement was skipped.
 pub(crate) fn skipped(what: &str, why: &str) {
     println!("\n{what}\n  skipped: {}", why.trim());
 }
@@ -86,7 +86,7 @@ pub(crate) fn row(name: &str, cells: &[String]) {
     println!("{name:<34}{cells}");
 }
 
-/// A time with three digits and its unit.
+/// Formats a duration with three digits and its unit.
 pub(crate) fn shown(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     let (value, unit) = match seconds {
@@ -98,7 +98,7 @@ pub(crate) fn shown(time: Duration) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// Bytes, with their unit.
+/// Formats a number of bytes with its unit.
 pub(crate) fn size(bytes: f64) -> String {
     if bytes < 1024.0 * 1024.0 {
         format!("{:.0} KiB", bytes / 1024.0)

@@ -1,17 +1,18 @@
-//! The same calls through Palisade: validation, path check, policy, guard, limits and an event subscriber included.
+//! The same calls through Palisade, including validation, path check, policy, guard, limits and an
+//! event subscriber.
 
 use crate::world::World;
 use palisade::{BuildError, Envelope, Event, Host, HostBuilder, Shipped, Subscriber, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A host with a listener, so that events are built and sent.
+/// A host with a subscriber, so that events are built and sent.
 pub(crate) struct Road {
     pub(crate) host: Host,
     heard: Arc<Heard>,
 }
 
-/// Counts the events, and among them the guests that have said something.
+/// Counts the events, and the guests that have emitted output.
 #[derive(Default)]
 struct Heard {
     events: AtomicU64,
@@ -28,20 +29,21 @@ impl Subscriber for Heard {
 }
 
 impl Road {
-    /// With the shipped plugins and the benchmark's own.
+    /// Returns a host with the built-in plugins and the benchmark's own.
     pub(crate) fn new(world: &World) -> Self {
         let own = palisade_tests::guest::BENCH_CALLS.file();
         Self::with(world.host().shipped(Shipped::Included).plugin_file(own))
     }
 
-    /// With as much of it as one tool takes: under callgrind every plugin that is compiled takes minutes.
+    /// Returns a host that only loads the plugin of one tool: under callgrind, compiling a plugin
+    /// takes minutes.
     pub(crate) fn of_one_tool(world: &World, tool: &str) -> Self {
         let own = palisade_tests::guest::BENCH_CALLS.file();
         let host = world.host().shipped(Shipped::Included).plugin_file(own);
         Self::made(host, |host| host.build_for(tool))
     }
 
-    /// With what a host was told to load.
+    /// Builds a host.
     pub(crate) fn with(host: HostBuilder) -> Self {
         Self::made(host, HostBuilder::build)
     }
@@ -53,14 +55,14 @@ impl Road {
         Self { host, heard }
     }
 
-    /// The length of what the tool says.
+    /// Calls a tool and returns the length of its output.
     pub(crate) async fn call(&self, tool: &str, input: &str) -> usize {
         let result = self.host.call(tool, input, json!({})).await;
         assert!(result.is_success(), "{result}");
         result.output().map_or(0, |text| text.len())
     }
 
-    /// How many guests have said that they run.
+    /// Returns the number of guests that have emitted output.
     pub(crate) fn started(&self) -> u64 {
         self.heard.guests.load(Ordering::Relaxed)
     }

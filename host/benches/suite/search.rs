@@ -1,4 +1,5 @@
-//! `search_files` over a tree of 10,000 files, and the same work by ripgrep's own library, natively.
+//! Measures `search_files` over a tree of 10,000 files, against the same work natively by ripgrep's
+//! own library.
 
 use crate::floor::Floor;
 use crate::report::{self, Series};
@@ -15,12 +16,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Folders, and files in each.
+/// Number of folders, and of files in each.
 const FOLDERS: usize = 100;
 const FILES: usize = 100;
 /// Searches of each kind.
 const SEARCHES: usize = 20;
-/// What is searched for: one file of a hundred has it.
+/// The pattern, which one file of a hundred matches.
 const PATTERN: &str = r"needle_\d+";
 
 pub(crate) fn run(world: &World) {
@@ -37,7 +38,7 @@ pub(crate) fn run(world: &World) {
     let mut process = Series::new("a spawned process, `grep -rE`");
     let runtime = crate::on_one_thread();
     for round in 0..=SEARCHES {
-        // The first fills the kernel's caches.
+        // The first round fills the page cache.
         if round == 1 {
             for series in [&mut alone, &mut threads, &mut by_hand, &mut through, &mut program, &mut process] {
                 series.forget();
@@ -53,7 +54,7 @@ pub(crate) fn run(world: &World) {
     report::group("10,000 files of 1 KiB, 100 matches", &[alone, threads, by_hand, through, program, process]);
 }
 
-/// Files of some 1 KiB, the last of each folder with a match.
+/// Writes files of about 1 KiB; the last one of each folder has a match.
 fn plant(tree: &Path) {
     for folder in 0..FOLDERS {
         let folder = tree.join(format!("folder_{folder:03}"));
@@ -68,7 +69,7 @@ fn plant(tree: &Path) {
     }
 }
 
-/// As `rg` does it, and the tool.
+/// Returns the matcher with the settings of `rg` and of the tool.
 fn matcher() -> RegexMatcher {
     RegexMatcherBuilder::new().multi_line(true).line_terminator(Some(b'\n')).build(PATTERN).expect("a pattern")
 }
@@ -83,7 +84,7 @@ fn walk(tree: &Path) -> WalkBuilder {
     walk
 }
 
-/// The matches of one file.
+/// Returns the number of matches in one file.
 fn matches(searcher: &mut Searcher, matcher: &RegexMatcher, path: &Path) -> usize {
     let mut found = 0;
     let sink = UTF8(|_, line| {
@@ -94,7 +95,7 @@ fn matches(searcher: &mut Searcher, matcher: &RegexMatcher, path: &Path) -> usiz
     found
 }
 
-/// In the order of the names, as the tool does it.
+/// Searches in the order of the names, as the tool does.
 fn one_thread(tree: &Path) -> usize {
     let (matcher, mut searcher) = (matcher(), searcher());
     let files = walk(tree).sort_by_file_name(Ord::cmp).build().flatten();
@@ -102,7 +103,7 @@ fn one_thread(tree: &Path) -> usize {
     files.map(|entry| matches(&mut searcher, &matcher, entry.path())).sum()
 }
 
-/// In any order, as `rg` does it.
+/// Searches in any order with all cores, as `rg` does.
 fn every_core(tree: &Path) -> usize {
     let (matcher, found) = (matcher(), AtomicUsize::new(0));
     walk(tree).build_parallel().run(|| {

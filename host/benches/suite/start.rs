@@ -1,4 +1,5 @@
-//! The start of a host with 1, 10, 100 and 1,000 plugins, all of them different: compiled, and from the cache.
+//! Measures the start of a host with 1, 10, 100 and 1,000 distinct plugins, compiled and from the
+//! cache.
 
 use crate::floor::Floor;
 use crate::report::{self, shown};
@@ -11,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// What stands in the guest in place of a number.
+/// The placeholder in the guest that a name with a number replaces.
 const PLACE: &[u8] = b"bench_named_0000";
-/// Starts from the cache of each kind; the middle one counts.
+/// Starts from the cache per measurement; the median is reported.
 const STARTS: usize = 5;
 
 pub(crate) fn run(world: &World) {
@@ -22,7 +23,7 @@ pub(crate) fn run(world: &World) {
     for count in [1, 10, 100] {
         fresh(world, &format!("  {count} of 61 KB, in Rust"), &directory(count));
     }
-    // A thousand of those would take minutes to compile.
+    // A thousand plugins in Rust would take minutes to compile.
     for count in [100, 1_000] {
         fresh(world, &format!("  {count} of 2 KB, by hand"), &small(count));
     }
@@ -34,14 +35,14 @@ pub(crate) fn run(world: &World) {
     }
 }
 
-/// Plugins that nothing has seen before.
+/// Measures plugins that are in no cache yet.
 fn fresh(world: &World, name: &str, plugins: &TempDir) {
     let cache = tempfile::tempdir().expect("a temporary directory");
     let compiled = start(world, plugins.path(), cache.path());
     row(world, name, shown(compiled), plugins.path(), cache.path());
 }
 
-/// So many plugins in WebAssembly text, each with a tool and a digest of its own.
+/// Writes plugins in WebAssembly text, each with a tool name and a digest of its own.
 fn small(count: usize) -> TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
     for number in 0..count {
@@ -52,7 +53,8 @@ fn small(count: usize) -> TempDir {
     directory
 }
 
-/// The large one alone, and among a hundred others: it is compiled once, since that takes most of a minute.
+/// Measures the large plugin alone and among a hundred others. It is compiled once, since that
+/// takes most of a minute.
 fn interpreted(world: &World, language: &str, guest: &Path) {
     let cache = tempfile::tempdir().expect("a temporary directory");
     for (name, others) in [(format!("  one in {language}"), 0), (format!("  100, one of them in {language}"), 99)] {
@@ -64,7 +66,7 @@ fn interpreted(world: &World, language: &str, guest: &Path) {
     }
 }
 
-/// Everything of a row but compiling, which has been done.
+/// Prints a row, with measurements of everything but the compilation.
 fn row(world: &World, name: &str, compiled: String, plugins: &Path, cache: &Path) {
     let cached = middle(|| start(world, plugins, cache));
     let program = middle(|| program(world, plugins, cache));
@@ -75,7 +77,7 @@ fn row(world: &World, name: &str, compiled: String, plugins: &Path, cache: &Path
     report::row(name, &[compiled, shown(cached), shown(program), shown(mapped), ratio]);
 }
 
-/// So many plugins, each with a tool and a digest of its own.
+/// Writes plugins, each with a tool name and a digest of its own.
 pub(crate) fn directory(count: usize) -> TempDir {
     let original = fs::read(palisade_tests::guest::BENCH_NAMED.file()).expect("the benchmark's guest");
     let places: Vec<usize> =
@@ -90,12 +92,12 @@ pub(crate) fn directory(count: usize) -> TempDir {
     directory
 }
 
-/// A directory that is not there yet: a cache makes it so that nobody else can reach it.
+/// Returns a directory that does not exist yet: the cache creates it with private permissions.
 fn private(directory: &Path) -> PathBuf {
     directory.join("cache")
 }
 
-/// A host in this process: the engine is there already.
+/// Times the start of a host in this process, whose engine exists already.
 fn start(world: &World, plugins: &Path, cache: &Path) -> Duration {
     let host = Host::builder()
         .workspace(world.workspace())
@@ -108,7 +110,7 @@ fn start(world: &World, plugins: &Path, cache: &Path) -> Duration {
     taken
 }
 
-/// The whole process, from its start to its end.
+/// Times the whole process.
 fn program(world: &World, plugins: &Path, cache: &Path) -> Duration {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_palisade"));
     command.env("PALISADE_CACHE", private(cache)).args(["list", "--no-builtin", "--workspace"]).arg(world.workspace());
@@ -116,7 +118,7 @@ fn program(world: &World, plugins: &Path, cache: &Path) -> Duration {
     timed(|| _ = spawned::finish(&mut command))
 }
 
-/// Compiled code of the plugins, as the hand-written host keeps it.
+/// Returns the files with the compiled code of the plugins for the hand-written host.
 fn by_hand(floor: &Floor, plugins: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(plugins).expect("a directory").flatten();
     files.map(|file| floor.compiled(&fs::read(file.path()).expect("a plugin"))).collect()

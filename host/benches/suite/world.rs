@@ -1,4 +1,4 @@
-//! Where a run takes place: a workspace, a cache of its own, and what `cargo xtask interpreters` has built.
+//! The environment of a run: a workspace, a cache, and the guests of `cargo xtask interpreters`.
 
 use palisade::{CacheMode, Host, HostBuilder, Shipped};
 use palisade_tests::caches;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A workspace with a file of 1 KiB and one of 1 MiB in it, and the directories of the run.
+/// A workspace with a file of 1 KiB and one of 1 MiB, and the directories of the run.
 pub(crate) struct World {
     workspace: TempDir,
     target: PathBuf,
@@ -19,33 +19,35 @@ impl World {
         fs::write(workspace.path().join("small.txt"), line(1 << 10)).expect("a file of 1 KiB");
         fs::write(workspace.path().join("large.txt"), line(1 << 20)).expect("a file of 1 MiB");
         let own = std::env::current_exe().expect("a program knows where it lies");
-        // `<target>/<profile>/deps/<this>`.
+        // The program is at `<target>/<profile>/deps/<program>`.
         let target = own.ancestors().nth(3).expect("cargo has built it").to_owned();
         let cache = caches::of_this_build(&target.join("bench"));
         Self { workspace, target, cache }
     }
 
-    /// The directory that calls see.
+    /// Returns the workspace.
     pub(crate) fn workspace(&self) -> &Path {
         self.workspace.path()
     }
 
-    /// Where Palisade keeps compiled code from run to run of this build: what is measured is a call, unless a group says that it starts cold.
+    /// Returns the directory for compiled code of this build, which is kept between runs: unless a
+    /// group measures cold starts, it measures calls.
     pub(crate) fn cache(&self) -> PathBuf {
         self.cache.join("cache")
     }
 
-    /// Where the hand-written host keeps its own.
+    /// Returns the cache directory of the hand-written host.
     pub(crate) fn floor_cache(&self) -> PathBuf {
         self.cache.join("floor")
     }
 
-    /// A host without the shipped plugins, its cache warm from the second run on.
+    /// Returns the builder of a host without the built-in plugins; its cache is warm from the
+    /// second run on.
     pub(crate) fn host(&self) -> HostBuilder {
         Host::builder().workspace(self.workspace()).shipped(Shipped::LeftOut).cache(CacheMode::Directory(self.cache()))
     }
 
-    /// The guest in this language, or why there is none.
+    /// Returns the guest in this language, or the reason for which it is missing.
     pub(crate) fn interpreted(&self, language: &str) -> Result<PathBuf, String> {
         let directory = self.target.join("interpreters");
         let guest = directory.join(format!("{language}.wasm"));
@@ -57,7 +59,7 @@ impl World {
     }
 }
 
-/// Lines of text of so many bytes in all.
+/// Returns lines of text of this size, in bytes.
 fn line(bytes: usize) -> String {
     "sixty-four bytes of text, as a line of a source file often has.\n".repeat(bytes / 64)
 }
