@@ -1,4 +1,5 @@
-//! What wit-bindgen makes of `wit/`. Users never see this module; what they need of it the crate re-exports.
+//! The bindings that wit-bindgen generates from `wit/`. Internal: the crate re-exports their public
+//! parts.
 
 wit_bindgen::generate!({
     path: "wit",
@@ -8,7 +9,7 @@ wit_bindgen::generate!({
     additional_derives: [PartialEq],
 });
 
-/// What a plugin may import beside its world; nothing of it is in a plugin that asks nothing.
+/// Imports for questions to the client. A plugin only contains them if it uses them.
 pub mod asking {
     wit_bindgen::generate!({
         path: "wit",
@@ -19,7 +20,7 @@ pub mod asking {
     });
 }
 
-/// What a plugin may export beside its tools; only where it does, anything of it is in the plugin.
+/// Exports for resources. A plugin only contains them if it offers resources.
 pub mod resourceful {
     wit_bindgen::generate!({
         path: "wit",
@@ -33,7 +34,7 @@ pub mod resourceful {
     });
 }
 
-/// What a plugin may export beside its tools; only where it does, anything of it is in the plugin.
+/// Exports for prompts. A plugin only contains them if it offers prompts.
 pub mod prompting {
     wit_bindgen::generate!({
         path: "wit",

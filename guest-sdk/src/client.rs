@@ -1,8 +1,11 @@
-//! Asking whoever made the call, while a tool runs: a person with a form, a model with messages, or for the directories that the client's user works in.
+//! Asks the client while a tool runs: a person with a form, a model with messages, or for the
+//! directories that the user works in.
 //!
-//! Not every client can answer while a call waits. Where it cannot, [`ask`] does not return: the call ends, and the tool is run again from its beginning, where
-//! [`ask`] returns what was answered meanwhile. So ask first and act later, and ask the same however often the tool is run: keys and parameters must not depend
-//! on time or chance. After the first change to a file, [`ask`] is refused with [`AskError::TooLate`].
+//! Not every client can answer during a call. If it cannot, [`ask`] does not return: the call ends,
+//! and the tool runs again from its beginning, where [`ask`] then returns the answers. Therefore
+//! ask first and act later, and ask the same questions in each run: keys and parameters must not
+//! depend on time or randomness. After the first change to a file, [`ask`] fails with
+//! [`AskError::TooLate`].
 //!
 //! ```
 //! use palisade_guest::client::{self, AskError, Kind, Request};
@@ -29,7 +32,7 @@ use serde_json::{Value, json};
 
 pub use crate::bindings::asking::palisade::tool::client::{AskError, Kind, Request};
 
-/// What the client can be asked for.
+/// Returns the kinds of requests that the client supports.
 #[must_use]
 pub fn supported() -> Vec<Kind> {
     #[cfg(target_family = "wasm")]
@@ -38,10 +41,11 @@ pub fn supported() -> Vec<Kind> {
     Vec::new()
 }
 
-/// Returns where the client can be asked for all of these, and otherwise ends the call with an error that names what is missing.
+/// Returns if the client supports all of these kinds. Otherwise ends the call with an error that
+/// names the missing ones.
 ///
 /// # Panics
-/// In a native test, where nobody can be asked, unless `kinds` is empty.
+/// In a native test, where there is no client, unless `kinds` is empty.
 pub fn need(kinds: &[Kind]) {
     #[cfg(target_family = "wasm")]
     crate::bindings::asking::palisade::tool::client::need(kinds);
@@ -49,10 +53,11 @@ pub fn need(kinds: &[Kind]) {
     assert!(kinds.is_empty(), "the call ends here: nobody can be asked in a native test");
 }
 
-/// Asks, and gives back one JSON text per request, in order. A call asks at most 3 times, each time 1 to 8 requests.
+/// Asks the client, and returns one JSON text per request, in order. A call can ask at most 3
+/// times, each time 1 to 8 requests.
 ///
 /// # Errors
-/// Why there is no answer. In a native test, that nobody can be asked.
+/// The reason for which there is no answer. In a native test, [`AskError::Unavailable`].
 pub fn ask(requests: &[Request]) -> Result<Vec<String>, AskError> {
     #[cfg(target_family = "wasm")]
     return crate::bindings::asking::palisade::tool::client::ask(requests);
@@ -64,26 +69,29 @@ pub fn ask(requests: &[Request]) -> Result<Vec<String>, AskError> {
 }
 
 impl Request {
-    /// A question of this kind with these parameters, as the Model Context Protocol has them.
+    /// Returns a request of this kind. The parameters are those of the Model Context Protocol.
     #[must_use]
     pub fn new(kind: Kind, key: &str, params: &Value) -> Self {
         Self { key: key.to_owned(), kind, params: params.to_string() }
     }
 
-    /// A form for a person. The schema is flat: an object of strings, numbers, booleans and choices. The answer is what was filled in.
+    /// Returns a form for a person. The schema is flat: an object of strings, numbers, booleans and
+    /// choices. The answer is the completed form.
     #[must_use]
     pub fn elicitation(key: &str, message: &str, schema: &Value) -> Self {
         Self::new(Kind::Elicitation, key, &json!({"message": message, "requestedSchema": schema}))
     }
 
-    /// A text for the client's model, with a bound on its answer, in tokens. The answer is the model's message.
+    /// Returns a prompt for the client's model, with a limit for its answer, in tokens. The answer
+    /// is the model's message.
     #[must_use]
     pub fn sampling(key: &str, text: &str, max_tokens: u32) -> Self {
         let message = json!({"role": "user", "content": {"type": "text", "text": text}});
         Self::new(Kind::Sampling, key, &json!({"messages": [message], "maxTokens": max_tokens}))
     }
 
-    /// The directories that the client's user works in. The answer is `{"roots": [{"uri", "name"}]}`.
+    /// Asks for the directories that the client's user works in. The answer is `{"roots": [{"uri",
+    /// "name"}]}`.
     #[must_use]
     pub fn roots(key: &str) -> Self {
         Self::new(Kind::Roots, key, &json!({}))

@@ -1,43 +1,44 @@
-//! How the blocks of an output are made.
+//! Constructors for the content blocks of an output.
 
 use serde::Serialize;
 
 use crate::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink, Result};
 
 impl Content {
-    /// Text for the model.
+    /// Returns a block of text for the model.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// One JSON value.
+    /// Returns a block with one JSON value.
     ///
     /// # Errors
-    /// `value` cannot be written as JSON: a map whose keys are no strings, or whatever its own `Serialize` refuses.
+    /// If `value` cannot be serialised as JSON: a map whose keys are not strings, or an error of
+    /// its own `Serialize`.
     pub fn json(value: &impl Serialize) -> Result<Self> {
         Ok(Self::Json(serde_json::to_string(value)?))
     }
 
-    /// A picture of a media type such as `image/png`. The bytes are not encoded in any way.
+    /// Returns an image of a media type such as `image/png`. The bytes are not encoded.
     #[must_use]
     pub fn image(mime: impl Into<String>, data: impl Into<Vec<u8>>) -> Self {
         Self::Image(Media { mime: mime.into(), data: data.into() })
     }
 
-    /// A sound of a media type such as `audio/wav`. The bytes are not encoded in any way.
+    /// Returns audio of a media type such as `audio/wav`. The bytes are not encoded.
     #[must_use]
     pub fn audio(mime: impl Into<String>, data: impl Into<Vec<u8>>) -> Self {
         Self::Audio(Media { mime: mime.into(), data: data.into() })
     }
 
-    /// A document, whole, with its media type where that is known.
+    /// Returns an embedded document, with its media type if known.
     #[must_use]
     pub fn resource(uri: impl Into<String>, mime: Option<&str>, body: impl Into<ResourceBody>) -> Self {
         Self::Resource(EmbeddedResource { uri: uri.into(), mime: mime.map(str::to_owned), body: body.into() })
     }
 
-    /// A document by reference, with a name for people and its media type where that is known.
+    /// Returns a link to a document, with a display name and its media type if known.
     #[must_use]
     pub fn link(uri: impl Into<String>, name: impl Into<String>, mime: Option<&str>) -> Self {
         Self::Link(ResourceLink { uri: uri.into(), name: name.into(), mime: mime.map(str::to_owned) })

@@ -1,4 +1,4 @@
-//! What a tool knows of its call, and what it can tell the host while it runs.
+//! The context of a call: its properties, and the messages that a tool can send to the host.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -15,10 +15,11 @@ mod backend;
 
 use backend::Backend;
 
-/// The call that a tool runs for. A tool gets it by taking a `&Context` as its last parameter.
+/// The context of a call. A tool gets it by taking a `&Context` as its last parameter.
 ///
-/// Nothing here fails or grants anything. In a component it speaks to the host, which bounds what is said: messages are cut at 4 KiB, all log
-/// messages of a call at 256 KiB, all emitted chunks at 1 MiB. In a native test it records, see [`testing`](crate::testing).
+/// Its functions never fail and grant nothing. In a component, messages go to the host, which
+/// limits them: each message to 4 KiB, all log messages of a call to 256 KiB, all emitted chunks to
+/// 1 MiB. In a native test, messages are recorded, see [`testing`](crate::testing).
 pub struct Context {
     call: Call,
     started: OnceLock<Instant>,
@@ -28,94 +29,98 @@ pub struct Context {
 }
 
 impl Context {
-    /// Writes to the host's log, under the call's id. The model does not see it.
+    /// Writes to the host's log, under the ID of the call. The model does not see it.
     pub fn log(&self, level: Level, message: &str) {
         self.backend.log(level, message);
     }
 
-    /// Logs something for whoever looks for a defect of the tool.
+    /// Logs a detail for debugging the tool.
     pub fn debug(&self, message: &str) {
         self.log(Level::Debug, message);
     }
 
-    /// Logs something worth knowing.
+    /// Logs information.
     pub fn info(&self, message: &str) {
         self.log(Level::Info, message);
     }
 
-    /// Logs that something is off, while the tool goes on.
+    /// Logs a problem that does not stop the tool.
     pub fn warn(&self, message: &str) {
         self.log(Level::Warn, message);
     }
 
-    /// Logs that something failed.
+    /// Logs a failure.
     pub fn error(&self, message: &str) {
         self.log(Level::Error, message);
     }
 
-    /// Says how far the tool has come: `done` of `total`, in any unit. Values should grow. An empty message is none.
+    /// Reports progress: `done` of `total`, in any unit. Values should grow. An empty message
+    /// counts as none.
     pub fn progress(&self, done: f64, total: Option<f64>, message: &str) {
         self.backend.progress(done, total, Some(message).filter(|message| !message.is_empty()));
     }
 
-    /// Shows a part of the output before the call has ended, to people and programs that watch. The model reads only what the tool returns.
+    /// Streams a part of the output to observers before the call has ended. The model only reads
+    /// the output that the tool returns.
     pub fn emit(&self, chunk: &str) {
         self.backend.emit(chunk);
     }
 
-    /// Whether the caller wants the call to stop. A tool that asks has 25 ms from then on to leave things in order and return
-    /// [`Error::cancelled`]; a tool that never asked is stopped at once.
+    /// Returns true if the caller has cancelled the call. A tool that polls has 25 ms from then on
+    /// to clean up and return [`Error::cancelled`]; a tool that has never polled is stopped at
+    /// once.
     #[must_use]
     pub fn cancelled(&self) -> bool {
         self.backend.cancelled()
     }
 
-    /// The same as a result, so that a loop stops with `ctx.checkpoint()?`.
+    /// Returns an error if the call is cancelled, so that a loop stops with `ctx.checkpoint()?`.
     ///
     /// # Errors
-    /// [`Error::cancelled`] where the caller wants the call to stop.
+    /// [`Error::cancelled`] if the caller has cancelled the call.
     pub fn checkpoint(&self) -> Result<()> {
         if self.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
     }
 
-    /// Identifies this call in results, events and logs.
+    /// Returns the ID of this call in results, events and logs.
     #[must_use]
     pub fn call_id(&self) -> &str {
         &self.call.call_id
     }
 
-    /// The conversation that the call belongs to, if the caller has one.
+    /// Returns the conversation that the call belongs to, if the caller has one.
     #[must_use]
     pub fn session_id(&self) -> Option<&str> {
         self.call.session_id.as_deref()
     }
 
-    /// The turn within the conversation, if the caller has one.
+    /// Returns the turn within the conversation, if the caller has one.
     #[must_use]
     pub fn turn_id(&self) -> Option<&str> {
         self.call.turn_id.as_deref()
     }
 
-    /// How much time is left before the call is stopped; zero where it is over.
+    /// Returns the time left before the deadline of the call; zero after the deadline.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         Duration::from_millis(self.call.remaining_ms).saturating_sub(self.started().elapsed())
     }
 
-    /// What the caller passes along. Opaque to the host; an empty object when the caller said nothing.
+    /// Returns the context that the caller passes along. Opaque to the host; an empty object by
+    /// default.
     #[must_use]
     pub fn caller(&self) -> &Value {
         self.caller.get_or_init(|| object(&self.call.context))
     }
 
-    /// What the call has no field for: an object, most often empty.
+    /// Returns the metadata of the call: an object, usually empty.
     #[must_use]
     pub fn metadata(&self) -> &Value {
         self.metadata.get_or_init(|| object(&self.call.metadata))
     }
 
-    /// Starts the clock of [`remaining`](Self::remaining). The expansion of `#[tool]` calls it where the function takes the context; the
-    /// other tools are spared the question to the host.
+    /// Starts the clock of [`remaining`](Self::remaining). The expansion of `#[tool]` calls it if
+    /// the function takes the context, so that other tools avoid this host call.
     #[doc(hidden)]
     pub fn begin(&self) {
         self.started();
@@ -160,7 +165,7 @@ impl fmt::Debug for Context {
     }
 }
 
-/// The contract promises an object, and allows the empty string for `{}`.
+/// Parses an object. The contract allows the empty string for `{}`.
 fn object(json: &str) -> Value {
     serde_json::from_str(json).unwrap_or_else(|_| Value::Object(Map::new()))
 }

@@ -1,73 +1,77 @@
-//! Why a tool could not do its work, and how any other error becomes one of these.
+//! The error type of tools, and the conversion from other errors.
 
 use std::error::Error as StdError;
 use std::{fmt, io};
 
 use crate::bindings::palisade::tool::types::{InvalidInput, ToolError};
 
-/// The result of a tool, and of whatever it calls.
+/// The result type of tools and of the functions that they call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a tool could not do its work.
+/// The error of a tool.
 ///
-/// `?` makes one of any error: of `io::Error`, `serde_json::Error`, any type that implements `std::error::Error`, of `anyhow::Error`, and of
-/// `String` and `&str`. The message is the error and all its sources, joined with `": "`, without the system's error numbers. Where the
-/// error or one of its sources is an `io::Error` of the kind `NotFound` or `PermissionDenied`, the kind is kept; everything else becomes
-/// [`ErrorKind::Failed`].
+/// `?` converts any error: `io::Error`, `serde_json::Error`, any type that implements
+/// `std::error::Error`, `anyhow::Error`, `String` and `&str`. The message is the error and all its
+/// sources, joined with `": "`, without the system's error numbers. If the error or one of its
+/// sources is an `io::Error` of the kind `NotFound` or `PermissionDenied`, the kind is kept; all
+/// other errors become [`ErrorKind::Failed`].
 ///
-/// The type does not implement `std::error::Error` itself, for the reason that `anyhow::Error` does not.
+/// Like `anyhow::Error`, this type does not implement `std::error::Error` itself, because that
+/// would conflict with the conversion.
 #[derive(Clone, PartialEq)]
 pub struct Error(ToolError);
 
-/// The kinds of [`Error`], which are those of the contract.
+/// The kinds of [`Error`], as in the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The input conforms to the schema, yet cannot be used.
+    /// The input conforms to the schema, but is not usable.
     InvalidInput,
-    /// Something that the input names does not exist.
+    /// An object that the input names does not exist.
     NotFound,
-    /// Something that the tool needs is not permitted.
+    /// The tool lacks a permission.
     PermissionDenied,
-    /// Everything else.
+    /// Any other failure.
     Failed,
-    /// The tool stopped because the caller wanted it to.
+    /// The tool stopped because the caller cancelled the call.
     Cancelled,
 }
 
 impl Error {
-    /// The input conforms to the schema, yet cannot be used. `field` is the field's name or a JSON pointer to it; `reason` says what is
-    /// wrong with it and what would be accepted.
+    /// Returns an error for input that conforms to the schema, but is not usable. `field` is the
+    /// field's name or a JSON pointer to it; `reason` names the problem and the accepted values.
     #[must_use]
     pub fn invalid_input(field: impl Into<String>, reason: impl Into<String>) -> Self {
         Self(ToolError::InvalidInput(InvalidInput { field: field.into(), reason: reason.into() }))
     }
 
-    /// Something that the input names does not exist.
+    /// Returns an error for an object that does not exist.
     #[must_use]
     pub fn not_found(message: impl Into<String>) -> Self {
         Self(ToolError::NotFound(message.into()))
     }
 
-    /// Something that the tool needs is not permitted.
+    /// Returns an error for a missing permission.
     #[must_use]
     pub fn permission_denied(message: impl Into<String>) -> Self {
         Self(ToolError::PermissionDenied(message.into()))
     }
 
-    /// Everything else.
+    /// Returns an error for any other failure.
     #[must_use]
     pub fn failed(message: impl Into<String>) -> Self {
         Self(ToolError::Failed(message.into()))
     }
 
-    /// The tool stopped because [`Context::cancelled`](crate::Context::cancelled) returned true.
+    /// Returns the error of a tool that stopped because
+    /// [`Context::cancelled`](crate::Context::cancelled) returned true.
     #[must_use]
     pub fn cancelled() -> Self {
         Self(ToolError::Cancelled)
     }
 
-    /// Puts `message` and `": "` before the message. The kind stays; an error of the kind `Cancelled` has no message and stays as it is.
+    /// Puts `message` and `": "` before the message. The kind is kept; an error of the kind
+    /// `Cancelled` has no message and is unchanged.
     #[must_use]
     pub fn context(mut self, message: impl fmt::Display) -> Self {
         if let Some(text) = self.text() {
@@ -76,7 +80,7 @@ impl Error {
         self
     }
 
-    /// What kind of error this is.
+    /// Returns the kind of this error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self.0 {
@@ -88,7 +92,7 @@ impl Error {
         }
     }
 
-    /// The message without the field: what the model reads.
+    /// Returns the message without the field: the text for the model.
     #[must_use]
     pub fn message(&self) -> &str {
         match &self.0 {
@@ -100,7 +104,7 @@ impl Error {
         }
     }
 
-    /// The field of an error of the kind `InvalidInput`.
+    /// Returns the field of an error of the kind `InvalidInput`.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         match &self.0 {
@@ -120,7 +124,7 @@ impl Error {
     }
 }
 
-/// Adds what was being done to the error of a result.
+/// Adds context to the error of a result.
 pub trait ResultExt<T> {
     /// Puts `message` and `": "` before the error's message, as [`Error::context`] does.
     ///
@@ -128,7 +132,7 @@ pub trait ResultExt<T> {
     /// The error of this result.
     fn context(self, message: impl fmt::Display) -> Result<T>;
 
-    /// The same with a message that is made only when it is needed.
+    /// Adds a message that is only built if there is an error.
     ///
     /// # Errors
     /// The error of this result.
@@ -184,7 +188,8 @@ fn convert(error: &(dyn StdError + 'static)) -> Error {
     make(message)
 }
 
-/// What the error says, without the system's number: in the sandbox that is a number of WASI, which means something else everywhere else.
+/// Returns the text of an error without the system's error number, which in the sandbox is a WASI
+/// number and has another meaning elsewhere.
 fn text_of(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     if let Some(code) = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
@@ -194,7 +199,7 @@ fn text_of(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-/// Many errors already say what their source says; twice is noise.
+/// Appends a source's text, unless the message ends with it: many errors repeat their source.
 fn append(message: &mut String, text: &str) {
     if message.is_empty() {
         message.push_str(text);
@@ -209,7 +214,7 @@ fn constructor(error: &(dyn StdError + 'static)) -> Option<fn(String) -> Error> 
     match error.kind() {
         io::ErrorKind::NotFound => Some(Error::not_found),
         io::ErrorKind::PermissionDenied => Some(Error::permission_denied),
-        // An `io::Error` around another is not its source.
+        // `source()` of an `io::Error` skips the error that it wraps.
         _ => error.get_ref().and_then(|inner| constructor(inner)),
     }
 }

@@ -1,4 +1,4 @@
-//! Promises of the conversion of errors.
+//! Tests of the error conversion.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use super::*;

@@ -1,4 +1,4 @@
-//! From the input of a call to the arguments of a function.
+//! Deserialises the input of a call to the arguments of a function.
 
 use serde::Deserialize;
 use serde_path_to_error::{Path, Segment};
@@ -8,8 +8,9 @@ use crate::{Error, Result};
 /// Deserialises the arguments.
 ///
 /// # Errors
-/// `invalid-input` with the JSON pointer of the field that does not fit, and the reason. The host validates inputs before the call, so this
-/// is for what a schema cannot say.
+/// `invalid-input` with the JSON pointer of the wrong field, and the reason. The host validates
+/// inputs against the schema before the call, so that only requirements outside of the schema fail
+/// here.
 pub fn arguments<'de, T: Deserialize<'de>>(input: &'de str) -> Result<T> {
     let mut source = serde_json::Deserializer::from_str(input);
     let arguments = serde_path_to_error::deserialize(&mut source)
@@ -21,19 +22,19 @@ pub fn arguments<'de, T: Deserialize<'de>>(input: &'de str) -> Result<T> {
 fn refuse(path: &Path, message: &str) -> Error {
     let reason = reason(message);
     let mut field = pointer(path);
-    // A field that is not there has no place of its own; the path ends at what should hold it.
+    // The path of a missing field ends at its parent.
     if let Some(name) = reason.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
         push(&mut field, name);
     }
     Error::invalid_input(field, reason)
 }
 
-/// The message without the line and column, which mean nothing to whoever wrote the input as a value.
+/// Removes the line and column, which are meaningless for an input that was built as a value.
 fn reason(message: &str) -> &str {
     message.rsplit_once(" at line ").map_or(message, |(reason, _)| reason)
 }
 
-/// A path as a JSON pointer (RFC 6901). It ends where serde lost track of it.
+/// Converts a path to a JSON pointer (RFC 6901). It ends where serde lost track of the path.
 fn pointer(path: &Path) -> String {
     let mut pointer = String::new();
     for segment in path {

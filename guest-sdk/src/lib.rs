@@ -2,7 +2,7 @@
 //!
 #![doc = include_str!("../README.md")]
 
-// The expansion of `#[tool]` names this crate, also in the crate itself.
+// The expansion of `#[tool]` names this crate, also within the crate itself.
 extern crate self as palisade_guest;
 
 #[doc(hidden)]
@@ -46,10 +46,11 @@ pub use {schemars, serde, serde_json};
 #[doc(hidden)]
 pub use plugin::Tool;
 
-/// Makes this crate a plugin that offers the given tools: the names of functions under `#[tool]`, with their paths.
+/// Makes this crate a plugin with the given tools: the names of functions under `#[tool]`, with
+/// their paths.
 ///
-/// Call it once, in the crate that is compiled to a component (`crate-type = ["cdylib"]`). Compiled natively it does nothing but check its
-/// tools, so that tests of the crate run anywhere.
+/// Invoke it once, in the crate that is compiled to a component (`crate-type = ["cdylib"]`). In a
+/// native build it only checks its tools, so that tests of the crate run anywhere.
 ///
 /// ```
 /// mod files {
@@ -70,7 +71,7 @@ pub use plugin::Tool;
 /// # fn main() {}
 /// ```
 ///
-/// Two tools of one name do not compile, and neither does anything that is not a tool:
+/// Two tools of the same name do not compile, and neither does a function that is not a tool:
 ///
 /// ```compile_fail
 /// /// Says hello.
@@ -118,7 +119,7 @@ macro_rules! export {
     };
 }
 
-/// What the macros expand to. No part of this is stable.
+/// The items that the macros expand to. Not part of the stable API.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::bindings::exports::palisade::tool::tool::Guest;

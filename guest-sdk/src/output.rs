@@ -1,4 +1,4 @@
-//! What a tool gives back, and what can be turned into it.
+//! The output of a tool, and the types that convert to it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use crate::bindings::palisade::tool::types::Output as WitOutput;
 use crate::{Content, Error, Result};
 
-/// What a tool gives back when it ran to its end: blocks for the model, and notes for the program that embeds the host.
+/// The output of a tool that ran to its end: content blocks for the model, and metadata for the
+/// program that embeds the host.
 ///
 /// ```
 /// use palisade_guest::Output;
@@ -26,20 +27,20 @@ pub struct Output {
 }
 
 impl Output {
-    /// An output that holds these blocks, in this order. It may be empty.
+    /// Returns an output with these blocks, in this order. It may be empty.
     pub fn new(content: Vec<Content>) -> Self {
         Self { content, failed: false, metadata: Map::new(), files_modified: Vec::new(), command_executed: None }
     }
 
-    /// An output of one text.
+    /// Returns an output of one text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(vec![Content::text(text)])
     }
 
-    /// An output of one JSON value.
+    /// Returns an output of one JSON value.
     ///
     /// # Errors
-    /// `value` cannot be written as JSON.
+    /// If `value` cannot be serialised as JSON.
     pub fn json(value: &impl Serialize) -> Result<Self> {
         Ok(Self::new(vec![Content::json(value)?]))
     }
@@ -50,45 +51,47 @@ impl Output {
         self
     }
 
-    /// Says that the tool did its work and the outcome is a failure that the model should see as one, such as tests that do not pass. A tool
-    /// that could not do its work returns an error.
+    /// Marks the outcome as a failure for the model, such as failing tests, although the tool did
+    /// its work. A tool that could not do its work returns an error.
     pub fn failure(mut self) -> Self {
         self.failed = true;
         self
     }
 
-    /// Names a file that the tool changed, relative to the workspace.
+    /// Records a file that the tool changed, relative to the workspace.
     pub fn modified(mut self, path: impl Into<String>) -> Self {
         self.files_modified.push(path.into());
         self
     }
 
-    /// Names the command that the tool ran.
+    /// Records the command that the tool ran.
     pub fn command(mut self, command: impl Into<String>) -> Self {
         self.command_executed = Some(command.into());
         self
     }
 
-    /// Tells the program that embeds the host something that the model never sees. A key that is already there gets the new value.
+    /// Adds metadata for the program that embeds the host; the model never sees it. An existing key
+    /// gets the new value.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
     }
 
-    /// The blocks.
+    /// Returns the blocks.
     #[must_use]
     pub fn content(&self) -> &[Content] {
         &self.content
     }
 
-    /// The text blocks, joined with line ends.
+    /// Returns the text blocks, joined with newlines.
     #[must_use]
     pub fn to_text(&self) -> String {
         let text = |block: &Content| if let Content::Text(text) = block { Some(text.clone()) } else { None };
         self.content.iter().filter_map(text).collect::<Vec<_>>().join("\n")
     }
 
-    /// The value of the first JSON block. None where there is no such block, or it does not hold JSON.
+    /// Returns the value of the first JSON block. `None` if there is no such block or its JSON is
+    /// invalid.
     #[must_use]
     pub fn to_json(&self) -> Option<Value> {
         let json =
@@ -96,25 +99,25 @@ impl Output {
         self.content.iter().find_map(json)
     }
 
-    /// Whether the outcome is none that [`failure`](Self::failure) marked.
+    /// Returns false if [`failure`](Self::failure) marked the outcome.
     #[must_use]
     pub fn succeeded(&self) -> bool {
         !self.failed
     }
 
-    /// What was given to [`metadata`](Self::metadata).
+    /// Returns the metadata added by [`metadata`](Self::metadata).
     #[must_use]
     pub fn metadata_map(&self) -> &Map<String, Value> {
         &self.metadata
     }
 
-    /// What was given to [`modified`](Self::modified).
+    /// Returns the files recorded by [`modified`](Self::modified).
     #[must_use]
     pub fn files_modified(&self) -> &[String] {
         &self.files_modified
     }
 
-    /// What was given to [`command`](Self::command).
+    /// Returns the command recorded by [`command`](Self::command).
     #[must_use]
     pub fn command_executed(&self) -> Option<&str> {
         self.command_executed.as_deref()
@@ -123,7 +126,7 @@ impl Output {
 
 impl From<Output> for WitOutput {
     fn from(output: Output) -> Self {
-        // The empty string means `{}` and spares most tools the code that writes objects.
+        // The empty string means `{}` and saves most tools the code for serialising objects.
         let metadata =
             if output.metadata.is_empty() { String::new() } else { Value::Object(output.metadata).to_string() };
         Self {
@@ -136,7 +139,7 @@ impl From<Output> for WitOutput {
     }
 }
 
-/// A value that a tool gives back as JSON. Its type's schema becomes the tool's output schema.
+/// A value that a tool returns as JSON. The schema of its type becomes the tool's output schema.
 ///
 /// ```
 /// use palisade_guest::{Json, tool};
@@ -160,11 +163,12 @@ pub struct Json<T>(
     pub T,
 );
 
-/// What a tool may return.
+/// The types that a tool may return.
 ///
-/// A function under `#[tool]` returns one of these, or a `Result` of one of these and any error that `?` takes.
+/// A function under `#[tool]` returns one of these, or a `Result` of one of these and any error
+/// that `?` converts.
 ///
-/// Other types do not compile; `Json` is what they miss:
+/// Other types do not compile without `Json`:
 ///
 /// ```compile_fail,E0277
 /// /// Counts.
@@ -180,13 +184,13 @@ pub struct Json<T>(
             `Result` of one of these"
 )]
 pub trait IntoOutput {
-    /// Makes the output of the call.
+    /// Converts the value to the output of the call.
     ///
     /// # Errors
-    /// The tool reported one, or the value cannot be written as JSON.
+    /// The error of the tool, or of serialising the value as JSON.
     fn into_output(self) -> Result<Output>;
 
-    /// The schema to which every successful output conforms, if this type knows one.
+    /// Returns the schema to which every successful output conforms, if this type has one.
     #[must_use]
     fn output_schema() -> Option<Value>
     where

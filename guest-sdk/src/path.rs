@@ -1,4 +1,4 @@
-//! A path that the host has checked.
+//! A workspace path that the host has checked.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,10 +9,12 @@ use serde::{Deserialize, Serialize};
 
 /// A path of the workspace, as an argument of a tool.
 ///
-/// Its schema says `"format": "workspace-path"`. For this the host checks the value before the call: it may come relative or absolute, and
-/// what leaves the workspace is refused. The tool always gets it relative, so it can be opened as it is.
+/// Its schema has `"format": "workspace-path"`, by which the host checks the value before the call:
+/// it may be relative or absolute, and a path that leaves the workspace is refused. The tool always
+/// receives a relative path and can open it as it is.
 ///
-/// The type itself checks nothing: in a test any string makes one, and in the sandbox no path leads out anyway.
+/// The type itself checks nothing: in a test any string is accepted, and in the sandbox no path can
+/// leave the workspace.
 ///
 /// ```
 /// use palisade_guest::{Result, WorkspacePath, tool};
@@ -35,7 +37,7 @@ use serde::{Deserialize, Serialize};
 pub struct WorkspacePath(String);
 
 impl WorkspacePath {
-    /// The path as text. JSON is text, so a path that came as an argument always is.
+    /// Returns the path as text. An argument is always valid text, because it comes from JSON.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

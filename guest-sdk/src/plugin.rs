@@ -1,22 +1,22 @@
-//! A plugin as the host sees it: a list of tools, of which each call names one.
+//! The plugin interface for the host: a list of tools, one of which each call names.
 
 use crate::bindings::palisade::tool::types::{Call, Output as WitOutput, ToolError};
 use crate::{Context, Definition, Error, Output, Result};
 
-/// The bound of the contract (`wit/tool.wit`, function `definitions`).
+/// Maximum number of tools of a plugin (`wit/tool.wit`, function `definitions`).
 const MAX_TOOLS: usize = 256;
 
-/// A tool: what `#[tool]` implements for the type beside a function. Not meant to be implemented by hand.
+/// A tool, implemented by `#[tool]` for its generated type. Not meant for manual implementation.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",
     label = "not a tool",
     note = "a tool is a function with a doc comment, under `#[palisade_guest::tool(side_effects = \"..\")]`"
 )]
 pub trait Tool {
-    /// The tool's name, which a call gives.
+    /// The tool's name in a call.
     const NAME: &'static str;
 
-    /// Describes the tool. Costs as much as making its schemas.
+    /// Describes the tool. Generates its schemas.
     fn definition() -> Definition;
 
     /// Runs the tool with `input`, a JSON object as text.
@@ -32,17 +32,17 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The entry of the tool `T`.
+    /// Returns the entry of the tool `T`.
     #[must_use]
     pub const fn of<T: Tool>() -> Self {
         Self { name: T::NAME, definition: T::definition, execute: T::execute }
     }
 }
 
-/// Stops the compiler where two tools have one name, or a plugin has too many.
+/// Rejects duplicate tool names and too many tools at compile time.
 ///
 /// # Panics
-/// While the plugin is compiled, never while it runs: the host would reject it.
+/// At compile time only: the host would reject such a plugin.
 pub const fn check(tools: &[Entry]) {
     assert!(tools.len() <= MAX_TOOLS, "a plugin offers at most 256 tools");
     let mut later = 1;
@@ -60,7 +60,7 @@ pub const fn check(tools: &[Entry]) {
     }
 }
 
-/// Describes all tools, in the order in which they were exported.
+/// Returns the definitions of all tools, in the order of their export.
 #[must_use]
 pub fn definitions(tools: &[Entry]) -> Vec<Definition> {
     tools.iter().map(|tool| (tool.definition)()).collect()
@@ -69,7 +69,7 @@ pub fn definitions(tools: &[Entry]) -> Vec<Definition> {
 /// Runs the tool that `call` names.
 ///
 /// # Errors
-/// What the tool reports; `not-found` where the plugin has no tool of that name.
+/// The error of the tool; `not-found` if the plugin has no tool of that name.
 pub fn execute(mut call: Call, tools: &[Entry]) -> std::result::Result<WitOutput, ToolError> {
     let Some(tool) = tools.iter().find(|tool| tool.name == call.tool) else {
         return Err(Error::not_found(format!("this plugin has no tool `{}`", call.tool)).into());
@@ -79,7 +79,7 @@ pub fn execute(mut call: Call, tools: &[Entry]) -> std::result::Result<WitOutput
     result.map(WitOutput::from).map_err(ToolError::from)
 }
 
-/// `==` for use at compile time.
+/// Compares slices at compile time, where `==` is not available.
 const fn equal(left: &[u8], right: &[u8]) -> bool {
     if left.len() != right.len() {
         return false;

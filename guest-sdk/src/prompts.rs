@@ -1,4 +1,4 @@
-//! Prompts that a plugin offers to the people in front of clients, besides its tools: `export_prompts!`.
+//! Prompts that a plugin offers to the users of clients, besides its tools: `export_prompts!`.
 //!
 //! ```
 //! use palisade_guest::prompts::{Message, Prompt, Prompts};
@@ -29,19 +29,20 @@ use crate::{Content, Result};
 pub use crate::bindings::prompting::exports::palisade::tool::prompts::Guest as __Guest;
 pub use crate::bindings::prompting::exports::palisade::tool::prompts::{Argument, Message, Prompt, Role};
 
-/// What a plugin offers. The list is asked for once, when the plugin is loaded, and is always the same; the rest runs as a tool of class `read` does.
+/// The prompts of a plugin. The list is queried once, when the plugin is loaded, and must be
+/// constant; the other functions run as a tool of class `read`.
 pub trait Prompts {
-    /// The prompts.
+    /// Returns the prompts.
     #[must_use]
     fn prompts() -> Vec<Prompt>;
 
-    /// The messages of one of them. Arguments that are required are there.
+    /// Returns the messages of one prompt. All required arguments are present.
     ///
     /// # Errors
-    /// Why there are none.
+    /// The reason for which there are no messages.
     fn get(name: &str, arguments: &[(String, String)]) -> Result<Vec<Message>>;
 
-    /// What an argument could go on with, at most 100.
+    /// Returns completions for an argument, at most 100.
     #[must_use]
     fn complete(prompt: &str, argument: &str, so_far: &str) -> Vec<String> {
         let _ = (prompt, argument, so_far);
@@ -50,13 +51,13 @@ pub trait Prompts {
 }
 
 impl Prompt {
-    /// A prompt that takes nothing.
+    /// Returns a prompt without arguments.
     #[must_use]
     pub fn new(name: &str, description: &str) -> Self {
         Self { name: name.to_owned(), title: None, description: description.to_owned(), arguments: Vec::new() }
     }
 
-    /// With one more argument.
+    /// Adds an argument.
     #[must_use]
     pub fn with_argument(mut self, name: &str, description: &str, required: bool) -> Self {
         self.arguments.push(Argument { name: name.to_owned(), description: Some(description.to_owned()), required });
@@ -65,20 +66,21 @@ impl Prompt {
 }
 
 impl Message {
-    /// Words of the person.
+    /// Returns a message of the user.
     #[must_use]
     pub fn user(text: impl Into<String>) -> Self {
         Self { role: Role::User, content: Content::Text(text.into()) }
     }
 
-    /// Words of the model.
+    /// Returns a message of the model.
     #[must_use]
     pub fn assistant(text: impl Into<String>) -> Self {
         Self { role: Role::Assistant, content: Content::Text(text.into()) }
     }
 }
 
-/// Makes a plugin that offers the prompts of a type that implements [`Prompts`](crate::prompts::Prompts). Call it once, beside [`export!`](crate::export).
+/// Exports the prompts of a type that implements [`Prompts`](crate::prompts::Prompts). Invoke it
+/// once, beside [`export!`](crate::export).
 #[macro_export]
 macro_rules! export_prompts {
     ($prompts:ty) => {

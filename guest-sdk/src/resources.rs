@@ -29,42 +29,44 @@ use crate::{EmbeddedResource, ResourceBody, Result};
 pub use crate::bindings::resourceful::exports::palisade::tool::resources::Guest as __Guest;
 pub use crate::bindings::resourceful::exports::palisade::tool::resources::{Item, Template};
 
-/// What a plugin offers. The lists are asked for once, when the plugin is loaded, and are always the same; reading runs as a tool of class `read` does.
+/// The documents of a plugin. The lists are queried once, when the plugin is loaded, and must be
+/// constant; reading runs as a tool of class `read`.
 pub trait Resources {
-    /// The documents that each have a name of their own.
+    /// Returns the documents with fixed URIs.
     #[must_use]
     fn items() -> Vec<Item> {
         Vec::new()
     }
 
-    /// Those whose names are made by a pattern.
+    /// Returns the URI templates of further documents.
     #[must_use]
     fn templates() -> Vec<Template> {
         Vec::new()
     }
 
-    /// Reads a document that is listed, or that fits a template. The host writes its name into the answer.
+    /// Reads a document that is listed, or that matches a template. The host adds the URI to the
+    /// answer.
     ///
     /// # Errors
-    /// [`Error::not_found`](crate::Error::not_found) where there is none of this name.
+    /// [`Error::not_found`](crate::Error::not_found) if there is no such document.
     fn read(uri: &str) -> Result<Vec<EmbeddedResource>>;
 }
 
 impl Item {
-    /// A document of this name.
+    /// Returns a document with this URI and name.
     #[must_use]
     pub fn new(uri: &str, name: &str) -> Self {
         let (uri, name) = (uri.to_owned(), name.to_owned());
         Self { uri, name, title: None, description: None, mime_type: None, size: None }
     }
 
-    /// With its media type.
+    /// Sets the media type.
     #[must_use]
     pub fn with_mime_type(self, mime_type: &str) -> Self {
         Self { mime_type: Some(mime_type.to_owned()), ..self }
     }
 
-    /// With what it is.
+    /// Sets the description.
     #[must_use]
     pub fn with_description(self, description: &str) -> Self {
         Self { description: Some(description.to_owned()), ..self }
@@ -72,40 +74,40 @@ impl Item {
 }
 
 impl Template {
-    /// Documents whose names this pattern makes, such as `note://{name}`.
+    /// Returns a template of document URIs, such as `note://{name}`.
     #[must_use]
     pub fn new(uri_template: &str, name: &str) -> Self {
         let (uri_template, name) = (uri_template.to_owned(), name.to_owned());
         Self { uri_template, name, title: None, description: None, mime_type: None }
     }
 
-    /// With the media type that all have.
+    /// Sets the media type that all documents have.
     #[must_use]
     pub fn with_mime_type(self, mime_type: &str) -> Self {
         Self { mime_type: Some(mime_type.to_owned()), ..self }
     }
 
-    /// With what they are.
+    /// Sets the description.
     #[must_use]
     pub fn with_description(self, description: &str) -> Self {
         Self { description: Some(description.to_owned()), ..self }
     }
 }
 
-/// Contents that are text.
+/// Returns the content of a text document.
 #[must_use]
 pub fn text(mime_type: &str, text: &str) -> EmbeddedResource {
     EmbeddedResource { uri: String::new(), mime: Some(mime_type.to_owned()), body: ResourceBody::Text(text.to_owned()) }
 }
 
-/// Contents that are bytes.
+/// Returns the content of a binary document.
 #[must_use]
 pub fn bytes(mime_type: &str, bytes: Vec<u8>) -> EmbeddedResource {
     EmbeddedResource { uri: String::new(), mime: Some(mime_type.to_owned()), body: ResourceBody::Bytes(bytes) }
 }
 
-/// Makes a plugin that offers the documents of a type that implements [`Resources`](crate::resources::Resources). Call it once, beside
-/// [`export!`](crate::export).
+/// Exports the documents of a type that implements [`Resources`](crate::resources::Resources).
+/// Invoke it once, beside [`export!`](crate::export).
 #[macro_export]
 macro_rules! export_resources {
     ($resources:ty) => {

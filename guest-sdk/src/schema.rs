@@ -1,4 +1,5 @@
-//! JSON Schemas of arguments and outputs, as plain as models and providers like them.
+//! Generates JSON Schemas of arguments and outputs in a plain form that models and providers handle
+//! well.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
@@ -7,8 +8,9 @@ use serde_json::{Map, Value, json};
 
 use crate::IntoOutput;
 
-/// The formats of JSON Schema 2020-12 (Validation, section 7.3) and the one of the contract. schemars adds others for Rust's number types,
-/// which say nothing to a model and are refused by some providers.
+/// The formats of JSON Schema 2020-12 (Validation, section 7.3) and that of the contract. schemars
+/// adds others for Rust's number types, which mean nothing to a model and which some providers
+/// refuse.
 const FORMATS: [&str; 20] = [
     "workspace-path",
     "date-time",
@@ -32,7 +34,8 @@ const FORMATS: [&str; 20] = [
     "regex",
 ];
 
-/// The schema of a tool's arguments, as text. Its root says that it is an object, also where the type leaves that open.
+/// Returns the schema of a tool's arguments, as text. Its root is always an object, even if the
+/// type leaves that open.
 #[must_use]
 pub fn input_schema<T: JsonSchema>() -> String {
     let mut schema = generate::<T>(SchemaSettings::draft2020_12().for_deserialize());
@@ -41,19 +44,19 @@ pub fn input_schema<T: JsonSchema>() -> String {
     Value::Object(schema).to_string()
 }
 
-/// The schema of a tool that takes no arguments.
+/// Returns the schema of a tool that takes no arguments.
 #[must_use]
 pub fn empty_schema() -> String {
     r#"{"properties":{},"type":"object"}"#.to_owned()
 }
 
-/// The schema of what a function returns, as text, if its type has one.
+/// Returns the schema of a function's return type, as text, if the type has one.
 #[must_use]
 pub fn output_schema<T: IntoOutput>() -> Option<String> {
     T::output_schema().map(|schema| schema.to_string())
 }
 
-/// The schema of a value that a tool gives back as JSON.
+/// Returns the schema of a value that a tool returns as JSON.
 pub(crate) fn of_output<T: JsonSchema>() -> Value {
     Value::Object(generate::<T>(SchemaSettings::draft2020_12().for_serialize()))
 }
@@ -64,7 +67,7 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Map<String, Value> {
         settings.inline_subschemas = true;
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
-    // schemars gives the root the type's name as a title. One that the author wrote stays.
+    // schemars uses the type's name as the title of the root. A title by the author is kept.
     if schema.get("title").and_then(Value::as_str) == Some(&*T::schema_name()) {
         schema.remove("title");
     }
@@ -72,7 +75,7 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Map<String, Value> {
     std::mem::take(schema.ensure_object())
 }
 
-/// Brings a schema and everything below it to the plain form.
+/// Normalises a schema and its subschemas.
 fn tidy(schema: &mut Schema) {
     if let Some(object) = schema.as_object_mut() {
         drop_foreign_format(object);
@@ -89,7 +92,8 @@ fn drop_foreign_format(object: &mut Map<String, Value>) {
     }
 }
 
-/// Whether unknown fields are errors is for serde to say; models add some now and then, and most tools do better to ignore them.
+/// Removes closedness: serde decides whether unknown fields are errors. Models sometimes add
+/// fields, and most tools should ignore them.
 fn drop_closedness(object: &mut Map<String, Value>) {
     for key in ["additionalProperties", "unevaluatedProperties"] {
         if object.get(key) == Some(&Value::Bool(false)) {
@@ -98,13 +102,14 @@ fn drop_closedness(object: &mut Map<String, Value>) {
     }
 }
 
-/// Turns "one of these variants, or null" into one list of values. For every other type schemars does this itself.
+/// Merges "one of these variants, or null" into one list of values. schemars does this itself for
+/// all other types.
 fn merge_null(object: &mut Map<String, Value>) {
     let Some([Value::Object(variants), null]) = object.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) else {
         return;
     };
     let mut merged = variants.clone();
-    // What is said of the field goes before what is said of its type.
+    // Keywords of the field take precedence over those of its type.
     merged.extend(object.iter().filter(|(key, _)| *key != "anyOf").map(|(key, value)| (key.clone(), value.clone())));
     if null != &json!({ "type": "null" }) || !fold_variants(&mut merged) {
         return;
@@ -116,8 +121,9 @@ fn merge_null(object: &mut Map<String, Value>) {
     *object = merged;
 }
 
-/// Turns a `oneOf` of constant strings, which is what schemars makes of documented variants, into an `enum`; what is said of the variants
-/// goes into the description. Returns whether there was one.
+/// Converts a `oneOf` of constant strings, which schemars generates for documented variants, to an
+/// `enum`, and moves the variants' descriptions into the description. Returns true if there was
+/// one.
 fn fold_variants(object: &mut Map<String, Value>) -> bool {
     let Some(branches) = object.get("oneOf").and_then(Value::as_array) else { return false };
     let Some(variants) = branches.iter().map(variants_of).collect::<Option<Vec<_>>>() else { return false };
@@ -135,7 +141,7 @@ fn fold_variants(object: &mut Map<String, Value>) -> bool {
     true
 }
 
-/// A value of an enumeration, and what is said of it.
+/// A value of an enumeration, with its description.
 #[derive(Clone)]
 struct Variant {
     value: Value,
@@ -143,14 +149,14 @@ struct Variant {
 }
 
 impl Variant {
-    /// One item of a list, on one line.
+    /// Formats the variant as one list item on one line.
     fn line(&self) -> Option<String> {
         let description = self.description.as_ref()?.split_whitespace().collect::<Vec<_>>().join(" ");
         Some(format!("- `{}`: {description}", self.value.as_str()?))
     }
 }
 
-/// The variants of one branch of a `oneOf`, if the branch says nothing but which strings it allows.
+/// Returns the variants of one branch of a `oneOf`, if the branch only lists allowed strings.
 fn variants_of(branch: &Value) -> Option<Vec<Variant>> {
     let branch = branch.as_object()?;
     let known = |key: &String| matches!(key.as_str(), "type" | "const" | "enum" | "description");

@@ -1,4 +1,4 @@
-//! Promises of the schemas.
+//! Tests of the generated schemas.
 #![allow(clippy::unwrap_used, dead_code, reason = "a panic is how a test fails, and fields are only described")]
 
 use super::*;

@@ -1,7 +1,7 @@
-//! Tests of tools without WebAssembly. This module exists natively only.
+//! Tests tools without WebAssembly. This module exists in native builds only.
 //!
-//! A tool's function can be called as it is. What a plain call leaves out, this module has: a [`Context`] that records, and the way from JSON
-//! to the output.
+//! The function of a tool can be called directly. This module adds the parts that a plain call
+//! lacks: a [`Context`] that records, and the conversion from JSON to the output.
 //!
 //! ```
 //! use palisade_guest::{Context, Result, testing, tool};
@@ -47,23 +47,24 @@ use serde_json::Value;
 use crate::bindings::palisade::tool::types::Call;
 use crate::{Context, Definition, Level, Output, Result, Tool};
 
-/// A context for a test: a call with nothing around it, never cancelled, with a minute left.
+/// Returns a context for a test: a call that is never cancelled, with a minute left.
 #[must_use]
 pub fn context() -> TestContext {
     TestContext(Context::of(call_of("test", "{}")))
 }
 
-/// Calls a tool the way the host does: the input is deserialised, the function runs, and what it returns becomes the output.
+/// Calls a tool as the host does: deserialises the input, runs the function, and converts its
+/// return value to the output.
 ///
-/// Whether the input conforms to the schema is not checked; the host does that before a call.
+/// Does not check the input against the schema; the host does that before a call.
 ///
 /// # Errors
-/// What the tool reports, and `invalid-input` where the input is not what the function takes.
+/// The error of the tool, and `invalid-input` if the input does not fit the function's arguments.
 pub fn call<T: Tool>(input: Value) -> Result<Output> {
     call_with::<T>(input, &context())
 }
 
-/// The same with a context.
+/// Calls a tool with a context.
 ///
 /// # Errors
 /// As [`call`].
@@ -72,67 +73,67 @@ pub fn call_with<T: Tool>(input: Value, context: &Context) -> Result<Output> {
     T::execute(&input.to_string(), context)
 }
 
-/// What the host reads of a tool when it loads the plugin.
+/// Returns the definition that the host reads when it loads the plugin.
 #[must_use]
 pub fn definition<T: Tool>() -> Definition {
     T::definition()
 }
 
-/// The schema of a tool's input.
+/// Returns the schema of a tool's input.
 #[must_use]
 pub fn input_schema<T: Tool>() -> Value {
     parsed(&T::definition().input_schema)
 }
 
-/// The schema of a tool's output, if it has one.
+/// Returns the schema of a tool's output, if it has one.
 #[must_use]
 pub fn output_schema<T: Tool>() -> Option<Value> {
     T::definition().output_schema.as_deref().map(parsed)
 }
 
-/// A [`Context`] that stands for a call in a test, and keeps a record of what the tool said.
+/// A [`Context`] for a test that records the messages of the tool.
 #[derive(Debug)]
 pub struct TestContext(Context);
 
-/// What a tool said while it ran, each list in order.
+/// The messages of a tool, each list in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Record {
-    /// What it logged.
+    /// The logged messages.
     pub logs: Vec<(Level, String)>,
-    /// How far it said it was.
+    /// The progress reports.
     pub progress: Vec<Progress>,
-    /// The chunks of output that it emitted.
+    /// The emitted chunks of output.
     pub emitted: Vec<String>,
 }
 
 /// One report of [`Context::progress`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// How far the tool had come.
+    /// The amount done.
     pub done: f64,
-    /// Of how much, where the tool knew it.
+    /// The total, if the tool reported one.
     pub total: Option<f64>,
-    /// What it said to that; empty where it said nothing.
+    /// The message; empty if the tool reported none.
     pub message: String,
 }
 
 impl TestContext {
-    /// Sets what the caller passes along.
+    /// Sets the context of the caller.
     #[must_use]
     #[allow(clippy::needless_pass_by_value, reason = "a test writes `json!(..)` in place")]
     pub fn with_caller(self, caller: Value) -> Self {
         self.with(|call| call.context = caller.to_string())
     }
 
-    /// Sets what the call has no field for.
+    /// Sets the metadata of the call.
     #[must_use]
     #[allow(clippy::needless_pass_by_value, reason = "a test writes `json!(..)` in place")]
     pub fn with_metadata(self, metadata: Value) -> Self {
         self.with(|call| call.metadata = metadata.to_string())
     }
 
-    /// Sets the call's id.
+    /// Sets the ID of the call.
     #[must_use]
     pub fn with_call_id(self, id: &str) -> Self {
         self.with(|call| call.call_id = id.to_owned())
@@ -150,20 +151,20 @@ impl TestContext {
         self.with(|call| call.turn_id = Some(id.to_owned()))
     }
 
-    /// Sets how much time is left when the call starts, in whole milliseconds.
+    /// Sets the time left when the call starts, in whole milliseconds.
     #[must_use]
     pub fn with_remaining(self, remaining: Duration) -> Self {
         self.with(|call| call.remaining_ms = u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// Lets the first `polls` questions whether the call is cancelled be answered with no, and every later one with yes.
+    /// Makes the call appear cancelled after the first `polls` polls.
     #[must_use]
     pub fn cancelled_after(mut self, polls: u32) -> Self {
         self.0.backend_mut().cancel_after(polls);
         self
     }
 
-    /// What the tool has said so far.
+    /// Returns the messages of the tool so far.
     #[must_use]
     pub fn record(&self) -> Record {
         self.0.backend().record()
@@ -183,7 +184,7 @@ impl Deref for TestContext {
     }
 }
 
-/// A call of `tool` by nobody in particular.
+/// Returns a call of `tool` with default values.
 pub(crate) fn call_of(tool: &str, input: &str) -> Call {
     Call {
         call_id: "call_1".to_owned(),
@@ -197,7 +198,7 @@ pub(crate) fn call_of(tool: &str, input: &str) -> Call {
     }
 }
 
-/// A schema that this crate wrote, and therefore is JSON.
+/// Parses a schema that this crate has generated, which is valid JSON.
 fn parsed(schema: &str) -> Value {
     serde_json::from_str(schema).unwrap_or_default()
 }

@@ -1,4 +1,5 @@
-//! What an author of tools writes, in a crate that allows nothing: every signature, every return type, every option.
+//! Tests of every signature, return type and option of `#[tool]`, in a crate that denies all
+//! warnings.
 #![forbid(unsafe_code)]
 #![deny(
     warnings,
@@ -110,7 +111,7 @@ struct Borrowed<'a> {
 #[cfg(any())]
 fn absent(args: Missing) {}
 
-/// Tools of a module.
+/// Tools in a module.
 pub mod inner {
     use super::{Result, WorkspacePath, tool};
 
@@ -132,7 +133,7 @@ pub mod inner {
     }
 }
 
-/// The crate's own dependencies are not needed.
+/// A tool whose crate only depends on `palisade_guest`.
 mod reexported {
     use palisade_guest::schemars::{self, JsonSchema};
     use palisade_guest::serde::Deserialize;
@@ -167,7 +168,7 @@ palisade_guest::export!(
     reexported::double,
 );
 
-/// The definition of `greet`, without its schemas.
+/// Returns a definition without its input schema.
 fn bare(mut definition: Definition) -> Definition {
     definition.input_schema = String::new();
     definition

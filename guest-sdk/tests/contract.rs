@@ -1,11 +1,12 @@
-//! The crate carries its own copy of the contract, since a package cannot reach outside its folder.
+//! Tests that the crate's copy of the contract is current. A package cannot include files from
+//! outside its folder.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The files of a folder, by name.
+/// Returns the files of a folder, keyed by name.
 fn files(folder: &str) -> BTreeMap<String, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let read = |path: &Path| fs::read_to_string(path).unwrap();

@@ -1,15 +1,15 @@
-//! The description of a tool: its doc comment, as the author sees it.
+//! Extracts the description of a tool from its doc comment.
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, Meta, Result};
 
-/// The bound of the contract (`wit/types.wit`, record `definition`).
+/// Maximum size of a description, in bytes (`wit/types.wit`, record `definition`).
 const MAX_BYTES: usize = 16 * 1024;
 
-/// Joins the doc comments among `attributes`, without the space that stands before each line.
+/// Joins the doc comments among `attributes`, without their common indentation.
 ///
-/// `function` is where a missing comment is reported.
+/// `function` is the span for the error of a missing comment.
 pub(crate) fn description(attributes: &[Attribute], function: Span) -> Result<String> {
     let docs: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
     let mut lines = Vec::new();
@@ -35,7 +35,8 @@ fn check(text: &str, span: Span) -> Result<()> {
     Ok(())
 }
 
-/// The lines of one `///` comment, one `/** */` comment or one `#[doc = ".."]`. Things like `#[doc(hidden)]` have none.
+/// Returns the lines of one `///` comment, one `/** */` comment or one `#[doc = ".."]`. Other
+/// attributes such as `#[doc(hidden)]` have none.
 fn lines_of(attribute: &Attribute) -> Result<Vec<String>> {
     let Meta::NameValue(pair) = &attribute.meta else { return Ok(Vec::new()) };
     let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &pair.value else {
@@ -50,7 +51,7 @@ fn lines_of(attribute: &Attribute) -> Result<Vec<String>> {
     })
 }
 
-/// The lines of a block comment, without the column of stars that many write at its left.
+/// Returns the lines of a block comment without a left column of stars.
 fn block(first: &str, rest: &[&str]) -> Vec<String> {
     let starred = rest.iter().all(|line| line.is_empty() || line.trim_start().starts_with('*'));
     let strip = |line: &&str| match line.trim_start().strip_prefix('*') {
@@ -58,7 +59,7 @@ fn block(first: &str, rest: &[&str]) -> Vec<String> {
         _ => (*line).to_owned(),
     };
     let rest: Vec<_> = rest.iter().map(strip).collect();
-    // The first line stands behind the `/**` and says nothing about how far the others are indented.
+    // The first line follows `/**` directly, so that its indentation is not comparable.
     std::iter::once(first.trim_start().to_owned()).chain(with_margin_removed(&rest)).collect()
 }
 
@@ -66,7 +67,7 @@ fn unindent(lines: &[String]) -> String {
     with_margin_removed(lines).join("\n").trim_matches('\n').to_owned()
 }
 
-/// Takes from each line the white space that all lines with text begin with.
+/// Removes the common indentation of all lines with text.
 fn with_margin_removed(lines: &[String]) -> Vec<String> {
     let indent = |line: &String| line.len() - line.trim_start().len();
     let margin = lines.iter().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or(0);

@@ -1,4 +1,5 @@
-//! What `#[tool]` puts beside the function: a type of the same name that implements `palisade_guest::Tool`.
+//! Expands `#[tool]`: adds a type with the name of the function that implements
+//! `palisade_guest::Tool`.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -8,7 +9,8 @@ use syn::spanned::Spanned;
 use crate::function::Function;
 use crate::options::Options;
 
-/// Expands the attribute. The item is given back as it is, also beside an error, so that one mistake is one message.
+/// Expands the attribute. The item is emitted unchanged, also with an error, so that one mistake
+/// causes one message.
 pub(crate) fn tool(options: TokenStream, item: &TokenStream) -> TokenStream {
     let beside = expand(options, item).unwrap_or_else(|error| error.to_compile_error());
     quote! {
@@ -26,7 +28,8 @@ fn expand(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
         None => function.name()?,
     };
     let Function { ident, visibility, conditions, .. } = &function;
-    // Where nothing uses the tool the compiler warns of the function; this span keeps it from warning of the type, too.
+    // This span suppresses an unused warning for the type: the compiler warns of the function
+    // already.
     let mut name_of_type = ident.clone();
     name_of_type.set_span(Span::mixed_site());
     let (definition, execute) = (definition(&function, &options), execute(&function));
@@ -75,7 +78,7 @@ fn definition(function: &Function, options: &Options) -> TokenStream {
 }
 
 fn execute(function: &Function) -> TokenStream {
-    // Locals of a mixed-site span cannot be confused with the function, whatever it is called.
+    // Locals with a mixed-site span cannot collide with the name of the function.
     let (input, context) = (Ident::new("input", Span::mixed_site()), Ident::new("context", Span::mixed_site()));
     let ident = &function.ident;
     let arguments = function

@@ -1,4 +1,4 @@
-//! The function under `#[tool]`: which ones are accepted, and what is known of them.
+//! Parses and checks the function under `#[tool]`.
 
 use proc_macro2::{Ident, TokenStream};
 use syn::ext::IdentExt;
@@ -10,26 +10,26 @@ use crate::options::check_name;
 
 const ACCEPTED: &str = "a tool is a free function: `fn()`, `fn(Args)`, `fn(&Context)` or `fn(Args, &Context)`";
 
-/// What the expansion needs to know of an accepted function.
+/// The parts of an accepted function that the expansion needs.
 pub(crate) struct Function {
-    /// The name of the function, and of the type beside it.
+    /// The name of the function, and of the generated type.
     pub(crate) ident: Ident,
-    /// Who sees the function, and the type.
+    /// The visibility of the function and of the type.
     pub(crate) visibility: Visibility,
-    /// The conditions under which the function is there at all.
+    /// The `cfg` attributes of the function.
     pub(crate) conditions: Vec<Attribute>,
     /// The type of the arguments, if the function takes any.
     pub(crate) arguments: Option<Type>,
     /// The type of the reference to the context, if the function takes it.
     pub(crate) context: Option<Type>,
-    /// What the function returns; `()` where it says nothing.
+    /// The return type; `()` if there is none.
     pub(crate) returns: Type,
     /// The doc comment.
     pub(crate) description: String,
 }
 
 impl Function {
-    /// Reads the item under the attribute.
+    /// Parses the item under the attribute.
     pub(crate) fn parse(item: &TokenStream) -> Result<Self> {
         let function: ItemFn = syn::parse2(item.clone()).map_err(|_| Error::new(item.span(), ACCEPTED))?;
         check(&function.sig)?;
@@ -48,7 +48,7 @@ impl Function {
         })
     }
 
-    /// The tool's name where the attribute gives none: the function's.
+    /// Returns the default name of the tool: that of the function.
     pub(crate) fn name(&self) -> Result<String> {
         let name = self.ident.unraw().to_string();
         check_name(&name, self.ident.span())?;
@@ -89,7 +89,7 @@ fn check(signature: &Signature) -> Result<()> {
     Ok(())
 }
 
-/// The types of the arguments and of the context, in this order.
+/// Returns the types of the arguments and of the context, in this order.
 fn parameters(signature: &Signature) -> Result<(Option<Type>, Option<Type>)> {
     let mut types = Vec::new();
     for input in &signature.inputs {
@@ -124,7 +124,8 @@ fn parameter(input: &FnArg) -> Result<Type> {
     }
 }
 
-/// Whether this is `&T`. The arguments are owned, so only the context can be a reference, whatever the user calls its type.
+/// Returns true for `&T`. Arguments are owned, so that only the context can be a reference,
+/// whatever its type is called.
 fn is_reference(ty: &Type) -> bool {
     match ty {
         Type::Reference(_) => true,
@@ -141,7 +142,7 @@ mod tests {
     use super::*;
     use quote::{ToTokens, quote};
 
-    /// Puts a doc comment above `function` and reads it.
+    /// Parses `function` with a doc comment added.
     fn read(function: &TokenStream) -> Result<Function> {
         Function::parse(&quote! { #[doc = " Does it."] #function })
     }

@@ -1,4 +1,4 @@
-//! The attribute macro of `palisade-guest`, which re-exports it and documents it; use it from there.
+//! The attribute macro of `palisade-guest`, which re-exports it. Use it from there.
 
 mod description;
 mod expand;
@@ -9,22 +9,24 @@ use proc_macro::TokenStream;
 
 /// Makes a tool of a free function.
 ///
-/// The function stays as it is and can be called in a plain test. Beside it the macro puts a hidden type of the same name, which
-/// `palisade_guest::export!` takes; so a module or a type of that name cannot stand in the same scope.
+/// The function is unchanged and can be called in a plain test. The macro adds a hidden type of the
+/// same name for `palisade_guest::export!`; therefore no other module or type in the same scope can
+/// have that name.
 ///
-/// The function takes nothing, its arguments (one struct that derives `Deserialize` and `JsonSchema`), a `&Context`, or both in this order.
-/// It returns anything that implements `IntoOutput`. Its doc comment is the description that the model reads, so it must have one.
+/// The function takes nothing, its arguments (one struct that derives `Deserialize` and
+/// `JsonSchema`), a `&Context`, or both in this order. It returns any type that implements
+/// `IntoOutput`. Its doc comment is required: it is the description for the model.
 ///
 /// | option | meaning |
 /// |---|---|
-/// | `side_effects = "none"` | required: the most the tool can do, one of `none`, `read`, `write`, `execute`, `network` |
-/// | `name = "greet"` | the tool's name, where it is not the function's: `^[a-z][a-z0-9_]{0,63}$` |
-/// | `title = "Greeter"` | a name for people, at most 128 characters |
-/// | `idempotent` | calling twice with the same input leaves the same state as calling once |
-/// | `timeout = "30s"` | the longest that one call should take, in `ms`, `s` or `m`; it can only lower what the host allows |
-/// | `metadata = r#"{"k": 1}"#` | a JSON object for what has no option, at most 64 KiB |
+/// | `side_effects = "none"` | required: `none`, `read`, `write`, `execute` or `network` |
+/// | `name = "greet"` | the tool's name if not the function's: `^[a-z][a-z0-9_]{0,63}$` |
+/// | `title = "Greeter"` | a display name, at most 128 characters |
+/// | `idempotent` | repeating a call with the same input leaves the same state |
+/// | `timeout = "30s"` | a timeout in `ms`, `s` or `m`; it can only lower that of the host |
+/// | `metadata = r#"{"k": 1}"#` | a JSON object for other settings, at most 64 KiB |
 ///
-/// Whatever breaks one of these rules is a compile error that says what would be accepted.
+/// A violation of these rules is a compile error that lists the accepted forms.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     expand::tool(options.into(), &item.into()).into()

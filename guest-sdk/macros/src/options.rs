@@ -1,4 +1,4 @@
-//! The options that stand in `#[tool(..)]`, parsed and checked.
+//! Parses and checks the options of `#[tool(..)]`.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use syn::parse::{ParseStream, Parser};
@@ -7,23 +7,23 @@ use syn::{Error, LitStr, Result, Token};
 const ACCEPTED: &str = "accepted are `side_effects = \"..\"`, `name = \"..\"`, `title = \"..\"`, `idempotent`, `timeout = \"..\"` and \
                         `metadata = \"..\"`";
 const CLASSES: &str = "one of \"none\", \"read\", \"write\", \"execute\", \"network\"";
-/// The bounds of the contract (`wit/types.wit`, record `definition`).
+/// The limits of the contract (`wit/types.wit`, record `definition`).
 const MAX_TITLE_CHARS: usize = 128;
 const MAX_METADATA_BYTES: usize = 64 * 1024;
 
-/// What `#[tool(..)]` says.
+/// The options of `#[tool(..)]`.
 pub(crate) struct Options {
     /// The variant of the enum `SideEffects`.
     pub(crate) side_effects: Ident,
-    /// The name, where it is not the function's.
+    /// The name, if it is not that of the function.
     pub(crate) name: Option<LitStr>,
     /// The title.
     pub(crate) title: Option<String>,
-    /// Whether the flag `idempotent` is there.
+    /// Whether the flag `idempotent` is set.
     pub(crate) idempotent: bool,
     /// The timeout in milliseconds, never zero.
     pub(crate) timeout_ms: Option<u32>,
-    /// A JSON object as text, or nothing.
+    /// A JSON object as text, or an empty string.
     pub(crate) metadata: String,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn check_name(name: &str, span: Span) -> Result<()> {
     Err(Error::new(span, message))
 }
 
-/// The options while they are read: each at most once.
+/// The options during parsing; each is given at most once.
 #[derive(Default)]
 struct Draft {
     seen: Vec<String>,
@@ -101,7 +101,7 @@ impl Draft {
     }
 }
 
-/// The string after `key =`.
+/// Parses the string after `key =`.
 fn value(key: &Ident, input: ParseStream<'_>) -> Result<LitStr> {
     let read = || {
         input.parse::<Token![=]>()?;
@@ -145,7 +145,8 @@ fn title(value: &LitStr) -> Result<String> {
     Ok(title)
 }
 
-/// Reads a number with a unit. Durations in other forms are refused, so that a bare number is never taken for the wrong unit.
+/// Parses a number with a unit. A bare number is refused, so that it cannot be taken for the wrong
+/// unit.
 fn timeout(value: &LitStr) -> Result<u32> {
     let text = value.value();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_lowercase());

@@ -1,9 +1,9 @@
-//! In a component: the host's own functions.
+//! The backend in a component: the functions of the host.
 
 use crate::Level;
 use crate::bindings::palisade::tool::host;
 
-/// Passes everything on to the host.
+/// Forwards all messages to the host.
 #[derive(Debug)]
 pub(super) struct Backend;
 

@@ -1,4 +1,4 @@
-//! In a native test: a record of what the tool said.
+//! The backend in a native test: records the messages of a tool.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::Level;
 use crate::testing::{Progress, Record};
 
-/// Keeps everything, and asks to stop after a number of polls.
+/// Records all messages, and reports cancellation after a number of polls.
 #[derive(Debug)]
 pub(crate) struct Backend {
     record: Mutex<Record>,
@@ -18,7 +18,7 @@ impl Backend {
         Self { record: Mutex::default(), polls_left: AtomicU32::new(u32::MAX) }
     }
 
-    /// Says yes to every poll after `polls` ones. [`u32::MAX`] means never.
+    /// Reports cancellation to every poll after the first `polls`. [`u32::MAX`] means never.
     pub(crate) fn cancel_after(&mut self, polls: u32) {
         self.polls_left = AtomicU32::new(polls);
     }
@@ -45,7 +45,7 @@ impl Backend {
         self.polls_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count).is_err()
     }
 
-    /// A panic of the tool under test does not make the record wrong.
+    /// Ignores poisoning: a panic of the tool under test leaves the record valid.
     fn lock(&self) -> MutexGuard<'_, Record> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
