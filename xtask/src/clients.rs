@@ -1,8 +1,10 @@
-//! Real clients, run against `palisade serve` over standard input and output and over HTTP: the official ones for Python, TypeScript and Rust, and the command line
-//! of the MCP Inspector.
+//! Runs real MCP clients against `palisade serve` over stdio and HTTP: the official ones for
+//! Python, TypeScript and Rust, and the command line of the MCP Inspector.
 //!
-//! They come from pip, npm and cargo's registry, in the exact versions of the lists in `tests/clients`, into a directory below the target directory; nothing else on
-//! the machine changes, but that cargo keeps what it has fetched. What cannot be had is skipped aloud. Each client is a program of its own, which prints a line for each promise and fails where one is not kept.
+//! They are installed by pip, npm and cargo in the exact versions of `tests/clients`, into a
+//! directory below the target directory; nothing else on the machine changes, except cargo's
+//! download cache. An unavailable client is skipped with a message. Each client is a separate
+//! program that prints one line per promise and fails if one is broken.
 
 mod rust;
 mod stage;
@@ -23,21 +25,21 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Where the clients and the lists of their packages are kept.
+/// The clients with the lists of their packages.
 const PYTHON: &str = "tests/clients/python";
 const TYPESCRIPT: &str = "tests/clients/typescript";
-/// The scripts of [`TYPESCRIPT`]: a script finds the packages that lie beside it.
+/// The scripts of [`TYPESCRIPT`], copied beside the packages that they import.
 const SCRIPTS: [&str; 3] = ["common.mjs", "client.mjs", "inspector.mjs"];
 
-/// The package of the guests, and those that the clients call.
+/// The package of the guests, and the guests that the clients call.
 const PACKAGE: &str = "palisade-test-guests";
 const GUESTS: [&str; 5] =
     ["cancel_compute", "contract_errors", "contract_structured", "loader_good", "mcp_conformance"];
 
-/// What no client takes for all that it tries.
+/// The timeout of a client.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
-/// Runs each client that can be had in each way there is.
+/// Runs each available client over each transport.
 pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
     let home = place.target.join("clients");
     let clients = gather(place, &home)?;
@@ -61,7 +63,7 @@ pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All that can be had. One is compiled while the others are fetched.
+/// Returns the available clients. The Rust client is compiled while the others are downloaded.
 fn gather(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
     thread::scope(|scope| {
         let rust = scope.spawn(|| rust(place, home));
@@ -71,14 +73,14 @@ fn gather(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
     })
 }
 
-/// A client: the words that start it, before those that say where the server is.
+/// A client, with the arguments that precede those for the server's location.
 #[derive(Debug, Clone)]
 struct Client {
     name: &'static str,
     program: PathBuf,
-    /// What it takes before all else: the script, where the program is an interpreter.
+    /// The first arguments: the script, if the program is an interpreter.
     words: Vec<OsString>,
-    /// Where Python looks for packages.
+    /// The `PYTHONPATH` of a Python client.
     packages: Option<PathBuf>,
 }
 
@@ -134,7 +136,7 @@ fn typescript(place: &Place, home: &Path) -> anyhow::Result<Vec<Client>> {
 }
 
 impl Client {
-    /// Whether every promise is kept to it. It prints a line for each.
+    /// Runs the client. Returns true if every promise is kept; the client prints one line for each.
     fn is_content(&self, stage: &Stage, way: Way) -> anyhow::Result<bool> {
         let mut command = self.command(stage);
         match way {
@@ -149,7 +151,7 @@ impl Client {
                 let server = Served::start(serve, stage.log("server"))?;
                 command.args(["--process", &server.process().to_string(), "--url", server.url()]);
                 let is_content = finish(command)?;
-                // What became of the server says more than what the client makes of it.
+                // An error of the server is more informative than the client's result.
                 server.stop()?;
                 Ok(is_content)
             }

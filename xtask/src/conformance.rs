@@ -1,8 +1,11 @@
-//! The suite of the Model Context Protocol's makers, run against `palisade serve` with a plugin that has what the suite asks for.
+//! Runs the official MCP conformance suite against `palisade serve`, with a plugin that provides
+//! the tools that the suite expects.
 //!
-//! The suite comes from npm, in the exact versions of `tests/conformance/package-lock.json`, into a directory below the target directory; no package's install
-//! script runs, and nothing else on the machine changes. Where npm cannot be had there is nothing to run: that is said aloud, and is no failure. Each revision gets
-//! a server of its own, and has to pass whole and without a warning: there is no list of failures that are expected, only one of what is not built yet.
+//! The suite is installed from npm, in the exact versions of `tests/conformance/package-lock.json`,
+//! into a directory below the target directory, without install scripts; nothing else on the
+//! machine changes. Without npm the run is skipped with a message. Each revision is tested with a
+//! new server and must pass without a warning. There is no list of expected failures, only one of
+//! features that are not implemented yet.
 
 mod changes;
 mod judgement;
@@ -25,7 +28,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use suite::{Fetched, Suite};
 
-/// A revision of the protocol, and how many scenarios it requires of a server.
+/// A protocol revision, with the number of scenarios that it requires of a server.
 struct Revision {
     name: &'static str,
     required: usize,
@@ -34,20 +37,21 @@ struct Revision {
 const REVISIONS: [Revision; 2] =
     [Revision { name: "2026-07-28", required: 37 }, Revision { name: "2025-11-25", required: 30 }];
 
-/// Scenarios of what is not built yet. One that passes wherever it is required has to leave the list, which ends empty.
+/// Scenarios of features that are not implemented yet. A scenario that passes wherever it is
+/// required must be removed; the list must end up empty.
 const NOT_YET: &[&str] = &[];
 
 /// The package of the guests.
 const PACKAGE: &str = "palisade-test-guests";
 /// The plugin that the suite calls.
 const FIXTURE: &str = "mcp_conformance";
-/// The plugin that comes and goes while the server runs, with a tool, documents and a prompt of its own.
+/// A plugin that is added and removed while the server runs, with a tool, documents and a prompt.
 const VISITOR: &str = "mcp_visitor";
 
-/// How long a scenario may take, in milliseconds; the suite itself ends one that takes longer.
+/// The timeout of a scenario, in milliseconds, enforced by the suite.
 const SCENARIO: &str = "30000";
 
-/// Runs the suite, or the scenarios that the further arguments name, in every revision that has them.
+/// Runs the suite, or the scenarios named by the remaining arguments, in every revision.
 pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
     let wanted = wanted(std::env::args().skip(2))?;
     let suite = match suite::fetch(place)? {
@@ -73,7 +77,7 @@ pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
     judgement.conclude()
 }
 
-/// The scenarios that are named; all, where none is.
+/// Returns the named scenarios; empty for all.
 fn wanted(arguments: impl Iterator<Item = String>) -> anyhow::Result<BTreeSet<String>> {
     let mut wanted = BTreeSet::new();
     for argument in arguments.filter(|argument| argument != "--debug") {
@@ -83,7 +87,7 @@ fn wanted(arguments: impl Iterator<Item = String>) -> anyhow::Result<BTreeSet<St
     Ok(wanted)
 }
 
-/// What a run needs and all revisions share.
+/// The parts that all revisions share.
 struct Equipment {
     suite: Suite,
     program: PathBuf,
@@ -104,7 +108,7 @@ impl Equipment {
         Ok(Self { suite, program, fixture, visitor, home: place.target.join("conformance") })
     }
 
-    /// Runs what a revision has of the wanted scenarios, against a server of its own.
+    /// Runs the wanted scenarios of a revision against a new server.
     fn try_on(&self, revision: &Revision, wanted: &BTreeSet<String>) -> anyhow::Result<Vec<Scenario>> {
         let requirements = self.suite.requirements(revision.name)?;
         ensure!(
@@ -122,7 +126,7 @@ impl Equipment {
         let server = server::start(&self.program, &stage)?;
         let changes = Changes::follow(&stage)?;
         let asked = self.ask(revision, &requirements, wanted, &stage, server.url());
-        // What became of the server says more than what the suite makes of it.
+        // An error of the server is more informative than the suite's result.
         server.stop()?;
         changes.stop()?;
         asked
@@ -148,7 +152,7 @@ impl Equipment {
             return Ok(scenarios);
         }
         for scenario in requirements.all().filter(|name| wanted.contains(*name)) {
-            // Forced, as in a full run: a scenario may lie outside of the revision's time.
+            // `--force` as in a full run, because a scenario may not belong to the revision.
             run(&["--scenario", scenario, "--spec-version", revision.name, "--force"])?;
         }
         Ok(judgement::gather(requirements, results::read(&results)?, |name| wanted.contains(name)))

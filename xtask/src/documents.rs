@@ -1,4 +1,5 @@
-//! The documents, kept true: their commands are run, their outputs compared, their code compared with the files it stands in, their links followed.
+//! Checks the documents: runs their commands and compares the output, compares their code with its
+//! source files, and follows their links.
 
 mod compare;
 mod facts;
@@ -12,7 +13,7 @@ pub(crate) use shell::Tried;
 use shell::{Outcome, Trial};
 use std::fs;
 
-/// The documents, each with every command that it shows tried in a fresh copy of the repository.
+/// The documents. The commands of each are run in a fresh copy of the repository.
 const DOCUMENTS: [&str; 13] = [
     "README.md",
     "ARCHITECTURE.md",
@@ -29,10 +30,10 @@ const DOCUMENTS: [&str; 13] = [
     "docs/performance.md",
 ];
 
-/// Longer than this and nobody reads it to its end.
+/// The maximum length of the README, in lines.
 const README_LINES: usize = 250;
 
-/// Checks every document and reports all that is wrong at once.
+/// Checks every document and reports all errors at once.
 pub(crate) fn check(place: &Place, tried: Tried) -> anyhow::Result<()> {
     let mut wrong = facts::wrong(place)?;
     for name in DOCUMENTS {
@@ -52,14 +53,14 @@ pub(crate) fn check(place: &Place, tried: Tried) -> anyhow::Result<()> {
     bail!("{} statements of the documents do not hold", wrong.len())
 }
 
-/// Relative links that lead nowhere.
+/// Returns the relative links whose target is missing.
 fn broken_links(place: &Place, name: &str, text: &str) -> Vec<String> {
     let base = place.root.join(name);
     let leads_nowhere = |link: &&str| base.parent().is_none_or(|directory| !directory.join(link).exists());
     parse::links(text).into_iter().filter(leads_nowhere).map(|link| format!("{name}: `{link}` is not there")).collect()
 }
 
-/// Blocks that differ from the file which they say they are from.
+/// Returns the code blocks that differ from the file that they are copied from.
 fn strayed(place: &Place, name: &str, blocks: &[Block]) -> anyhow::Result<Vec<String>> {
     let mut strayed = Vec::new();
     for block in blocks {
@@ -72,7 +73,7 @@ fn strayed(place: &Place, name: &str, blocks: &[Block]) -> anyhow::Result<Vec<St
     Ok(strayed)
 }
 
-/// Commands that print something else than the document shows.
+/// Returns the commands whose output differs from the document.
 fn untrue(place: &Place, tried: Tried, name: &str, blocks: &[Block]) -> anyhow::Result<Vec<String>> {
     let steps: Vec<Step> = blocks.iter().flat_map(Block::steps).collect();
     if steps.is_empty() {

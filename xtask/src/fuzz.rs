@@ -1,4 +1,5 @@
-//! Coverage-guided fuzzing of the host's borders (`fuzz/`): building the targets, and running one of them on what has been found so far.
+//! Coverage-guided fuzzing of the host's interfaces (`fuzz/`): builds the targets, and runs one of
+//! them on its corpus.
 
 use crate::place::Place;
 use anyhow::{Context as _, ensure};
@@ -7,10 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// How long a border is fuzzed unless told otherwise, in seconds.
+/// The default duration of a run, in seconds.
 const SECONDS: &str = "600";
 
-/// What makes the compiler count edges and keep comparisons, as libFuzzer reads them: the flags of `cargo fuzz --sanitizer none`, which a stable compiler knows.
+/// Compiler flags for edge counters and comparison tracing in the format of libFuzzer: the flags of
+/// `cargo fuzz --sanitizer none`, which a stable compiler supports.
 const COVERAGE: [&str; 5] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -19,17 +21,17 @@ const COVERAGE: [&str; 5] = [
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
 ];
 
-/// Set where this program stands in for the compiler, as cargo's wrapper of it.
+/// Set when this program runs as cargo's compiler wrapper.
 const WRAPPER: &str = "PALISADE_COVERAGE";
 
-/// One input is at most so long, in bytes: the corpora are kept small.
+/// Maximum size of an input, in bytes: the corpora stay small.
 const LONGEST: &str = "-max_len=16384";
-/// A single input that takes longer than this is a finding, in seconds.
+/// An input that takes longer than this is a finding, in seconds.
 const SLOW: &str = "-timeout=30";
-/// So is one that needs more memory than this, in MiB.
+/// An input that needs more memory than this is a finding, in MiB.
 const MEMORY: &str = "-rss_limit_mb=4096";
 
-/// Builds all targets, or fuzzes the border that is named.
+/// Builds all targets, or fuzzes the named one.
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(2);
     match arguments.next() {
@@ -38,9 +40,9 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     }
 }
 
-/// All of them without counting anything: that they still compile and link.
+/// Builds all targets without counters, to check that they compile and link.
 fn build(place: &Place) -> anyhow::Result<()> {
-    // Of the whole workspace, as the tests are: what was compiled for them is used again.
+    // With the feature set of the whole workspace, so that artefacts of the tests are reused.
     let mut cargo = cargo(place, &place.target);
     cargo.arg("--bins");
     ensure!(cargo.status()?.success(), "a fuzz target does not compile");
@@ -62,7 +64,8 @@ fn fuzz(place: &Place, border: &str, seconds: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds one target with counters in all of this workspace. The engine below is fuzzed by its own makers; what was compiled for the tests is used again.
+/// Builds one target with counters in this workspace only: the engine has its own fuzzers, and
+/// artefacts of the tests are reused.
 fn instrumented(place: &Place, border: &str) -> anyhow::Result<PathBuf> {
     let mut cargo = cargo(place, &place.target);
     let wrapper = std::env::current_exe().context("where this program lies")?;
@@ -71,13 +74,13 @@ fn instrumented(place: &Place, border: &str) -> anyhow::Result<PathBuf> {
     Ok(place.target.join("debug").join(border))
 }
 
-/// The compiler with counters, where cargo has called this program in its place.
+/// Runs the compiler with counters if cargo has invoked this program as its wrapper.
 pub(crate) fn as_compiler() -> Option<anyhow::Result<ExitCode>> {
     std::env::var_os(WRAPPER)?;
     let mut arguments = std::env::args_os().skip(1);
     let mut compiler = Command::new(arguments.next()?);
     let arguments: Vec<_> = arguments.collect();
-    // What runs while building is not fuzzed, and has nothing to count with.
+    // Build scripts and proc macros run at build time and are not linked with libFuzzer.
     let is_for_building = |word: &OsString| word == "build_script_build" || word == "proc-macro";
     if !arguments.iter().any(is_for_building) {
         compiler.args(COVERAGE);

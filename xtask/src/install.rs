@@ -1,4 +1,5 @@
-//! Installs the program, and compiles ahead what comes with it: nobody's first call of a shipped tool waits for a compiler.
+//! Installs the program and compiles its built-in plugins, so that no first call waits for the
+//! compiler.
 
 use crate::place::Place;
 use anyhow::{Context as _, ensure};
@@ -6,7 +7,7 @@ use std::env;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// As `cargo install`, into `--root DIR` if that is given.
+/// Runs `cargo install`, with `--root DIR` if that is given.
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let given: Vec<_> = env::args_os().skip(2).collect();
     ensure!(
@@ -17,7 +18,8 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     cargo.args(["install", "--locked", "--path", "host"]).args(given).current_dir(&place.root);
     ensure!(cargo.status().context("running cargo install")?.success(), "cargo install failed");
     let begun = Instant::now();
-    // The very program that was installed: compiled code is known by the plugin and the engine, and kept in the user's cache.
+    // The cache key consists of the plugin and the engine, so that the build in the target
+    // directory fills the cache for the installed program.
     let mut list = Command::new(place.target.join("release").join("palisade"));
     let listed = list.arg("list").current_dir(&place.root).stdout(Stdio::null()).status();
     if !listed.context("running palisade")?.success() {

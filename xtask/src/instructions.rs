@@ -1,7 +1,9 @@
-//! How many instructions a call takes, counted by callgrind: unlike times, they do not depend on what else the machine does.
+//! Counts the instructions of a call with callgrind: unlike times, they do not depend on the
+//! machine's load.
 //!
-//! The benchmark's program is run with few calls and with many, and the difference is taken, on the thread that calls: starting, loading and the clock's own thread
-//! fall out. What is counted is the release build, on whatever allocator finds room under valgrind.
+//! The benchmark's program runs with few and with many calls. The difference, on the calling
+//! thread, excludes startup, loading and the epoch thread. Counts the release build; its instance
+//! allocator is the one that fits under valgrind.
 
 use crate::place::Place;
 use anyhow::{Context as _, bail, ensure};
@@ -10,18 +12,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where the counts are kept.
+/// The file with the stored counts.
 const KEPT: &str = "host/benches/instructions.toml";
-/// What stands before them.
+/// The head of that file.
 const HEAD: &str = "\
 # Instructions of one call, by host and tool, in the release build: counted and compared by `cargo xtask instructions`. Each with itself: under valgrind Palisade
 # finds no room for its pool and maps memory for each call, which the hand-written host does not.
 ";
-/// By how much a count may differ from the one that is kept, in percent.
+/// The tolerated deviation from the stored count, in percent.
 const TOLERANCE: u64 = 3;
-/// Few calls and many.
+/// The numbers of calls of the two runs.
 const CALLS: [u64; 2] = [100, 300];
-/// What is counted: the host, and the tool that it calls.
+/// The counted cases: the host, and the tool that it calls.
 const CASES: [(&str, &str); 6] = [
     ("floor", "echo"),
     ("palisade", "echo"),
@@ -31,7 +33,7 @@ const CASES: [(&str, &str); 6] = [
     ("palisade", "read_file"),
 ];
 
-/// Counts each case and holds it against the count that is kept, or keeps it.
+/// Counts each case, and compares with the stored counts or stores the new ones.
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
         println!("skipped: there is no valgrind to count with");
@@ -46,7 +48,7 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     compare(&kept(place)?, &counts)
 }
 
-/// The benchmark, built but not run.
+/// Builds the benchmark and returns its program.
 fn built(place: &Place) -> anyhow::Result<PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["bench", "--package", "palisade", "--bench", "suite", "--no-run", "--message-format", "json"]);
@@ -59,15 +61,16 @@ fn built(place: &Place) -> anyhow::Result<PathBuf> {
     paths.next().context("cargo names no program")
 }
 
-/// The instructions of one call.
+/// Returns the number of instructions of one call.
 fn each(place: &Place, program: &Path, host: &str, tool: &str) -> anyhow::Result<u64> {
-    // The first run may have to compile its plugins, since the processor that valgrind plays is another one.
+    // The first run may have to compile the plugins: valgrind emulates another processor, which is
+    // part of the cache key.
     counted(place, program, host, tool, 1)?;
     let [few, many] = CALLS.map(|calls| counted(place, program, host, tool, calls));
     Ok(many?.saturating_sub(few?) / (CALLS[1] - CALLS[0]))
 }
 
-/// The instructions of a process that makes so many calls, on its first thread.
+/// Returns the number of instructions of a process with this many calls, on its first thread.
 fn counted(place: &Place, program: &Path, host: &str, tool: &str, calls: u64) -> anyhow::Result<u64> {
     let out = place.target.join("callgrind.out");
     let mut valgrind = Command::new("valgrind");

@@ -1,8 +1,9 @@
-//! The benchmark's guests in Python and in JavaScript: components of 12 to 18 MB, an interpreter in each. They are built here and not by the build script, since
-//! what builds them comes from pip and npm.
+//! Builds the benchmark's guests in Python and JavaScript: components of 12 to 18 MB with an
+//! interpreter each. Not part of the build script, because the build tools come from pip and npm.
 //!
-//! What is fetched goes into a directory below the target directory, and nothing else on the machine changes. Without Python, Node or their packages there is
-//! nothing to build with: that is said aloud, told to the benchmark, and is no failure. What is built must load, or this fails.
+//! Downloads go into a directory below the target directory; nothing else on the machine changes.
+//! Without Python, Node or their packages a guest is skipped with a message, which the benchmark
+//! repeats. A guest that was built must load.
 
 use crate::documents::Tried;
 use crate::pip::{self, INSTALL};
@@ -21,11 +22,11 @@ const INPUT: &str = r#"{"text":"hello"}"#;
 struct Language {
     name: &'static str,
     tool: &'static str,
-    /// What it is made of, below [`SOURCES`]: a change builds it anew.
+    /// The source files, relative to [`SOURCES`]: a change triggers a rebuild.
     parts: &'static [&'static str],
-    /// Fetches what builds, into this directory.
+    /// Installs the build tools into this directory.
     fetch: fn(&Place, &Path) -> anyhow::Result<Output>,
-    /// Builds the guest with what lies in this directory.
+    /// Returns the build command, with the tools in this directory.
     build: fn(&Place, &Path, &Path) -> Command,
 }
 
@@ -46,7 +47,7 @@ const LANGUAGES: [Language; 2] = [
     },
 ];
 
-/// Builds the guests, and has the program load and call each of them.
+/// Builds the guests, and loads and calls each of them with the program.
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let directory = place.target.join("interpreters");
     fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;
@@ -55,7 +56,7 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
         let told = directory.join(format!("{}.skipped", language.name));
         match language.make(place, &directory)? {
             Made::At(guest) => {
-                // Nothing is told any more.
+                // Remove the reason of an earlier skip.
                 let _ = fs::remove_file(told);
                 language.load(&program, &guest)?;
             }
@@ -68,11 +69,11 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What came of building a guest.
+/// The result of building a guest.
 enum Made {
-    /// It is this file.
+    /// The path of the guest.
     At(PathBuf),
-    /// What builds it cannot be had here, for this reason.
+    /// The build tools are not available, for this reason.
     OutOfReach(String),
 }
 
@@ -107,7 +108,7 @@ impl Language {
         Ok(Made::At(guest))
     }
 
-    /// Everything that the guest depends on, as one text.
+    /// Returns everything that the guest depends on, as one text.
     fn ingredients(&self, place: &Place) -> anyhow::Result<String> {
         let parts = self.parts.iter().map(|part| Path::new(SOURCES).join(part));
         let contract = ["types", "host", "tool", "world"].map(|name| PathBuf::from(format!("wit/{name}.wit")));
@@ -117,13 +118,13 @@ impl Language {
         parts.chain(contract).map(read).collect()
     }
 
-    /// Loads the guest as a user would, from an empty cache and from a full one, and calls its tool.
+    /// Loads the guest as a user would, with an empty and with a filled cache, and calls its tool.
     fn load(&self, program: &Path, guest: &Path) -> anyhow::Result<()> {
         let (cache, plugins) = (tempfile::tempdir()?, tempfile::tempdir()?);
         fs::copy(guest, plugins.path().join("guest.wasm")).context("copying the guest")?;
         let call = || -> anyhow::Result<f64> {
             let mut call = Command::new(program);
-            // Not there yet: it is made so that nobody else can reach it.
+            // Does not exist yet: the cache creates it with private permissions.
             call.env("PALISADE_CACHE", cache.path().join("cache")).args([
                 "call",
                 self.tool,
@@ -148,7 +149,7 @@ impl Language {
     }
 }
 
-/// Only what is built already: installing then runs nobody's code.
+/// Wheels only, so that the installation runs no third-party code.
 fn python_packages(place: &Place, packages: &Path) -> anyhow::Result<Output> {
     let mut pip = pip::python();
     pip.args(INSTALL).arg("--target").arg(packages);
@@ -157,7 +158,7 @@ fn python_packages(place: &Place, packages: &Path) -> anyhow::Result<Output> {
 }
 
 fn componentize_py(place: &Place, packages: &Path, out: &Path) -> Command {
-    // The directory of the source is on its path, and nothing is written there.
+    // The source directory is on the Python path; no bytecode is written there.
     let mut command = pip::python_with(packages);
     command.arg(packages.join("bin").join("componentize-py"));
     command.arg("--wit-path").arg(place.root.join("wit")).args(["--world", "plugin", "componentize", "--python-path"]);
@@ -165,7 +166,7 @@ fn componentize_py(place: &Place, packages: &Path, out: &Path) -> Command {
     command
 }
 
-/// Without the scripts of the packages, as for pip.
+/// Without install scripts, as for pip.
 fn npm_packages(place: &Place, packages: &Path) -> anyhow::Result<Output> {
     for part in ["package.json", "componentize.mjs"] {
         let from = place.root.join(SOURCES).join(part);
@@ -183,7 +184,8 @@ fn componentize_js(place: &Place, packages: &Path, out: &Path) -> Command {
     command
 }
 
-/// Tells packages that cannot be reached from a list that cannot be installed: only the last is the repository's fault.
+/// Distinguishes unreachable packages from a list that cannot be installed, which is an error of
+/// the repository.
 fn out_of_reach(said: &str) -> anyhow::Result<String> {
     let of_npm = ["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH"];
     match said.lines().find(|line| of_npm.iter().any(|sign| line.contains(sign))) {

@@ -1,8 +1,4 @@
-//! Support of the repository: `cargo xtask readme` keeps the documents true, `cargo xtask package` the published crates whole, `cargo xtask providers` the
-//! formats those that the providers read, `cargo xtask conformance` the server what the protocol requires, `cargo xtask clients` what real clients make of it;
-//! `cargo xtask rivals` measures it beside others; `cargo xtask install` installs the program, `cargo xtask interpreters` builds the benchmark's largest guests;
-//! `cargo xtask soak` does everything a million times and looks for what grows; `cargo xtask fuzz` looks for what nobody thought of; `cargo xtask wasi` runs what
-//! the makers of the engine test it with; `cargo xtask mutants` looks for faults that no test sees.
+//! The tasks of the repository, run as `cargo xtask TASK`; `USAGE` lists them.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

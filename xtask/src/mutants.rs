@@ -1,7 +1,10 @@
-//! Small faults put into the code that matters most, each of which a test has to see: `cargo mutants`, area by area, against the list of those that none can see.
+//! Mutation testing of the most critical code with `cargo mutants`, area by area, compared with the
+//! list of accepted survivors.
 //!
-//! The sources are copied first, so that no fault ever stands in the checkout, and are built in a directory of their own: the engine below them is compiled once.
-//! Each fault is tried twice: against the unit tests beside the code, which see most faults within a second, and, where these see nothing, against all tests of the area.
+//! The sources are copied first, so that no mutant is ever in the checkout, and are built in a
+//! separate target directory, where the engine is compiled once. Each mutant is tested twice:
+//! against the unit tests beside the code, which kill most mutants within a second, and then, if it
+//! survives, against all tests of the area.
 
 mod areas;
 mod report;
@@ -15,18 +18,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The faults that no test sees, each with the reason.
+/// The list of accepted survivors, each with a reason.
 const KEPT: &str = "tests/mutants.md";
-/// What has to be killed of the faults that a test can see, in percent.
+/// The minimum share of killable mutants that must be killed, in percent.
 const LEAST: usize = 90;
-/// Tests of the harness itself, which see no fault of the host and take long.
+/// Slow tests of the harness itself, which kill no mutant of the host.
 const BESIDE: [&str; 2] = ["--skip", "oracle::"];
-/// What the tests get at least with a fault, and how many times what they take without: some wait for a deadline, and other programs want the machine.
+/// The minimum timeout of the tests with a mutant, and its factor over their duration without one:
+/// some tests wait for a deadline, and the machine may be busy.
 const TIME: (Duration, u32) = (Duration::from_secs(60), 4);
-/// A frame of a trap is named by its function. Lines of the sources would be a third of the time of a build.
+/// Backtraces need function names only. Line tables would take a third of the build time.
 const NO_LINES: (&str, &str) = ("CARGO_PROFILE_DEV_DEBUG", "0");
 
-/// Makes the faults of all areas, or of those that are named, or of one file; counts, and compares with the list.
+/// Tests the mutants of all areas, of the named ones or of one file, and compares with the list.
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let asked = asked(std::env::args().skip(2))?;
     let version = Command::new("cargo-mutants").args(["mutants", "--version"]).stdout(Stdio::null()).status();
@@ -56,7 +60,7 @@ struct Job {
     file: Option<String>,
 }
 
-/// What was asked for: which runs, and which part of their faults, such as `0/8` for the first of eight.
+/// The requested runs, and the shard of their mutants, such as `0/8` for the first of eight.
 struct Asked {
     jobs: Vec<Job>,
     shard: Option<String>,
@@ -87,7 +91,7 @@ fn asked(mut words: impl Iterator<Item = String>) -> anyhow::Result<Asked> {
     Ok(Asked { jobs, shard })
 }
 
-/// Where the faults are made: a copy of the sources, and what is built of it.
+/// The working directories: a copy of the sources, its target directory and the output.
 struct Work {
     tree: PathBuf,
     target: PathBuf,
@@ -105,9 +109,10 @@ impl Work {
 }
 
 impl Work {
-    /// What comes of the faults of a job, or of its shard: those that the near tests do not see are tried again, against all tests of the area.
+    /// Tests the mutants of a job, or of a shard. Survivors of the nearby tests are tested again,
+    /// against all tests of the area.
     fn mutate(&self, job: &Job, shard: Option<&str>) -> anyhow::Result<Outcome> {
-        // Every n-th fault, so that a shard is a sample of the whole area.
+        // Round-robin, so that a shard is a sample of the whole area.
         let part = shard.into_iter().flat_map(|part| ["--shard", part, "--sharding", "round-robin"]);
         let near = self.pass(job, Pass::Near, &part.map(str::to_owned).collect::<Vec<_>>())?;
         if near.missed().is_empty() {
@@ -127,26 +132,28 @@ impl Work {
         let time = self.tested(job.area, pass)?;
         let mut command = self.mutants(job);
         command.args(["--in-place", "--no-shuffle", "--colors", "never", "--output"]).arg(&told).args(which);
-        // Its own baseline would be of the changed package alone, with an engine of its own.
+        // The baseline run of cargo-mutants would build one package alone and compile another
+        // engine.
         command.args(["--baseline", "skip", "--timeout", &time.as_secs().to_string()]);
         command.args(pass.targets(job.area).iter().map(|word| format!("--cargo-arg={word}")));
         let status =
             command.arg("--").arg("--").args(pass.filters(job.area)).status().context("running cargo-mutants")?;
-        // 2: some were missed; 3: some ran out of time. Everything else is no verdict.
+        // Exit code 2: mutants survived; 3: tests timed out. All other codes are errors.
         match status.code() {
             Some(0 | 2 | 3) => Outcome::read(&told.join("mutants.out")),
             _ => bail!("cargo-mutants ended with {status}; {} has its words", told.display()),
         }
     }
 
-    /// How many faults a job has in all its shards, those that do not compile included.
+    /// Returns the number of mutants of a job in all its shards, including those that do not
+    /// compile.
     fn faults(&self, job: &Job) -> anyhow::Result<usize> {
         let listed = self.mutants(job).arg("--list").output().context("running cargo-mutants")?;
         ensure!(listed.status.success(), "cargo-mutants does not list the faults of `{}`", job.area.name);
         Ok(listed.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count())
     }
 
-    /// cargo-mutants, for the files of a job.
+    /// Returns the cargo-mutants command for the files of a job.
     fn mutants(&self, job: &Job) -> Command {
         let mut command = Command::new("cargo-mutants");
         let files: Vec<&str> = job.file.as_deref().map_or_else(|| job.area.files.to_vec(), |file| vec![file]);
@@ -155,7 +162,8 @@ impl Work {
         command
     }
 
-    /// Builds and runs the tests of an area without a fault, where they have to pass: the time that they get with one.
+    /// Builds and runs the tests of an area without a mutant. Returns the timeout for a run with
+    /// one.
     fn tested(&self, area: &Area, pass: Pass) -> anyhow::Result<Duration> {
         let cargo = || {
             let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -172,7 +180,7 @@ impl Work {
     }
 }
 
-/// Which tests a fault is tried against.
+/// The tests that a mutant is run against.
 #[derive(Debug, Clone, Copy)]
 enum Pass {
     /// The unit tests beside the code.
@@ -204,7 +212,7 @@ impl Pass {
     }
 }
 
-/// The lines of a file, none where it is not there.
+/// Returns the lines of a file; empty if it is missing.
 fn lines(path: &Path) -> Vec<String> {
     fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
 }

@@ -1,6 +1,7 @@
-//! Packages from npm: the exact versions of a lock file, in a directory of their own, and a Node that can run them. Nothing else on the machine changes.
+//! Installs npm packages in the exact versions of a lock file into a separate directory, with a
+//! Node that can run them. Nothing else on the machine changes.
 //!
-//! Where npm cannot be had there is nothing to work with: that is told, and is nobody's fault.
+//! Without npm there are no packages; the caller is told the reason and skips its task.
 
 use crate::place::Place;
 use crate::reach::Reach;
@@ -10,45 +11,46 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const PARTS: [&str; 2] = ["package.json", "package-lock.json"];
-/// The oldest Node on which these packages start.
+/// The oldest Node that runs these packages.
 const OLDEST: u32 = 22;
 
-/// What came of fetching packages.
+/// The result of installing packages.
 pub(crate) enum Fetched {
-    /// They are here.
+    /// The packages are installed.
     Here(Packages),
-    /// They cannot be had here, for this reason.
+    /// The packages are not available, for this reason.
     OutOfReach(String),
 }
 
-/// Packages, installed.
+/// The installed packages.
 pub(crate) struct Packages {
     node: PathBuf,
     directory: PathBuf,
 }
 
 impl Packages {
-    /// A Node that they start on.
+    /// Returns a Node that can run the packages.
     pub(crate) fn node(&self) -> &Path {
         &self.node
     }
 
-    /// The directory in which `node_modules` lies: a script there finds them.
+    /// Returns the directory with `node_modules`: scripts in it can import the packages.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 }
 
-/// Whose Node runs the packages.
+/// The Node that runs the packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Node {
-    /// The machine's.
+    /// The Node of the machine.
     Machines,
-    /// One from npm, since the machine's is too old.
+    /// A Node from npm, because that of the machine is too old.
     Npms,
 }
 
-/// Installs what the lists in `sources`, a folder of the repository, name into `directory`, once; a change of the lists makes it anew.
+/// Installs the packages of `sources`, a folder of the repository, into `directory`. Installs again
+/// only if the lists change.
 pub(crate) fn fetch(place: &Place, sources: &str, directory: PathBuf) -> anyhow::Result<Fetched> {
     let node = match version_here() {
         Some(version) if version >= OLDEST => Node::Machines,
@@ -76,7 +78,7 @@ fn npms(directory: &Path) -> anyhow::Result<PathBuf> {
     Ok(node)
 }
 
-/// The major version of the machine's Node.
+/// Returns the major version of the machine's Node.
 fn version_here() -> Option<u32> {
     let output = Command::new("node").arg("--version").stdin(Stdio::null()).output().ok()?;
     major(&String::from_utf8_lossy(&output.stdout))
@@ -86,7 +88,7 @@ fn major(version: &str) -> Option<u32> {
     version.trim().strip_prefix('v')?.split('.').next()?.parse().ok()
 }
 
-/// Everything that the installed packages depend on, as one text.
+/// Returns everything that the installation depends on, as one text.
 fn ingredients(sources: &Path, node: Node) -> anyhow::Result<String> {
     let mut text = format!("{node:?}\n");
     for part in PARTS {
@@ -96,7 +98,7 @@ fn ingredients(sources: &Path, node: Node) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Returns the reason where the packages cannot be reached.
+/// Installs the packages. Returns the reason if they are not reachable.
 fn install(sources: &Path, directory: &Path, node: Node) -> anyhow::Result<Option<String>> {
     if directory.exists() {
         fs::remove_dir_all(directory).with_context(|| format!("removing {}", directory.display()))?;
@@ -107,7 +109,7 @@ fn install(sources: &Path, directory: &Path, node: Node) -> anyhow::Result<Optio
         fs::copy(&from, directory.join(part)).with_context(|| format!("copying {}", from.display()))?;
     }
     let mut npm = Command::new("npm");
-    // Without the scripts of the packages: installing then runs nobody's code.
+    // Without install scripts, so that the installation runs no third-party code.
     npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
     if node == Node::Machines {
         npm.arg("--omit=optional");
@@ -119,7 +121,7 @@ fn install(sources: &Path, directory: &Path, node: Node) -> anyhow::Result<Optio
     }
 }
 
-/// What npm says of packages that it cannot reach.
+/// The messages of npm about an unreachable registry.
 const REACH: Reach = Reach {
     signs: &[
         "EAI_AGAIN",

@@ -1,7 +1,8 @@
-//! The published crates: packaged together, and each built again from its own package.
+//! Packages the published crates together and builds each from its package.
 //!
-//! They depend on each other and need not be on a registry yet, so cargo packages each side in one run, where one crate finds the other. `palisade-plugins` carries
-//! what a checkout does not, the plugins, built, so that nobody who depends on `palisade` compiles a guest.
+//! The crates depend on each other and may not be on a registry yet. cargo therefore packages each
+//! side in one run, where the crates find each other. `palisade-plugins` includes the built
+//! plugins, which are not in a checkout, so that dependents of `palisade` compile no guest.
 
 use crate::place::Place;
 use anyhow::{Context as _, ensure};
@@ -9,13 +10,14 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The crates of the guests' side, dependencies first.
+/// The crates for guests, dependencies first.
 const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
-/// The crates of the host's side, dependencies first.
+/// The crates for hosts, dependencies first.
 const HOSTS: [&str; 3] = ["palisade-plugins", "palisade-schema", "palisade"];
 
-/// Packages the published crates and builds each from its package; leaves the checkout as it was.
+/// Packages the published crates and builds each from its package. The checkout is unchanged
+/// afterwards.
 pub(crate) fn package(place: &Place) -> anyhow::Result<()> {
     let prebuilt = Prebuilt::make(place)?;
     let done = cargo_package(place, &GUESTS, &[]).and_then(|()| hosts(place));
@@ -25,8 +27,9 @@ pub(crate) fn package(place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Cargo verifies packages in the dev profile, with other features of dependencies than the workspace's tests: it would compile the compiler of WebAssembly anew.
-/// So the verification is done here, in the release profile, where `cargo build --release` has left the same dependencies with the same features.
+/// Packages and verifies the host crates. cargo would verify in the dev profile with other features
+/// of the dependencies, and so compile the WebAssembly compiler again. The verification here uses
+/// the release profile, whose artefacts `cargo build --release` has left.
 fn hosts(place: &Place) -> anyhow::Result<()> {
     cargo_package(place, &HOSTS, &["--no-verify"])?;
     let [plugins, schema, host] = HOSTS.map(|name| unpack(place, name));
@@ -43,7 +46,7 @@ fn hosts(place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The content of a package that lies in the build directory.
+/// Unpacks a package in the build directory and returns its directory.
 fn unpack(place: &Place, name: &str) -> anyhow::Result<PathBuf> {
     let directory = place.target.join("package");
     let package = format!("{name}-{}", env!("CARGO_PKG_VERSION"));
@@ -54,7 +57,7 @@ fn unpack(place: &Place, name: &str) -> anyhow::Result<PathBuf> {
 
 fn cargo_package(place: &Place, crates: &[&str], options: &[&str]) -> anyhow::Result<()> {
     let mut cargo = Command::new(env!("CARGO"));
-    // The built plugins are not committed, so cargo calls the checkout dirty.
+    // The built plugins are not committed, so that cargo considers the checkout dirty.
     cargo.args(["package", "--locked", "--allow-dirty", "--no-metadata"]).args(options);
     cargo.args(crates.iter().flat_map(|name| ["--package", name])).arg("--target-dir").arg(&place.target);
     let status = cargo.current_dir(&place.root).status().context("running cargo package")?;
@@ -62,21 +65,21 @@ fn cargo_package(place: &Place, crates: &[&str], options: &[&str]) -> anyhow::Re
     Ok(())
 }
 
-/// Leaves the checkout ready for `cargo publish`.
+/// Prepares the checkout for `cargo publish`.
 pub(crate) fn prebuild(place: &Place) -> anyhow::Result<()> {
     let Prebuilt { files, .. } = Prebuilt::make(place)?;
     files.iter().for_each(|file| println!("{}", file.display()));
     Ok(())
 }
 
-/// The built plugins, where the package of `palisade-plugins` takes them from.
+/// The built plugins, in the place where the package of `palisade-plugins` includes them.
 struct Prebuilt {
     directory: PathBuf,
     files: Vec<PathBuf>,
 }
 
 impl Prebuilt {
-    /// This program has the plugins embedded, as `palisade` has.
+    /// Writes the plugins that are embedded in this program, as they are in `palisade`.
     fn make(place: &Place) -> anyhow::Result<Self> {
         let directory = place.root.join("plugins/prebuilt");
         fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;

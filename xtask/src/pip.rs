@@ -1,6 +1,8 @@
-//! Python packages: the exact versions of a list, in a directory of their own, and nothing else on the machine changes.
+//! Installs Python packages in the exact versions of a list into a separate directory. Nothing else
+//! on the machine changes.
 //!
-//! Without Python or its package index there is nothing to work with: that is told, and is nobody's fault.
+//! Without Python or its package index there are no packages; the caller is told the reason and
+//! skips its task.
 
 use crate::place::Place;
 use anyhow::{Context as _, bail};
@@ -8,20 +10,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Only what is built already: installing then runs nobody's code.
+/// Wheels only, so that the installation runs no third-party code.
 pub(crate) const INSTALL: [&str; 7] =
     ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--only-binary=:all:"];
 
 /// The packages of a list.
 pub(crate) enum Packages {
-    /// They are in this directory.
+    /// The packages are in this directory.
     At(PathBuf),
-    /// They cannot be had here, for this reason.
+    /// The packages are not available, for this reason.
     OutOfReach(String),
 }
 
 impl Packages {
-    /// Installs what a list of the repository names below `directory`, once; a change of the list makes the directory anew.
+    /// Installs the packages of a list below `directory`. Installs again only if the list changes.
     pub(crate) fn install(place: &Place, list: &str, directory: &Path) -> anyhow::Result<Self> {
         let (packages, done) = (directory.join("site"), directory.join("requirements.txt"));
         let list = place.root.join(list);
@@ -50,8 +52,8 @@ fn pip(list: &Path, packages: &Path) -> anyhow::Result<Output> {
     pip.arg("--requirement").arg(list).output().context("running pip")
 }
 
-/// Tells an index that cannot be reached, which looks like one that knows no version of anything, or no pip at all, from a list that cannot be installed: only
-/// the last is the repository's fault.
+/// Distinguishes an unreachable index, which looks like one without any versions, or a missing pip
+/// from a list that cannot be installed, which is an error of the repository.
 pub(crate) fn out_of_reach(said: &str) -> anyhow::Result<String> {
     let is_away =
         ["No module named pip", "from versions: none", "ConnectionError", "timed out", "name resolution", "SSLError"];
@@ -62,12 +64,12 @@ pub(crate) fn out_of_reach(said: &str) -> anyhow::Result<String> {
     Ok(format!("packages cannot be had from pip's index: {last}"))
 }
 
-/// The Python of this machine.
+/// Returns the Python of this machine.
 pub(crate) fn python() -> Command {
     Command::new("python3")
 }
 
-/// Python with these packages.
+/// Returns Python with these packages.
 pub(crate) fn python_with(packages: &Path) -> Command {
     let mut python = python();
     python.env("PYTHONPATH", packages).env("PYTHONDONTWRITEBYTECODE", "1");

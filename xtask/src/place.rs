@@ -1,22 +1,22 @@
-//! Where the repository and its build lie on this machine.
+//! The locations of the repository and of its build on this machine.
 
 use anyhow::Context as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is not part of a checkout, or is made anew in it.
+/// Files that are not part of a checkout, or are generated in it.
 const LEFT_OUT: [&str; 3] = [".git", "target", "prebuilt"];
 
 /// A checkout and its target directory.
 pub(crate) struct Place {
-    /// The directory of the workspace's manifest.
+    /// The directory of the workspace manifest.
     pub(crate) root: PathBuf,
-    /// Where cargo puts what it builds.
+    /// The target directory of cargo.
     pub(crate) target: PathBuf,
 }
 
 impl Place {
-    /// The checkout that this program was built in: its own file is `<target>/<profile>/xtask`.
+    /// Returns the checkout that built this program, whose path is `<target>/<profile>/xtask`.
     pub(crate) fn find() -> anyhow::Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in no workspace")?;
         let own = std::env::current_exe().context("where this program lies")?;
@@ -24,8 +24,9 @@ impl Place {
         Ok(Self { root: root.to_owned(), target: target.to_owned() })
     }
 
-    /// Copies the sources to `to`, so that commands can be tried that change files. What is there already and the same is left as it is, so that what was built of
-    /// it is not built again; what the sources do not have is removed.
+    /// Copies the sources to `to`, for commands that change files. Files that are already identical
+    /// keep their modification time, so that builds in the copy are incremental; files that are not
+    /// in the sources are removed.
     pub(crate) fn copy_sources(&self, to: &Path) -> anyhow::Result<()> {
         copy_tree(&self.root, to)
     }

@@ -1,7 +1,7 @@
-//! The formats, held against the types in the providers' own published libraries.
+//! Checks the provider formats against the types of the providers' own published libraries.
 //!
-//! The libraries are Python packages. They go into a directory below the target directory, and nothing else on the machine changes. Without Python or its package
-//! index there is nothing to check with: that is said aloud, and is no failure.
+//! The libraries are Python packages, installed below the target directory; nothing else on the
+//! machine changes. Without Python or its package index the check is skipped with a message.
 
 use crate::documents::Tried;
 use crate::pip::{self, Packages};
@@ -30,7 +30,7 @@ pub(crate) fn check(place: &Place, tried: Tried) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The program, as it is now.
+/// Returns the current program; builds it in release mode.
 pub(crate) fn build(place: &Place, tried: Tried) -> anyhow::Result<PathBuf> {
     if tried == Tried::Debug {
         let program = place.target.join("debug").join(format!("palisade{}", std::env::consts::EXE_SUFFIX));

@@ -1,8 +1,9 @@
-//! Packages that cannot be reached, told from a list that is no good: only the last is the repository's fault.
+//! Distinguishes unreachable packages from a list that cannot be installed, which is an error of
+//! the repository.
 
 use anyhow::bail;
 
-/// What a program says where it cannot reach its packages, and what to say of it then, or else.
+/// Signs of an unreachable registry in the output of a program, with the messages for both cases.
 pub(crate) struct Reach {
     pub(crate) signs: &'static [&'static str],
     pub(crate) out_of_reach: &'static str,
@@ -10,7 +11,11 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Why its packages cannot be had, by what the program says.
+    /// Returns the reason for which the packages are not reachable.
+    ///
+    /// # Errors
+    ///
+    /// If the output has another reason.
     pub(crate) fn told(&self, said: &str) -> anyhow::Result<String> {
         let is_sign = |line: &&str| self.signs.iter().any(|sign| line.contains(sign));
         match said.lines().rfind(is_sign) {

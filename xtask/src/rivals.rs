@@ -1,8 +1,10 @@
-//! Calls per second and their latencies, beside other servers with equal tools, in one run: the official Python SDK's own server, and ACT.
+//! Compares calls per second and latencies with other servers with equal tools in one run: the
+//! server of the official Python SDK, and ACT.
 //!
-//! The others come from pip, in exact versions, into a directory below the target directory; what cannot be had is skipped aloud. All of them run for the whole
-//! time, and are measured in turn, cell by cell, by one and the same client: raw JSON-RPC of the current revision, written and read here. Ours runs as it is
-//! shipped, with its policy, its validation and its events; the others as they start by themselves.
+//! The others are installed by pip in exact versions below the target directory; an unavailable one
+//! is skipped with a message. All servers run for the whole time and are measured in turn, cell by
+//! cell, by the same client: raw JSON-RPC of the current revision. Palisade runs as shipped, with
+//! policy, validation and events; the others run with their defaults.
 
 mod contestant;
 mod http;
@@ -22,14 +24,16 @@ use std::time::Duration;
 use table::Row;
 use wire::Tool;
 
-/// How many call at once.
+/// The numbers of concurrent callers.
 const CALLERS: [usize; 2] = [1, 8];
-/// How often each server is asked in a cell, in turn with the others. The middle of what was measured counts: what the machine does besides hits one round, not all.
+/// Rounds per server and cell, in turn with the other servers. The median is reported: a
+/// disturbance by the machine affects one round only.
 const ROUNDS: usize = 5;
-/// How long a round warms, and measures.
+/// The warm-up time and the measured time of a round.
 const TIMES: Times = Times { warm: Duration::from_millis(300), measured: Duration::from_millis(1500) };
 
-/// Measures all that can be had, and fails where another one is ahead of ours. An unoptimised build is measured and not judged.
+/// Measures all available servers, and fails if another one is ahead of Palisade. An unoptimised
+/// build is measured but not judged.
 pub(crate) fn run(place: &Place, tried: Tried) -> anyhow::Result<()> {
     let home = place.target.join("rivals");
     fs::create_dir_all(&home)?;
@@ -68,10 +72,10 @@ fn conditions(tried: Tried) -> String {
     )
 }
 
-/// Those that run.
+/// The running servers.
 type Servers<'a> = Vec<(&'a Contestant, Server)>;
 
-/// All cells of one way: each server is asked in turn, so that they share what the machine does besides.
+/// Measures all cells of one transport, each server in turn, so that disturbances affect all alike.
 fn measure(contestants: &[Contestant], way: Way) -> anyhow::Result<Vec<Row>> {
     let mut servers: Servers = Vec::new();
     for contestant in contestants {
@@ -95,7 +99,7 @@ fn measure(contestants: &[Contestant], way: Way) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// One row for each server.
+/// Returns one row per server.
 fn cell(servers: &mut Servers, (way, tool, callers): (Way, &Tool, usize)) -> anyhow::Result<Vec<Row>> {
     let mut rounds = vec![Vec::new(); servers.len()];
     for _ in 0..ROUNDS {

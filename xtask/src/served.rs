@@ -1,4 +1,4 @@
-//! A program that serves while it is tried, and ends with whoever has started it.
+//! A server process under test, which is killed when its handle is dropped.
 
 use anyhow::{Context as _, bail, ensure};
 use std::env;
@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How a server is reached.
+/// The transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Lines,
@@ -27,11 +27,12 @@ impl Way {
     }
 }
 
-/// What `palisade serve` says before its address.
+/// The text that precedes the URL in the output of `palisade serve`.
 const SERVING: &str = "serving MCP on ";
-/// How long it may take to say so, and the program to compile its plugins: an unoptimised build on a busy machine.
+/// The timeout for printing the URL, including the compilation of plugins by an unoptimised build
+/// on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often something is looked at that says nothing by itself.
+/// The poll interval.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A server that runs until it is stopped or dropped.
@@ -41,7 +42,7 @@ pub(crate) struct Served {
     log: PathBuf,
 }
 
-/// A program with nothing of the machine's but the way to other programs.
+/// Returns a program with an environment that only has the search paths.
 pub(crate) fn bare(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().envs(["PATH", "LD_LIBRARY_PATH"].iter().filter_map(|name| Some((name, env::var_os(name)?))));
@@ -49,13 +50,14 @@ pub(crate) fn bare(program: &Path) -> Command {
 }
 
 impl Served {
-    /// Starts `palisade serve --http`, and waits until it says where it serves. What it says goes to the log.
+    /// Starts `palisade serve --http` and waits until it prints its URL. Its output goes to the
+    /// log.
     pub(crate) fn start(mut command: Command, log: PathBuf) -> anyhow::Result<Self> {
         let file = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().context("starting the server")?;
         let said = child.stderr.take().context("the server has no standard error")?;
-        // From here on dropping it ends the program.
+        // From here on, dropping the value kills the process.
         let mut server = Self { child, url: String::new(), log };
         let (told, heard) = mpsc::channel();
         thread::spawn(move || keep(said, file, &told));
@@ -66,7 +68,7 @@ impl Served {
         Ok(server)
     }
 
-    /// Starts a program that was told its port, and waits until it listens there. What it says goes to the log.
+    /// Starts a program with a given port and waits until it listens. Its output goes to the log.
     pub(crate) fn at(mut command: Command, address: SocketAddr, log: PathBuf) -> anyhow::Result<Self> {
         let file = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
@@ -85,17 +87,17 @@ impl Served {
         Ok(server)
     }
 
-    /// Where it serves.
+    /// Returns the URL.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// The id of its process.
+    /// Returns the process ID.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends it, and says whether it had ended before, or panicked.
+    /// Stops the server. Fails if it had exited before, or panicked.
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         let ended = self.child.try_wait().context("looking after the server")?;
         let words = self.words();
@@ -112,17 +114,18 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // One that has ended already cannot be ended; it is waited for all the same.
+        // Fails for a process that has exited; it still has to be reaped.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Writes what the server says to its log, to the end, so that it never waits for a reader; the address is told as well.
+/// Copies the server's output to its log until the end, so that the server never blocks on the
+/// pipe, and sends the URL.
 fn keep(said: impl Read, mut log: File, told: &Sender<String>) {
     for line in BufReader::new(said).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
-        // A log that cannot be written to is no reason to stop reading.
+        // Continue reading even if the log cannot be written.
         let _ = writeln!(log, "{line}");
         if let Some(url) = line.strip_prefix(SERVING) {
             let _ = told.send(url.trim().to_owned());
@@ -130,7 +133,7 @@ fn keep(said: impl Read, mut log: File, told: &Sender<String>) {
     }
 }
 
-/// Waits for the end of a program, and ends one that takes longer than this; `None` then.
+/// Waits for the end of a program. Kills it at the timeout, and then returns `None`.
 pub(crate) fn finish(child: &mut Child, patience: Duration) -> anyhow::Result<Option<ExitStatus>> {
     let begun = Instant::now();
     while begun.elapsed() < patience {

@@ -1,12 +1,12 @@
-//! The long runs of `tests/src/bin/soak.rs`, built for release.
+//! Builds and runs the soak tests of `tests/src/bin/soak.rs` in release mode.
 
 use crate::place::Place;
 use anyhow::{Context as _, ensure};
 use std::process::Command;
 
-/// Makes them, or those that the further arguments say, in the time that they say.
+/// Passes the remaining arguments, which select runs and their duration.
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
-    // All programs, since one of the runs kills another program than its own.
+    // All programs, because one of the runs kills another program.
     cargo(place, &["build", "--bins"], std::iter::empty())?;
     cargo(place, &["run", "--bin", "soak"], std::env::args().skip(2)).context("a bound does not hold; see above")
 }

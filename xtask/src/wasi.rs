@@ -1,6 +1,8 @@
-//! wasmtime's own WASI test programs under our sandbox: built from a checkout that whoever runs this has fetched, since nothing of it is kept here.
+//! Runs wasmtime's own WASI test programs in Palisade's sandbox. They are built from a checkout
+//! that the user provides, since no copy is kept here.
 //!
-//! The host's own unit test runs them, since only it has the parts that a call is made of, and holds each against `tests/wasi/expected.toml`.
+//! A unit test of the host runs them, because it has access to the internals, and compares each
+//! result with `tests/wasi/expected.toml`.
 
 use crate::guests::command::scrubbed;
 use crate::guests::target::{TARGET, Target};
@@ -12,23 +14,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What holds the programs, in a checkout.
+/// The package of the programs, in a checkout.
 const SOURCES: &str = "crates/test-programs";
-/// The package that they are programs of.
+/// The name of that package.
 const PACKAGE: &str = "test-programs";
-/// The test that runs them, and the variable that names the directory where they lie.
+/// The test that runs the programs, and the variable with their directory.
 const TEST: (&str, &str) = ("sandbox::tests::wasi::wasmtimes_programs_behave_as_the_lists_say", "PALISADE_WASI");
-/// What the test leaves there: what each program did.
+/// The table of results that the test writes to that directory.
 const TABLE: &str = "table";
 
-/// Small and without debugging information: what is compiled here is compiled again by the engine.
+/// Small and without debug information: the engine compiles this code again.
 const PROFILE: [(&str, &str); 3] = [
     ("CARGO_PROFILE_DEV_OPT_LEVEL", "s"),
     ("CARGO_PROFILE_DEV_DEBUG", "0"),
     ("CARGO_PROFILE_DEV_INCREMENTAL", "false"),
 ];
 
-/// Builds the programs of the checkout that the argument names, runs them, and fails where one does otherwise than the lists say.
+/// Builds the programs of the checkout given as an argument, runs them, and fails if a result
+/// differs from the lists.
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let checkout = std::env::args_os().nth(2).map(PathBuf::from);
     let checkout = checkout.context("it takes the directory of a checkout of wasmtime; CONTRIBUTING.md says which")?;
@@ -41,7 +44,8 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     test(place, &programs)
 }
 
-/// The programs for the first two versions of WASI: the third is asynchronous, which is switched off.
+/// Returns the programs for the first two versions of WASI. The third one is asynchronous, which is
+/// disabled in the engine.
 fn names(checkout: &Path) -> anyhow::Result<Vec<String>> {
     let sources = checkout.join(SOURCES).join("src/bin");
     let listed = fs::read_dir(&sources);
@@ -56,7 +60,8 @@ fn names(checkout: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Builds what builds, and returns what the compiler said. Programs of the first version become components by themselves: the linker of this target adapts them.
+/// Builds all programs that compile, and returns the compiler's output. The linker of this target
+/// adapts programs of the first version of WASI to components.
 fn build(place: &Place, checkout: &Path, home: &Path, names: &[String]) -> anyhow::Result<String> {
     let toolchain = Toolchain::of_this_build()?;
     let target = Target::find(&toolchain, &place.target.join("wasm32-wasip2-sysroot"))?;
@@ -66,12 +71,12 @@ fn build(place: &Place, checkout: &Path, home: &Path, names: &[String]) -> anyho
     cargo.current_dir(checkout).args(["build", "--locked", "--keep-going", "--package", PACKAGE, "--target", TARGET]);
     cargo.arg("--target-dir").arg(home).args(names.iter().flat_map(|name| ["--bin", name]));
     cargo.envs(PROFILE).env("CARGO_ENCODED_RUSTFLAGS", target.flags().join("\u{1f}")).env("RUSTC", &toolchain.rustc);
-    // Where a program does not build, the others do, and the log says which it is.
+    // Ignore the exit status: programs that fail are listed in the log, and the others are built.
     cargo.stderr(Stdio::from(written)).status().context("running cargo")?;
     fs::read_to_string(&log).with_context(|| format!("reading {}", log.display()))
 }
 
-/// Puts the programs where the test looks for them, with the reason where there is none.
+/// Copies the programs for the test, or the reason for which one is missing.
 fn gather(home: &Path, names: &[String], log: &str) -> anyhow::Result<PathBuf> {
     let (programs, failed) = (home.join("programs"), failed(names, log));
     if programs.exists() {
@@ -103,7 +108,7 @@ fn gather(home: &Path, names: &[String], log: &str) -> anyhow::Result<PathBuf> {
     Ok(programs)
 }
 
-/// The programs that the compiler gave up, each with its first complaint.
+/// Returns the programs that did not compile, each with its first error.
 fn failed<'a>(names: &'a [String], log: &str) -> BTreeMap<&'a str, String> {
     let lines: Vec<&str> = log.lines().collect();
     let given_up = |name: &str| {
@@ -122,9 +127,9 @@ fn failed<'a>(names: &'a [String], log: &str) -> BTreeMap<&'a str, String> {
 fn test(place: &Place, programs: &Path) -> anyhow::Result<()> {
     let (test, variable) = TEST;
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // Of the whole workspace, so that what was compiled for the tests is used again.
+    // With the feature set of the whole workspace, so that artefacts of the tests are reused.
     cargo.args(["test", "--workspace", "--lib", "--quiet", "--", "--exact", "--nocapture", test]);
-    // The table says it all: what else is written is about the tests that are not run.
+    // The table has all results; the standard output only lists skipped tests.
     cargo.current_dir(&place.root).env(variable, programs).stdout(Stdio::null());
     let status = cargo.status().context("running cargo")?;
     let table = fs::read_to_string(programs.join(TABLE)).with_context(|| format!("the test `{test}` did not run"))?;

@@ -1,4 +1,5 @@
-//! The client for Rust: a crate outside of the workspace, so that it changes neither the lock file nor the features of what is shipped.
+//! Builds the Rust client. Its crate is outside of the workspace, so that it affects neither the
+//! lock file nor the features of the shipped crates.
 
 use crate::place::Place;
 use crate::reach::Reach;
@@ -6,16 +7,16 @@ use anyhow::{Context as _, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where its sources and its lock file are kept.
+/// The sources and the lock file of the client.
 const SOURCES: &str = "tests/clients/rust";
-/// The name of its program.
+/// The name of the client's program.
 const PROGRAM: &str = "palisade-client-in-rust";
 
-/// What came of building it.
+/// The result of building the client.
 pub(super) enum Built {
-    /// The program.
+    /// The path of the program.
     At(PathBuf),
-    /// Its packages cannot be had here, for this reason.
+    /// Its packages are not available, for this reason.
     OutOfReach(String),
 }
 
@@ -26,7 +27,7 @@ pub(super) fn build(place: &Place, directory: &Path) -> anyhow::Result<Built> {
         return REACH.told(&String::from_utf8_lossy(&fetched.stderr)).map(Built::OutOfReach);
     }
     let mut build = cargo(place, "build");
-    // What is fetched is enough: nothing else is asked of the registry.
+    // All packages are downloaded by now, so that the registry is not queried again.
     build.args(["--offline", "--target-dir"]).arg(directory);
     ensure!(build.status().context("running cargo build")?.success(), "the client in Rust does not compile");
     let program = directory.join("debug").join(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
@@ -41,7 +42,7 @@ fn cargo(place: &Place, verb: &str) -> Command {
     cargo
 }
 
-/// What cargo says of packages that it cannot reach.
+/// The messages of cargo about an unreachable registry.
 const REACH: Reach = Reach {
     signs: &[
         "Could not resolve",

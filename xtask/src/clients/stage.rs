@@ -1,4 +1,5 @@
-//! What all clients find: plugins, a workspace, and a server that waits two seconds for the answer to a question.
+//! The environment of the clients: plugins, a workspace, and a server with a confirmation timeout
+//! of two seconds.
 
 use crate::guests::Built;
 use crate::served;
@@ -8,9 +9,9 @@ use std::fs;
 use std::path::{Display, Path, PathBuf};
 use std::process::Command;
 
-/// The settings. The clients know of the time.
+/// The server's settings. The clients rely on this timeout.
 const SETTINGS: &str = "[confirm]\ntimeout = \"2s\"\n";
-/// What makes the program say more or do otherwise than it does by itself.
+/// Variables that change the behaviour of the program.
 const OF_THE_MACHINE: [&str; 7] = [
     "PALISADE_CONFIG",
     "PALISADE_LOG",
@@ -21,7 +22,7 @@ const OF_THE_MACHINE: [&str; 7] = [
     "PALISADE_WORKSPACE",
 ];
 
-/// Below `target/clients/stage`, made anew for each run.
+/// The directory `target/clients/stage`, created for each run.
 #[derive(Debug)]
 pub(super) struct Stage {
     root: PathBuf,
@@ -30,10 +31,10 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Makes it, with these plugins in their directory, compiled: no client waits for a compiler.
+    /// Creates the environment and compiles the plugins, so that no client waits for the compiler.
     pub(super) fn make(home: &Path, program: &Path, plugins: &[Built]) -> anyhow::Result<Self> {
         let root = home.join("stage");
-        // Of this run: a plugin that an earlier build accepted is judged anew.
+        // A new cache per run: plugins accepted by an earlier build are validated again.
         let stage = Self { cache: root.join("cache"), root, program: program.to_owned() };
         if stage.root.exists() {
             fs::remove_dir_all(&stage.root).with_context(|| format!("removing {}", stage.place()))?;
@@ -60,7 +61,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Gives a program an environment in which nothing of the machine's changes what Palisade does.
+    /// Gives a program an environment without settings of this machine.
     pub(super) fn settle(&self, command: &mut Command) {
         for name in OF_THE_MACHINE {
             command.env_remove(name);
@@ -68,34 +69,34 @@ impl Stage {
         command.env("HOME", self.home()).env("TMPDIR", &self.root).env("PALISADE_CACHE", &self.cache);
     }
 
-    /// What every verb takes.
+    /// Returns the options of every subcommand.
     fn shared(&self) -> Vec<OsString> {
         let pairs = [("--plugins", self.plugins()), ("--workspace", self.workspace()), ("--config", self.settings())];
         pairs.into_iter().flat_map(|(option, path)| [option.into(), path.into_os_string()]).collect()
     }
 
-    /// The words with which the program serves.
+    /// Returns the arguments of the server.
     pub(super) fn serve(&self) -> Vec<OsString> {
         let events = self.root.join("events.jsonl").into_os_string();
         [vec!["serve".into()], self.shared(), vec!["--events".into(), events]].concat()
     }
 
-    /// The program that is tried.
+    /// Returns the program under test.
     pub(super) fn program(&self) -> &Path {
         &self.program
     }
 
-    /// What tools see.
+    /// Returns the workspace of the tools.
     pub(super) fn workspace(&self) -> PathBuf {
         self.root.join("workspace")
     }
 
-    /// What somebody says while it runs.
+    /// Returns the log file of a process.
     pub(super) fn log(&self, whose: &str) -> PathBuf {
         self.root.join(format!("{whose}.log"))
     }
 
-    /// Where all of it lies.
+    /// Returns the root directory, for messages.
     pub(super) fn place(&self) -> Display<'_> {
         self.root.display()
     }
@@ -104,7 +105,7 @@ impl Stage {
         self.root.join("plugins")
     }
 
-    /// A home without configuration.
+    /// A home directory without configuration.
     fn home(&self) -> PathBuf {
         self.root.join("home")
     }

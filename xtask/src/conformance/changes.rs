@@ -1,6 +1,7 @@
-//! A list that changes while the suite looks: whenever a tool is called that asks for it, a plugin comes or goes.
+//! Changes the list of plugins during a run: each call of a certain tool adds or removes a plugin.
 //!
-//! The tool itself could not do it, as plugins cannot reach plugins. So what happens in the server is followed in its events, and the plugin is moved here.
+//! The tool itself cannot do so, because plugins cannot reach plugins. This module follows the
+//! server's events and moves the plugin file.
 
 use super::stage::Stage;
 use anyhow::{Context as _, anyhow};
@@ -12,19 +13,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// The tools that ask for a change of the tools, and of the prompts: one plugin has both.
+/// The tools that request a change of the tools and of the prompts: one plugin provides both.
 const TOOLS: [&str; 2] = ["test_trigger_tool_change", "test_trigger_prompt_change"];
-/// How often the events are looked at. The suite waits 1.5 s for a change to be told.
+/// The poll interval of the events. The suite waits 1.5 s for a change notification.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Moves the visitor until it is stopped.
+/// The thread that moves the visitor plugin until it is stopped.
 pub(super) struct Changes {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<anyhow::Result<()>>,
 }
 
 impl Changes {
-    /// Follows the events of a server that runs.
+    /// Follows the events of a running server.
     pub(super) fn follow(stage: &Stage) -> anyhow::Result<Self> {
         let path = stage.events();
         let events = File::open(&path).with_context(|| format!("the server writes no events to {}", path.display()))?;
@@ -34,7 +35,7 @@ impl Changes {
         Ok(Self { stop, thread })
     }
 
-    /// Ends it, and says where a move has failed.
+    /// Stops the thread and returns the error of a failed move.
     pub(super) fn stop(self) -> anyhow::Result<()> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().map_err(|_| anyhow!("the thread that moves a plugin panicked"))?
@@ -53,7 +54,8 @@ fn watch(mut events: File, stage: &Stage, stop: &AtomicBool) -> anyhow::Result<(
     Ok(())
 }
 
-/// How many of the whole lines ask for a change. They are taken away; the beginning of a line stays.
+/// Removes the complete lines from the buffer and returns how many of them request a change. An
+/// incomplete line stays in the buffer.
 fn asked(unread: &mut Vec<u8>) -> usize {
     let whole = unread.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let lines: Vec<u8> = unread.drain(..whole).collect();

@@ -1,4 +1,5 @@
-//! Whether what the suite found is what has to be: each required scenario passes without a warning, or is known to be not built yet.
+//! Judges the results of the suite: each required scenario passes without a warning, or is listed
+//! as not implemented yet.
 
 use super::requirements::Requirements;
 use super::results::{Check, Status};
@@ -8,33 +9,33 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A scenario in one revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Scenario {
-    /// Its name.
+    /// The name.
     pub(super) name: String,
-    /// Whether it counts.
+    /// Whether the scenario is required.
     pub(super) weight: Weight,
-    /// Its checks; none where it did not come to its end.
+    /// The checks; empty if the scenario did not finish.
     pub(super) checks: Vec<Check>,
 }
 
-/// What a scenario counts for in a revision.
+/// The weight of a scenario in a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
-    /// It is required.
+    /// The scenario is required.
     Required,
-    /// It is run and reported.
+    /// The scenario is run and reported only.
     Unscored,
 }
 
-/// How much is told of what does not pass, and need not.
+/// The verbosity about scenarios that fail without counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Telling {
-    /// What is wrong with whatever has to pass.
+    /// Prints the faults of required scenarios.
     Faults,
-    /// What is wrong with anything: somebody has asked for these scenarios.
+    /// Prints all faults, because these scenarios were named explicitly.
     Everything,
 }
 
-/// What becomes of a scenario.
+/// The verdict on a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Passes,
@@ -44,7 +45,7 @@ enum Verdict {
     FailsUnscored,
 }
 
-/// The scenarios of a revision that were asked for, each with what it left, in the order of the list.
+/// Returns the wanted scenarios of a revision with their results, in the order of the list.
 pub(super) fn gather(
     requirements: &Requirements,
     mut results: BTreeMap<String, Vec<Check>>,
@@ -58,7 +59,7 @@ pub(super) fn gather(
         .collect()
 }
 
-/// Whether the suite itself would call these a success: it lets warnings pass.
+/// Returns true if the suite itself would report success: it tolerates warnings.
 pub(super) fn no_failure_in_required(scenarios: &[Scenario]) -> bool {
     let mut required = scenarios.iter().filter(|scenario| scenario.weight == Weight::Required);
     required.all(|scenario| !scenario.checks.is_empty() && !scenario.has(Status::Failure))
@@ -69,7 +70,8 @@ impl Scenario {
         self.checks.iter().any(|check| check.status == status)
     }
 
-    /// Without a warning, and not because nothing was looked at.
+    /// Returns true if a check succeeded and none has a fault: a scenario without applicable checks
+    /// fails.
     fn passes(&self) -> bool {
         self.has(Status::Success) && !self.checks.iter().any(Check::is_fault)
     }
@@ -112,23 +114,23 @@ impl Scenario {
     }
 }
 
-/// Takes the scenarios of each revision, and says in the end whether all is well.
+/// Collects the scenarios of each revision for a final verdict.
 pub(super) struct Judgement<'a> {
     not_yet: &'a [&'a str],
     telling: Telling,
     failed: Vec<String>,
-    /// Of each scenario whether it passes wherever it is required.
+    /// Whether each scenario passes in every revision that requires it.
     passing: BTreeMap<String, bool>,
     heard: BTreeSet<String>,
 }
 
 impl<'a> Judgement<'a> {
-    /// Knows of nothing yet but what is not built.
+    /// Returns an empty judgement with the list of missing features.
     pub(super) fn new(not_yet: &'a [&'a str], telling: Telling) -> Self {
         Self { not_yet, telling, failed: Vec::new(), passing: BTreeMap::new(), heard: BTreeSet::new() }
     }
 
-    /// Prints what came of a revision, and keeps it.
+    /// Prints and records the results of a revision.
     pub(super) fn hear(&mut self, revision: &str, scenarios: Vec<Scenario>) {
         println!("{revision}");
         let mut counts = [0; 3];
@@ -158,12 +160,16 @@ impl<'a> Judgement<'a> {
         }
     }
 
-    /// Whether each of these scenarios is one of some revision.
+    /// Returns true if each of these scenarios belongs to some revision.
     pub(super) fn heard_all(&self, wanted: &BTreeSet<String>) -> bool {
         wanted.is_subset(&self.heard)
     }
 
-    /// Fails where something does that has to pass, and where something passes that is said to be not built.
+    /// Returns the final verdict.
+    ///
+    /// # Errors
+    ///
+    /// If a required scenario fails, or if a scenario of a missing feature passes.
     pub(super) fn conclude(&self) -> anyhow::Result<()> {
         ensure!(self.failed.is_empty(), "{} scenarios fail: {}", self.failed.len(), self.failed.join(", "));
         let stale = self.stale();

@@ -1,4 +1,4 @@
-//! Tests of the judgement: what passes, what does not, and what may be late.
+//! Tests of the judgement of scenarios.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn required(statuses: &[Status]) -> Scenario {
     scenario("a", Weight::Required, statuses)
 }
 
-/// Whether all is well after these revisions.
+/// Returns true if the judgement of these revisions is a success.
 fn is_well(not_yet: &[&str], revisions: &[Scenario]) -> bool {
     let mut judgement = Judgement::new(not_yet, Telling::Faults);
     for scenario in revisions {

@@ -1,16 +1,17 @@
-//! What a revision requires, as the suite's own list of it says. Of YAML only as much is read as these lists have: they are frozen.
+//! Parses the suite's lists of requirements. Supports only the subset of YAML that these frozen
+//! lists use.
 
 /// The scenarios of a revision.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Requirements {
-    /// What a server has to pass.
+    /// The scenarios that a server must pass.
     pub(super) required: Vec<String>,
-    /// What is run and reported, and counts for nothing.
+    /// The scenarios that are run and reported without counting.
     pub(super) unscored: Vec<String>,
 }
 
 impl Requirements {
-    /// Reads a list.
+    /// Parses a list.
     pub(super) fn parse(text: &str) -> Self {
         let (mut required, mut unscored) = (Vec::new(), Vec::new());
         let (mut section, mut last) = ("", "");
@@ -30,7 +31,7 @@ impl Requirements {
         Self { required, unscored }
     }
 
-    /// All that a server can be tried with, what is required first.
+    /// Returns all scenarios for servers, the required ones first.
     pub(super) fn all(&self) -> impl Iterator<Item = &str> {
         self.required.iter().chain(&self.unscored).map(String::as_str)
     }

@@ -1,4 +1,4 @@
-//! What the suite leaves behind: for each scenario a directory with a file `checks.json`.
+//! Reads the results of the suite: a directory per scenario with a file `checks.json`.
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
@@ -6,38 +6,38 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// How long the time is that stands behind a scenario's name, with the dash before it: `-2026-07-28T12-00-00-000Z`.
+/// Length of the timestamp after a scenario's name, with its dash: `-2026-07-28T12-00-00-000Z`.
 const TIME: usize = 25;
-/// What is shown of a message: those about what goes over the wire hold all of it.
+/// Maximum length of a shown message, in characters: messages about traffic include all of it.
 const SHOWN: usize = 1_000;
 
-/// What came of one check.
+/// The status of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Status {
-    /// It holds.
+    /// The check passed.
     Success,
-    /// Something is required and does not hold.
+    /// A required property does not hold.
     Failure,
-    /// Something is recommended and does not hold.
+    /// A recommended property does not hold.
     Warning,
-    /// It does not apply.
+    /// The check does not apply.
     Skipped,
-    /// Nothing is said for or against.
+    /// For information only.
     Info,
 }
 
 /// One check of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Check {
-    /// Its name.
+    /// The name of the check.
     pub(super) id: String,
-    /// What came of it.
+    /// The status.
     pub(super) status: Status,
-    /// What the suite says to that.
+    /// The message of the suite.
     pub(super) message: String,
 }
 
-/// Reads all there is, by scenario. One that did not come to its end has left no file, and is not among them.
+/// Reads all results, keyed by scenario. A scenario that did not finish has no file and is missing.
 pub(super) fn read(directory: &Path) -> anyhow::Result<BTreeMap<String, Vec<Check>>> {
     let mut results = BTreeMap::new();
     for entry in fs::read_dir(directory).with_context(|| format!("listing {}", directory.display()))? {
@@ -79,7 +79,7 @@ fn check(value: &Value) -> anyhow::Result<Check> {
 }
 
 impl Check {
-    /// Whether something does not hold, be it required or recommended.
+    /// Returns true if a required or recommended property does not hold.
     pub(super) fn is_fault(&self) -> bool {
         matches!(self.status, Status::Failure | Status::Warning)
     }

@@ -1,11 +1,11 @@
-//! The directories of one run: where the server finds plugins and a workspace, and where everybody leaves what there is to read afterwards.
+//! The directories of one run: the server's plugins and workspace, and all logs and results.
 
 use anyhow::Context as _;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Display, Path, PathBuf};
 
-/// Below `target/conformance/<revision>`, made anew for each run.
+/// The directory `target/conformance/<revision>`, created for each run.
 #[derive(Debug, Clone)]
 pub(super) struct Stage {
     root: PathBuf,
@@ -14,12 +14,12 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Makes it, with both plugins in their directory.
+    /// Creates the directories, with both plugins in place.
     pub(super) fn make(home: &Path, revision: &str, fixture: &Path, visitor: &Path) -> anyhow::Result<Self> {
         let name = |path: &Path| path.file_name().map(OsStr::to_owned).context("a plugin's path ends in no name");
         let stage = Self {
             root: home.join(revision),
-            // Of this run: a plugin that an earlier build accepted is judged anew.
+            // A new cache per run: plugins accepted by an earlier build are validated again.
             cache: home.join(revision).join("cache"),
             visitor: name(visitor)?,
         };
@@ -36,54 +36,54 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Moves the visitor out of the plugins if it is among them, and in if it is not: whole or not at all, as a rename does.
+    /// Moves the visitor out of the plugin directory, or into it, atomically by a rename.
     pub(super) fn move_visitor(&self) -> anyhow::Result<()> {
         let (inside, outside) = (self.plugins().join(&self.visitor), self.aside().join(&self.visitor));
         let (from, to) = if inside.exists() { (inside, outside) } else { (outside, inside) };
         fs::rename(&from, &to).with_context(|| format!("moving {} to {}", from.display(), to.display()))
     }
 
-    /// The directory that the server watches.
+    /// Returns the directory that the server watches.
     pub(super) fn plugins(&self) -> PathBuf {
         self.root.join("plugins")
     }
 
-    /// Where the visitor is while it is away.
+    /// The directory of the visitor while it is removed.
     fn aside(&self) -> PathBuf {
         self.root.join("aside")
     }
 
-    /// What tools see: nothing.
+    /// Returns the workspace of the tools, which is empty.
     pub(super) fn workspace(&self) -> PathBuf {
         self.root.join("workspace")
     }
 
-    /// A home without configuration.
+    /// Returns a home directory without configuration.
     pub(super) fn home(&self) -> PathBuf {
         self.root.join("home")
     }
 
-    /// Where compiled code is kept.
+    /// Returns the cache of compiled code.
     pub(super) fn cache(&self) -> &Path {
         &self.cache
     }
 
-    /// What happens in the server, one event a line.
+    /// Returns the file of the server's events, one per line.
     pub(super) fn events(&self) -> PathBuf {
         self.root.join("events.jsonl")
     }
 
-    /// What the suite leaves.
+    /// Returns the directory of the suite's results.
     pub(super) fn results(&self) -> PathBuf {
         self.root.join("results")
     }
 
-    /// What somebody says while it runs.
+    /// Returns the log file of a process.
     pub(super) fn log(&self, whose: &str) -> PathBuf {
         self.root.join(format!("{whose}.log"))
     }
 
-    /// Where all of it lies.
+    /// Returns the root directory, for messages.
     pub(super) fn place(&self) -> Display<'_> {
         self.root.display()
     }

@@ -1,4 +1,4 @@
-//! The suite, from npm.
+//! Installs and runs the conformance suite from npm.
 
 use super::requirements::Requirements;
 use crate::npm::{self, Packages};
@@ -10,22 +10,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// Where the lists of packages are kept.
+/// The lists of packages.
 const SOURCES: &str = "tests/conformance";
-/// The suite, below the directory of the packages.
+/// The suite, relative to the directory of the packages.
 const SUITE: &str = "node_modules/@modelcontextprotocol/conformance";
-/// What no run of the suite takes.
+/// The timeout of a run.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
-/// What came of fetching the suite.
+/// The result of installing the suite.
 pub(super) enum Fetched {
-    /// It is here.
+    /// The suite is installed.
     Here(Suite),
-    /// It cannot be had here, for this reason.
+    /// The suite is not available, for this reason.
     OutOfReach(String),
 }
 
-/// The suite, installed.
+/// The installed suite.
 pub(super) struct Suite(Packages);
 
 /// Installs the exact versions.
@@ -42,14 +42,14 @@ impl Suite {
         self.0.directory().join(SUITE)
     }
 
-    /// What the suite requires of a server in a revision.
+    /// Returns the requirements of a revision for a server.
     pub(super) fn requirements(&self, revision: &str) -> anyhow::Result<Requirements> {
         let path = self.place().join("requirements").join(format!("{revision}.yaml"));
         let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         Ok(Requirements::parse(&text))
     }
 
-    /// Runs its program to the end. What it says goes to the end of the log.
+    /// Runs the suite to its end and appends its output to the log.
     pub(super) fn run(&self, arguments: &[&str], log: &Path) -> anyhow::Result<ExitStatus> {
         let open = || File::options().create(true).append(true).open(log);
         let open = || open().with_context(|| format!("opening {}", log.display()));

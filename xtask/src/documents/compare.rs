@@ -1,9 +1,9 @@
-//! Comparing what a document shows with what a command printed.
+//! Compares the output that a document shows with the output of a command.
 //!
-//! `…` or `[..]` within a line stands for any text, and a line that is nothing but `…` for any number of lines. Blanks at the ends of lines and blank lines
-//! at the end do not count.
+//! `…` or `[..]` within a line matches any text, and a line that only contains `…` matches any
+//! number of lines. Trailing blanks and trailing blank lines are ignored.
 
-/// Whether `actual` is what `expected` shows.
+/// Returns true if `actual` matches the pattern `expected`.
 pub(super) fn matches(expected: &str, actual: &str) -> bool {
     let expected: Vec<&str> = expected.trim_end().lines().map(str::trim_end).collect();
     let actual: Vec<&str> = actual.trim_end().lines().map(str::trim_end).collect();

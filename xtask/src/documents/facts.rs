@@ -1,4 +1,5 @@
-//! Figures that a document repeats from the code: both places are looked at, so that neither can change alone.
+//! Figures that the README repeats from the code. Both places are checked, so that neither can
+//! change alone.
 
 use crate::place::Place;
 use anyhow::Context as _;
@@ -9,7 +10,7 @@ const QUOTAS: &str = "host/src/sandbox/guard/ledger.rs";
 const OWNER: &str = "host/src/execution/owner.rs";
 const EXIT: &str = "host/src/cli/args.rs";
 
-/// A file, a piece of its code, and what the README says because of it.
+/// A file, a piece of its code, and the corresponding text of the README.
 const FACTS: [(&str, &str, &str); 20] = [
     (LIMITS, "MEMORY: u64 = 128 * MIB;", "| memory | 128 MiB,"),
     (LIMITS, "MAX_MEMORY: u64 = 512 * MIB;", "at most 512 MiB) |"),
@@ -37,7 +38,7 @@ const FACTS: [(&str, &str, &str); 20] = [
     ("rust-toolchain.toml", "wasm32-wasip2", "rustup target add wasm32-wasip2"),
 ];
 
-/// The facts that one of the two places does not know.
+/// Returns the facts that are missing in either place.
 pub(super) fn wrong(place: &Place) -> anyhow::Result<Vec<String>> {
     let read = |name: &str| fs::read_to_string(place.root.join(name)).with_context(|| format!("reading {name}"));
     let readme = read("README.md")?;

@@ -1,34 +1,34 @@
-//! What of a Markdown document can be checked: fenced blocks with what is said of them, and links.
+//! Parses the checkable parts of a Markdown document: fenced blocks with their roles, and links.
 
 /// A fenced block.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// The line of its first line, counted from 1.
+    /// The number of its first line, counted from 1.
     pub(super) line: usize,
-    /// What follows the opening fence, such as `console`.
+    /// The info string of the opening fence, such as `console`.
     pub(super) language: String,
-    /// What the comment above it says that it is.
+    /// The role given by the comment above it.
     pub(super) role: Role,
     lines: Vec<String>,
 }
 
-/// What a block is, said by a comment on the line above it, which readers of the document do not see.
+/// The role of a block, given by an HTML comment on the line above it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Nothing is said.
+    /// No comment.
     Plain,
-    /// `<!-- same as PATH -->`: it stands in this file of the repository.
+    /// `<!-- same as PATH -->`: the block is part of this file of the repository.
     SameAs(String),
-    /// `<!-- file PATH -->`: whoever follows the document writes it to this file.
+    /// `<!-- file PATH -->`: the reader writes the block to this file.
     File(String),
 }
 
-/// One command of a `console` block, and what it prints.
+/// One command of a `console` block, with its output.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Step {
     /// The line of the command, counted from 1.
     pub(super) line: usize,
-    /// What stands behind the prompt.
+    /// The text after the prompt.
     pub(super) command: String,
     /// The lines up to the next prompt.
     pub(super) expected: String,
@@ -39,7 +39,7 @@ impl Block {
         self.lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
-    /// The commands of a `console` block; other blocks have none.
+    /// Returns the commands of a `console` block; other blocks have none.
     pub(super) fn steps(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
         for (index, line) in self.lines.iter().enumerate().filter(|_| self.language == "console") {
@@ -56,7 +56,7 @@ impl Block {
     }
 }
 
-/// The fenced blocks of a document, in order.
+/// Returns the fenced blocks of a document, in order.
 pub(super) fn blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
@@ -87,7 +87,7 @@ fn role(comment: &str) -> Role {
     }
 }
 
-/// The targets of links that are relative, without the anchor behind them.
+/// Returns the targets of relative links, without anchors.
 pub(super) fn links(text: &str) -> Vec<&str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
     let relative = targets.filter(|target| !target.contains("://") && !target.contains(' '));

@@ -1,4 +1,4 @@
-//! Following a document as a newcomer would: its commands in one shell, in a fresh copy of the repository.
+//! Runs the commands of a document in one shell, in a fresh copy of the repository.
 
 use super::parse::Step;
 use crate::guests::command::scrubbed;
@@ -13,34 +13,34 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use tempfile::TempDir;
 
-/// Stands between the outputs of two commands.
+/// The separator between the outputs of two commands.
 const MARK: &str = "\u{1}end of output\u{1}";
 
-/// What is said of a command that only makes sense outside of this check.
+/// Commands that are not run here, with the reason.
 const ELSEWHERE: [(&str, &str); 2] =
     [("cargo test", "a step of its own in .ci/run"), ("cargo xtask", "it would run itself")];
 
-/// How a program of the workspace is run that is not the program.
+/// The prefix of commands that run another program of the workspace.
 const EXAMPLE: &str = "cargo run --release -p ";
 
-/// What came of a command.
+/// The outcome of a command.
 pub(super) enum Outcome {
-    /// It was not run, for this reason.
+    /// The command was not run, for this reason.
     LeftOut(&'static str),
-    /// What it wrote to both of its outputs.
+    /// Its output, stdout and stderr combined.
     Printed(String),
 }
 
-/// Which build the commands are tried with.
+/// The build that the commands are run with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tried {
-    /// What the documents say: the release build, made where it is missing.
+    /// The release build, as the documents say; built if it is missing.
     AsWritten,
-    /// What `cargo build --workspace --bins` has left: the same commands, without a build of their own.
+    /// The debug build that `cargo build --workspace --bins` has left, without building.
     Debug,
 }
 
-/// A directory with a copy of the repository in it, named `palisade`.
+/// A temporary directory with a copy of the repository, named `palisade`.
 pub(super) struct Trial<'a> {
     place: &'a Place,
     tried: Tried,
@@ -54,7 +54,8 @@ impl<'a> Trial<'a> {
         Ok(trial)
     }
 
-    /// Writes a file that the document tells its readers to write. What is a package of its own gets the repository's versions of its dependencies.
+    /// Writes a file that the document asks its readers to write. A new package gets the
+    /// repository's lock file.
     pub(super) fn write(&self, path: &str, text: &str) -> anyhow::Result<()> {
         let file = self.copy().join(path);
         let directory = file.parent().with_context(|| format!("{path} has no directory"))?;
@@ -66,7 +67,8 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// Runs the commands one after the other in one shell, so that a `cd` or an `export` holds for those that follow.
+    /// Runs the commands one after the other in one shell, so that `cd` and `export` affect the
+    /// following commands.
     pub(super) fn run(&self, steps: &[Step]) -> anyhow::Result<Vec<Outcome>> {
         let commands = self.commands(steps);
         let script: String = commands.iter().map(|command| wrapped(command.as_deref().unwrap_or(":"))).collect();
@@ -80,8 +82,8 @@ impl<'a> Trial<'a> {
         Ok(commands.into_iter().map(outcome).collect())
     }
 
-    /// What is really run. `cargo run` belongs into the repository itself, where everything is built already; and once the first of them has shown that it
-    /// builds and runs the program, the others name the program.
+    /// Returns the commands that are actually run. `cargo run` runs in the repository itself, where
+    /// everything is built already. After the first one, the others call the program directly.
     fn commands(&self, steps: &[Step]) -> Vec<Result<String, &'static str>> {
         let mut shown = self.tried == Tried::Debug;
         let mut command = |step: &Step| {
@@ -100,7 +102,7 @@ impl<'a> Trial<'a> {
         steps.iter().map(&mut command).collect()
     }
 
-    /// A program of the workspace's own that is built already.
+    /// Returns the command for another program of the workspace that is built already.
     fn example(&self, command: &str) -> String {
         let Place { root, target } = self.place;
         format!("(cd '{}' && '{}'/debug/{})", root.display(), target.display(), command.trim_start_matches(EXAMPLE))
@@ -111,7 +113,8 @@ impl<'a> Trial<'a> {
         format!("(cd '{}' && CARGO_TARGET_DIR='{}' {command})", root.display(), target.display())
     }
 
-    /// A shell without a terminal, so that nothing waits for an answer, and without the developer's own configuration.
+    /// Runs a script without a terminal, so that nothing prompts, and without the developer's
+    /// configuration.
     fn shell(&self, script: &str) -> anyhow::Result<String> {
         let mut shell = scrubbed("setsid");
         for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PALISADE_")) {
@@ -129,7 +132,7 @@ impl<'a> Trial<'a> {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// The built program comes first.
+    /// Returns a `PATH` that starts with the built program.
     fn path(&self) -> anyhow::Result<OsString> {
         let others = env::var_os("PATH").unwrap_or_default();
         let profile = match self.tried {
@@ -140,7 +143,8 @@ impl<'a> Trial<'a> {
         env::join_paths(all).context("putting the program on the PATH")
     }
 
-    /// What makes up for the WebAssembly target where the toolchain lacks it: nothing where it does not.
+    /// Returns compiler flags that replace a missing WebAssembly target of the toolchain; empty
+    /// otherwise.
     fn target_flags(&self) -> anyhow::Result<String> {
         let toolchain = Toolchain::of_this_build().map_err(|error| anyhow!("{error}"))?;
         let home = self.place.target.join("wasm32-wasip2-sysroot");
@@ -153,7 +157,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// A command with a mark behind its output, after which `$?` still is its own.
+/// Wraps a command so that a separator follows its output; `$?` is preserved.
 fn wrapped(command: &str) -> String {
     format!("{command}\nstatus=$?; printf '\\n{MARK}\\n'; (exit $status)\n")
 }

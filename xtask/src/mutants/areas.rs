@@ -1,18 +1,19 @@
-//! The code that matters most, in areas: which files, and which suites see their faults besides the unit tests. Few suites, since each fault is tried against all of them.
+//! The critical code in areas: its files, and the test suites that are run besides the unit tests.
+//! Few suites, because each mutant is tested against all of them.
 
 /// One area.
 pub(super) struct Area {
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub(super) name: &'static str,
-    /// Its files, as globs below the workspace.
+    /// The files, as globs relative to the workspace.
     pub(super) files: &'static [&'static str],
-    /// What the names of the unit tests beside it begin with, or hold.
+    /// Filters for the names of the unit tests beside the code.
     pub(super) near: &'static [&'static str],
-    /// The suites of `tests/tests/` that are run for it.
+    /// The suites of `tests/tests/` that are run for the area.
     pub(super) suites: &'static [&'static str],
 }
 
-/// All of them.
+/// All areas.
 pub(super) const AREAS: [Area; 9] = [
     Area {
         name: "guard",
@@ -72,13 +73,13 @@ pub(super) const AREAS: [Area; 9] = [
 ];
 
 impl Area {
-    /// What cargo is told to test: the unit tests, and the suites.
+    /// Returns the test targets for cargo: the unit tests and the suites.
     pub(super) fn tests(&self) -> Vec<String> {
         let suites = self.suites.iter().map(|suite| format!("--test={suite}"));
         std::iter::once("--lib".to_owned()).chain(suites).collect()
     }
 
-    /// Whether it has this file.
+    /// Returns true if the area contains this file.
     pub(super) fn has(&self, file: &str) -> bool {
         self.files.iter().any(|glob| match glob.split_once("**/*") {
             Some((folder, ending)) => file.starts_with(folder) && file.ends_with(ending),

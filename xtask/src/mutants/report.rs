@@ -1,49 +1,49 @@
-//! What came of the faults, and the list of those that no test sees.
+//! The results of mutation testing, and the list of accepted survivors.
 
 use super::lines;
 use anyhow::{Context as _, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What came of the faults of one run, as cargo-mutants names them: file, line, column and change.
+/// The results of one run, with the mutant names of cargo-mutants: file, line, column and change.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// Seen by a test that failed.
+    /// Killed by a failing test.
     caught: Vec<String>,
-    /// Seen by a test that did not come to its end.
+    /// Killed by a timeout.
     endless: Vec<String>,
     missed: Vec<String>,
-    /// Those that do not compile.
+    /// Mutants that do not compile.
     unviable: usize,
 }
 
-/// What came of all runs, by the names of the faults: file and change, without the line, which moves with every edit.
+/// The results of all runs, by mutant name without the line, which moves with every edit.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     seen: Vec<String>,
     missed: Vec<String>,
 }
 
-/// How many of the faults were made.
+/// The extent of the tested mutants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// All of each area or file.
+    /// All mutants of each area or file.
     Whole,
-    /// A shard.
+    /// One shard.
     Part,
 }
 
-/// Why a fault is not seen.
+/// The reason for which a mutant survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
-    /// The program does the same with it: no test could see it.
+    /// The mutant is equivalent: no test could kill it.
     Same,
-    /// A test could see it, and none does.
+    /// A test could kill the mutant, and none does.
     Unseen,
 }
 
 impl Outcome {
-    /// What cargo-mutants wrote.
+    /// Reads the output of cargo-mutants.
     pub(super) fn read(told: &Path) -> anyhow::Result<Self> {
         ensure!(told.is_dir(), "cargo-mutants left nothing in {}", told.display());
         let of = |file: &str| lines(&told.join(file));
@@ -55,13 +55,13 @@ impl Outcome {
         &self.missed
     }
 
-    /// With what came of those that were missed when they were tried again.
+    /// Replaces the survivors with the results of their second run.
     pub(super) fn seen_again(self, again: Self) -> Self {
         let (caught, endless) = ([self.caught, again.caught].concat(), [self.endless, again.endless].concat());
         Self { caught, endless, missed: again.missed, unviable: self.unviable + again.unviable }
     }
 
-    /// The row of the table of runs.
+    /// Returns a row of the results table.
     pub(super) fn row(&self, area: &str, shard: Option<&str>, all: usize, kept: &BTreeMap<String, Why>) -> String {
         let (caught, endless, unviable) = (self.caught.len(), self.endless.len(), self.unviable);
         let same = self.missed.iter().filter(|line| kept.get(&name(line)) == Some(&Why::Same)).count();
@@ -79,26 +79,28 @@ impl Report {
         self.missed.extend(names(&outcome.missed));
     }
 
-    /// How many can be seen: all but those that change nothing.
+    /// Returns the number of killable mutants: all except the equivalent ones.
     fn visible(&self, kept: &BTreeMap<String, Why>) -> usize {
         let same = self.missed.iter().filter(|name| kept.get(*name) == Some(&Why::Same)).count();
         self.seen.len() + self.missed.len() - same
     }
 
-    /// In one line.
+    /// Returns the summary line.
     pub(super) fn told(&self, kept: &BTreeMap<String, Why>) -> String {
         let (killed, visible) = (self.seen.len(), self.visible(kept));
         let percent = (killed * 100).checked_div(visible).unwrap_or(100);
         format!("{killed} of {visible} faults that can be seen are seen: {percent} %")
     }
 
-    /// What is wrong: survivors that are not listed, listed ones that were killed, and too few killed in all. Of a part only the first: the fault of a name that is
-    /// listed may be in another part, and a few faults are no share.
+    /// Returns the errors: survivors that are not listed, listed mutants that were killed, and too
+    /// low a kill rate. For a shard only the first: a listed mutant may be in another shard, and a
+    /// sample has no reliable rate.
     pub(super) fn complaints(&self, kept: &BTreeMap<String, Why>, least: usize, extent: Extent) -> Vec<String> {
         let missed: BTreeSet<&String> = self.missed.iter().collect();
         let caught: BTreeSet<&String> = self.seen.iter().collect();
         let unlisted = missed.iter().filter(|name| !kept.contains_key(**name)).map(|name| format!("not seen: {name}"));
-        // One change can be made at two places of a function: seen at one of them, it stays on the list for the other.
+        // The same change may occur twice in a function: killed in one place, it can survive in the
+        // other.
         let stale = kept.keys().filter(|name| caught.contains(name) && !missed.contains(name));
         let stale = stale.map(|name| format!("on the list, and seen: {name}"));
         let (killed, visible) = (self.seen.len(), self.visible(kept));
@@ -109,7 +111,7 @@ impl Report {
     }
 }
 
-/// The name of a fault without its line and column.
+/// Returns the name of a mutant without its line and column.
 fn name(line: &str) -> String {
     let mut parts = line.splitn(4, ':');
     match (parts.next(), parts.next(), parts.next(), parts.next()) {
@@ -118,20 +120,21 @@ fn name(line: &str) -> String {
     }
 }
 
-/// A regular expression for this fault and no other.
+/// Returns a regular expression that matches this mutant only.
 pub(super) fn pattern(line: &str) -> String {
     let is_special = |c: char| r"\.+*?()|[]{}^$#&-~".contains(c);
     let escaped = line.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c]));
     format!("^{}$", escaped.collect::<String>())
 }
 
-/// The list: a table with a row for each fault, its name in backticks, `same` or `unseen`, and a reason.
+/// Parses the list: a table with a row per mutant: its name in backticks, `same` or `unseen`, and a
+/// reason.
 pub(super) fn kept(text: &str) -> anyhow::Result<BTreeMap<String, Why>> {
     text.lines().filter(|line| line.starts_with("| `")).map(row).collect()
 }
 
 fn row(line: &str) -> anyhow::Result<(String, Why)> {
-    // The name may hold the character that separates cells.
+    // The name may contain the separator of table cells.
     let rest = line.strip_prefix("| `").context("no name")?;
     let (name, rest) = rest.split_once("` | ").with_context(|| format!("no end of the name: {line}"))?;
     let (why, reason) = rest.split_once(" | ").with_context(|| format!("no reason: {line}"))?;

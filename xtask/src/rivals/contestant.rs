@@ -1,4 +1,4 @@
-//! The servers that are compared: how each is had, started and reached.
+//! Installs, starts and connects to the compared servers.
 
 use super::http;
 use super::lines::Lines;
@@ -17,24 +17,24 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The name of the one that has to be ahead.
+/// The name of the server that must be ahead.
 pub(super) const OURS: &str = "palisade";
 
-/// The package of the guest with our tools, and its name.
+/// The package and the name of the guest with Palisade's tools.
 const PACKAGE: &str = "palisade-test-guests";
 const GUEST: &str = "bench_rivals";
-/// The Python SDK comes with the clients: it is one package.
+/// The Python SDK is the same package as that of the clients.
 const SDK: &str = "tests/clients/python/requirements.txt";
 const SERVER: &str = "tests/rivals/python/server.py";
 const ACT: &str = "tests/rivals/act/requirements.txt";
 const COMPONENT: &str = "tests/rivals/act/tools.wat";
 
-/// One of the servers.
+/// One of the compared servers.
 pub(super) struct Contestant {
     name: &'static str,
     version: String,
     maker: Maker,
-    /// Where all of them leave their logs.
+    /// The directory of all logs.
     home: PathBuf,
 }
 
@@ -44,7 +44,7 @@ enum Maker {
     Act { program: PathBuf, component: PathBuf },
 }
 
-/// Ours, and those of the others that can be had.
+/// Returns Palisade and the available other servers.
 pub(super) fn all(place: &Place, tried: Tried, home: &Path) -> anyhow::Result<Vec<Contestant>> {
     fs::create_dir_all(home.join("home")).context("making a home")?;
     let others = [python_sdk(place, home)?, act(place, home)?];
@@ -63,7 +63,7 @@ fn palisade(place: &Place, tried: Tried, home: &Path) -> anyhow::Result<Contesta
         let copy = home.join("plugins").join(format!("{}.wasm", guest.name));
         fs::copy(&guest.path, copy).with_context(|| format!("copying {}", guest.path.display()))?;
     }
-    // Compiled once, so that nobody waits for a compiler.
+    // Compile the guest before the measurement.
     let listed = said(&mut with_guest(&program, home, "list"))?;
     ensure!(listed.contains("checksum"), "`palisade list` does not accept the guest:\n{listed}");
     let version = said(Command::new(&program).arg("--version"))?;
@@ -100,7 +100,7 @@ fn act(place: &Place, home: &Path) -> anyhow::Result<Option<Contestant>> {
     Ok(Some(Contestant { name: "act", version, maker: Maker::Act { program, component }, home: home.to_owned() }))
 }
 
-/// What a program prints that does as it is told.
+/// Returns the output of a program that succeeds.
 fn said(command: &mut Command) -> anyhow::Result<String> {
     let output = command.stdin(Stdio::null()).output().context("starting a program")?;
     let complaint = String::from_utf8_lossy(&output.stderr);
@@ -109,12 +109,12 @@ fn said(command: &mut Command) -> anyhow::Result<String> {
 }
 
 impl Contestant {
-    /// Its name in the table.
+    /// Returns the name in the table.
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Its name, its version, and what it does besides answering.
+    /// Returns the name, the version, and the work that the server does besides answering.
     pub(super) fn described(&self) -> String {
         let with = match self.maker {
             Maker::Palisade { .. } => "a sandbox for each call; policy, validation and events on",
@@ -126,7 +126,7 @@ impl Contestant {
         format!("{}: {}; {with}", self.name, self.version)
     }
 
-    /// Starts it.
+    /// Starts the server.
     pub(super) fn start(&self, way: Way) -> anyhow::Result<Server> {
         let log = self.home.join(format!("{}-{}.log", self.name, way.name()));
         match way {
@@ -148,7 +148,8 @@ impl Contestant {
         Ok(Server::Http { served, address })
     }
 
-    /// The words that start it: at an address that it is told, or else at one that it tells itself.
+    /// Returns the start command: with the given address, or else with one that the server chooses
+    /// and prints.
     fn command(&self, way: Way, address: Option<SocketAddr>) -> Command {
         let mut command = match &self.maker {
             Maker::Palisade { program } => {
@@ -178,7 +179,7 @@ impl Contestant {
     }
 }
 
-/// Our program, with the guest and no other tools: the others have none, either.
+/// Returns Palisade with the guest and no other tools: the other servers have none, either.
 fn with_guest(program: &Path, home: &Path, verb: &str) -> Command {
     let mut command = served::bare(program);
     command.env("HOME", home.join("home")).env("PALISADE_CACHE", home.join("cache"));
@@ -187,7 +188,7 @@ fn with_guest(program: &Path, home: &Path, verb: &str) -> Command {
     command
 }
 
-/// A port that nobody had a moment ago.
+/// Returns a port that was free a moment ago. Another process may still take it.
 fn free() -> anyhow::Result<SocketAddr> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("looking for a port")?;
     listener.local_addr().context("looking for a port")
@@ -200,7 +201,7 @@ pub(super) enum Server {
 }
 
 impl Server {
-    /// Asks it for so long, `callers` calls at once.
+    /// Sends calls for a time, with `callers` concurrent calls.
     pub(super) fn load(&mut self, tool: &Tool, callers: usize, times: Times) -> anyhow::Result<Measured> {
         match self {
             Self::Lines(lines) => lines.load(tool, callers, times),
@@ -208,7 +209,7 @@ impl Server {
         }
     }
 
-    /// Ends it, and says whether it had ended before.
+    /// Stops the server. Fails if it had exited before.
     pub(super) fn stop(self) -> anyhow::Result<()> {
         match self {
             Self::Lines(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Asking over HTTP: each caller has a connection of its own, which it keeps.
+//! The HTTP client: each caller uses a keep-alive connection of its own.
 
 use super::load::{Clock, Measured, Times};
 use super::wire::{REVISION, Tool};
@@ -8,12 +8,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What no answer takes.
+/// The timeout of a response.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The longest body that is read, in bytes: an answer has some 2 KiB.
+/// Maximum size of a response body, in bytes: a response has about 2 KiB.
 const LONGEST: usize = 1 << 20;
 
-/// Asks the server at this address for so long, `callers` connections at once.
+/// Sends calls to the server at this address for a time, with one connection per caller.
 pub(super) fn load(address: SocketAddr, tool: &Tool, callers: usize, times: Times) -> anyhow::Result<Measured> {
     let connections: Vec<_> = (0..callers).map(|_| Connection::open(address)).collect::<anyhow::Result<_>>()?;
     let clock = Clock::start(times);
@@ -34,7 +34,7 @@ struct Connection {
     stream: BufReader<TcpStream>,
 }
 
-/// How a body is told from what follows it, and what is in it.
+/// The framing and the type of a response body.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Head {
     length: Option<usize>,
@@ -82,7 +82,8 @@ impl Connection {
     }
 }
 
-/// Whether a body has the answer in it. What stands in an event of a stream is a message; an event without one opens the stream.
+/// Returns true if a body contains the response. Each event of a stream is a message; an event
+/// without data opens the stream.
 fn is_answered(tool: &Tool, id: u64, head: &Head, body: &str) -> anyhow::Result<bool> {
     if !head.is_stream {
         return Ok(tool.answered(body)? == Some(id));
@@ -125,7 +126,7 @@ fn head(stream: &mut impl BufRead) -> anyhow::Result<Head> {
     Ok(head)
 }
 
-/// All of it: a stream ends with its answer, too.
+/// Reads the whole body; a stream ends with the response as well.
 fn body(stream: &mut impl BufRead, head: &Head) -> anyhow::Result<Vec<u8>> {
     let mut body = Vec::new();
     if !head.is_chunked {

@@ -1,4 +1,4 @@
-//! Asking over standard input and output: one client, of whose calls so many are under way as there are callers.
+//! The stdio client, with one call in flight per caller.
 
 use super::load::{Clock, Measured, Times};
 use super::wire::Tool;
@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a server may take beyond the time for which it is asked; one that says nothing for so long is ended.
+/// The timeout of a server beyond the measured time; a silent server is killed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server that is a child of this program. It ends with its client.
+/// A server that is a child process, killed on drop.
 pub(super) struct Lines {
     child: Arc<Mutex<Child>>,
     input: ChildStdin,
@@ -25,7 +25,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Starts it. What it says beside the protocol goes to the log.
+    /// Starts the server. Its stderr goes to the log.
     pub(super) fn start(mut command: Command, log: &Path) -> anyhow::Result<Self> {
         let file = File::create(log).with_context(|| format!("creating {}", log.display()))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(file);
@@ -37,12 +37,12 @@ impl Lines {
         Ok(Self { child, input, output, next: 1 })
     }
 
-    /// Asks for so long, `callers` calls at once.
+    /// Sends calls for a time, with `callers` concurrent calls.
     pub(super) fn load(&mut self, tool: &Tool, callers: usize, times: Times) -> anyhow::Result<Measured> {
         let (ends, ended) = mpsc::channel::<()>();
         let child = self.child.clone();
         thread::spawn(move || {
-            // Killed, it says nothing more, and whoever listens to it goes on.
+            // Killing the server ends its output, which unblocks the reader.
             if ended.recv_timeout(times.warm + times.measured + PATIENCE) == Err(RecvTimeoutError::Timeout) {
                 let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
             }
@@ -88,7 +88,7 @@ impl Lines {
 impl Drop for Lines {
     fn drop(&mut self) {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that has ended already cannot be ended; it is waited for all the same.
+        // Fails for a process that has exited; it still has to be reaped.
         let _ = child.kill();
         let _ = child.wait();
     }

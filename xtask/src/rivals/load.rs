@@ -1,22 +1,22 @@
-//! What all ways of asking have in common: for how long, and what is kept.
+//! The timing rules that both clients share.
 
 use std::time::{Duration, Instant};
 
-/// How long a server is asked before it counts, and for how long it counts.
+/// The warm-up time and the measured time of a server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     pub(super) warm: Duration,
     pub(super) measured: Duration,
 }
 
-/// What came of it: how long each call took that ended in the time that counts.
+/// The latencies of the calls that ended within the measured time.
 #[derive(Debug)]
 pub(super) struct Measured {
     pub(super) latencies: Vec<Duration>,
     pub(super) time: Duration,
 }
 
-/// When calls count.
+/// The measured time as a pair of instants.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     from: Instant,
@@ -24,25 +24,25 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Begins now.
+    /// Starts the warm-up now.
     pub(super) fn start(times: Times) -> Self {
         let from = Instant::now() + times.warm;
         Self { from, until: from + times.measured }
     }
 
-    /// Whether another call is begun at this moment.
+    /// Returns true if another call may start now.
     pub(super) fn runs(&self, now: Instant) -> bool {
         now < self.until
     }
 
-    /// Keeps how long a call took that has ended at this moment, where it counts.
+    /// Records the latency of a call if it ended within the measured time.
     pub(super) fn keep(&self, begun: Instant, ended: Instant, latencies: &mut Vec<Duration>) {
         if ended >= self.from && ended < self.until {
             latencies.push(ended - begun);
         }
     }
 
-    /// What was kept.
+    /// Returns the result with these latencies.
     pub(super) fn measured(&self, latencies: Vec<Duration>) -> Measured {
         Measured { latencies, time: self.until - self.from }
     }

@@ -1,4 +1,4 @@
-//! The table: a line for each server in each cell, and where ours is not ahead.
+//! The results table: a row per server and cell, and the cells in which Palisade is not ahead.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,17 +7,17 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
     server: &'static str,
-    /// The way, the tool, and how many call at once.
+    /// The transport, the tool, and the number of concurrent callers.
     cell: (&'static str, &'static str, usize),
     /// Calls per second.
     rate: f64,
-    /// Latencies in milliseconds: of the middle call, and of the hundredth that is slowest.
+    /// Latencies in milliseconds: the median, and the 99th percentile.
     p50: f64,
     p99: f64,
 }
 
 impl Row {
-    /// Of these calls, which have ended within this time.
+    /// Returns the row of calls that ended within this time.
     pub(super) fn of(
         server: &'static str,
         cell: (&'static str, &'static str, usize),
@@ -29,7 +29,7 @@ impl Row {
         Self { server, cell, rate, p50: percentile(&latencies, 50), p99: percentile(&latencies, 99) }
     }
 
-    /// Of the rounds of one server in one cell, each column for itself.
+    /// Returns the medians of each column over the rounds of one server in one cell.
     pub(super) fn middle(rounds: &[Self]) -> Option<Self> {
         let middle = |column: fn(&Self) -> f64| median(rounds.iter().map(column).collect());
         let (rate, p50, p99) = (middle(|row| row.rate)?, middle(|row| row.p50)?, middle(|row| row.p99)?);
@@ -37,13 +37,13 @@ impl Row {
     }
 }
 
-/// The middle of some, which has an odd number. None of none.
+/// Returns the median of an odd number of values; `None` if there are none.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
 
-/// In milliseconds, of latencies in order: infinite where nothing was answered.
+/// Returns a percentile of sorted latencies, in milliseconds; infinite without any response.
 fn percentile(latencies: &[Duration], percent: usize) -> f64 {
     let rank = (latencies.len() * percent).div_ceil(100).saturating_sub(1);
     latencies.get(rank).map_or(f64::INFINITY, |latency| latency.as_secs_f64() * 1e3)
@@ -61,7 +61,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// Where another server answers more calls per second than ours, or the slowest of them sooner.
+/// Returns the cells in which another server has a higher rate or a lower 99th percentile.
 pub(super) fn behind(rows: &[Row], ours: &str) -> Vec<String> {
     let mut behind = Vec::new();
     for own in rows.iter().filter(|row| row.server == ours) {

@@ -1,25 +1,25 @@
-//! What goes over the wire: a call of one of the two equal tools, and its answer.
+//! The messages: a call of one of the two equal tools, and its response.
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 
-/// The revision that is spoken: each request stands for itself.
+/// The protocol revision, whose requests are stateless.
 pub(super) const REVISION: &str = "2026-07-28";
 
 /// The length of the text, in bytes.
 const LENGTH: usize = 1024;
 
-/// A tool that all servers have, with what it is given and what it has to answer.
+/// A tool of all servers, with its input and its expected output.
 #[derive(Debug, Clone)]
 pub(super) struct Tool {
-    /// Its name.
+    /// The name.
     pub(super) name: &'static str,
     params: String,
     answer: String,
 }
 
 impl Tool {
-    /// One that gives back what it is given, and one that computes a little.
+    /// Returns a tool that echoes its input and one that computes a checksum.
     pub(super) fn all() -> [Self; 2] {
         let text = text();
         let checksum = format!("{:08x}", fnv(text.as_bytes()));
@@ -36,14 +36,16 @@ impl Tool {
         Self { name, params, answer }
     }
 
-    /// The message that calls it, on one line without an end.
+    /// Returns the call as a message on one line, without a newline.
     pub(super) fn call(&self, id: u64) -> String {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{}}}"#, self.params)
     }
 
-    /// The id of the call that a message answers, as it should; none where the message is no answer.
+    /// Returns the ID of the call that a message answers correctly; `None` if the message is not a
+    /// response.
     pub(super) fn answered(&self, message: &str) -> anyhow::Result<Option<u64>> {
-        // Not the generic way in, which would be compiled here, without optimisation.
+        // `parse` is not generic: `from_str::<Value>` would be compiled in this crate, without
+        // optimisation.
         let value = message.parse::<Value>().with_context(|| format!("no JSON: {message}"))?;
         if value.get("method").is_some() {
             return Ok(None);
@@ -56,12 +58,12 @@ impl Tool {
     }
 }
 
-/// Words, so that nothing about it is special.
+/// Returns ordinary words as the text.
 fn text() -> String {
     "the quick brown fox jumps over the lazy dog ".chars().cycle().take(LENGTH).collect()
 }
 
-/// The checksum that the tools compute: 32-bit FNV-1a.
+/// Computes the checksum of the tools: 32-bit FNV-1a.
 fn fnv(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
