@@ -1,7 +1,7 @@
-//! Builds the shipped plugins as components and lists them for the library to embed.
+//! Builds the built-in plugins as components and generates their list for the library to embed.
 //!
-//! In the repository the plugins are built from their sources. The published package carries them built, in `prebuilt/`,
-//! and then nothing is run: no cargo, no network.
+//! In the repository the plugins are built from source. The published package includes them
+//! prebuilt, in `prebuilt/`, and runs neither cargo nor the network.
 
 #[path = "build/guests.rs"]
 mod guests;
@@ -16,16 +16,16 @@ use miniz_oxide::deflate::compress_to_vec;
 use guests::{Error, Request, Selection, script};
 use sha2::{Digest as _, Sha256};
 
-/// The shipped plugins, in the order of their file names by bytes.
+/// The built-in plugins, sorted by file name.
 const PLUGINS: [&str; 3] = ["calculate", "files", "search"];
 
-/// The plugin that the demonstration sets free: built and embedded as the others are, and listed among none of them.
+/// The plugin of the demonstration: built and embedded like the others, but not in the list.
 const HOSTILE: &str = "escape";
 
-/// How hard to pack, of 10: beyond this, packing takes longer and saves nothing.
+/// The DEFLATE level, of 10: higher ones take longer and save nothing.
 const PACKING: u8 = 9;
 
-/// What the packages of the plugins are called, before the plugin's own name.
+/// The prefix of the package names of the plugins.
 const PREFIX: &str = "palisade-plugin-";
 
 fn main() -> ExitCode {
@@ -34,7 +34,8 @@ fn main() -> ExitCode {
 
 fn embed(package: &Path, out: &Path) -> Result<(), Error> {
     script::watch(&["Cargo.toml", "build.rs", "build", "prebuilt"].map(|name| package.join(name)));
-    // Sources win over built plugins, so that what packaging left behind in a checkout can never hide a change.
+    // Sources take precedence over prebuilt plugins, so that leftovers of packaging in a checkout
+    // cannot hide a change.
     let from_source = package.join(PLUGINS[0]).join("Cargo.toml").is_file();
     let files = if from_source { build(package, out)? } else { prebuilt(package)? };
     let entries = names().zip(&files).map(|(name, file)| entry(name, file, out)).collect::<Result<Vec<_>, _>>()?;
@@ -60,12 +61,13 @@ fn prebuilt(package: &Path) -> Result<Vec<PathBuf>, Error> {
     if files.iter().all(|file| file.is_file()) { Ok(files) } else { Err(Error::NoPlugins { folder }) }
 }
 
-/// Everything that is built, by name.
+/// Returns the names of all built plugins.
 fn names() -> impl Iterator<Item = &'static str> {
     PLUGINS.into_iter().chain([HOSTILE])
 }
 
-/// The Rust source of a plugin, which is packed into the directory this script writes to. Its digest is taken here, so that no start has to hash megabytes.
+/// Returns the Rust source of a plugin's entry and writes the compressed plugin to `out`. The
+/// digest is computed here, so that the host need not hash megabytes at startup.
 fn entry(name: &str, file: &Path, out: &Path) -> Result<String, Error> {
     let bytes = fs::read(file).map_err(|source| Error::io("read", file, source))?;
     let packed = out.join(format!("{name}.wasm.deflate"));
@@ -77,9 +79,9 @@ fn entry(name: &str, file: &Path, out: &Path) -> Result<String, Error> {
     ))
 }
 
-/// The Rust source of the list.
+/// Returns the Rust source of the list.
 fn listing(mut entries: Vec<String>) -> String {
-    // The last one is the hostile plugin.
+    // The last entry is the hostile plugin.
     let hostile = entries.pop().unwrap_or_default();
     format!(
         "static PLUGINS: [Plugin; {}] = [\n    {},\n];\nstatic HOSTILE: Plugin = {hostile};\n",

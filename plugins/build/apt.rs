@@ -1,5 +1,5 @@
-//! A private apt: its own sources, lists and cache in one directory, so that the machine's are neither read nor written,
-//! while the proxies it is configured with still count. Needs no privileges.
+//! A private apt with its own sources, lists and cache in one directory, so that the machine's are
+//! neither read nor written; its proxy settings still apply. Needs no privileges.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,24 +8,25 @@ use std::process::Command;
 use super::command;
 use super::error::Error;
 
-/// The suite that has both a recent `rust-src` and a `wasi-libc` with `wasm32-wasip2`.
+/// The suite with both a recent `rust-src` and a `wasi-libc` for `wasm32-wasip2`.
 const SUITE: &str = "trixie-backports";
 
-/// Debian's archive keyring, under the name it has and the one it is getting.
+/// Debian's archive keyring, under its current name and its future one.
 const KEYRINGS: [&str; 2] =
     ["/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp"];
 
-/// An apt that knows one suite of one mirror.
+/// An apt with one suite of one mirror.
 #[derive(Debug)]
 pub(crate) struct Apt {
     home: PathBuf,
 }
 
 impl Apt {
-    /// Sets one up in `home` and fetches the suite's index, whose signature apt checks with Debian's archive keyring.
+    /// Sets up an apt in `home` and downloads the suite's index, whose signature apt verifies with
+    /// Debian's archive keyring.
     ///
     /// # Errors
-    /// When there is no apt or no keyring, when the mirror cannot be reached, or when the signature is not Debian's.
+    /// If there is no apt or no keyring, the mirror cannot be reached, or the signature is invalid.
     pub(crate) fn open(home: &Path, mirror: &str) -> Result<Self, Error> {
         let keyring = KEYRINGS.iter().find(|path| Path::new(path).is_file()).ok_or(Error::NoKeyring)?;
         let apt = Self { home: home.to_owned() };
@@ -40,20 +41,21 @@ impl Apt {
         Ok(apt)
     }
 
-    /// The versions of `package` in the suite, newest first.
+    /// Returns the versions of `package` in the suite, newest first.
     ///
     /// # Errors
-    /// When apt fails.
+    /// If apt fails.
     pub(crate) fn versions(&self, package: &str) -> Result<Vec<String>, Error> {
         let table = command::run(self.command("apt-cache").args(["madison", package]), "apt-cache madison")?;
         let version = |line: &str| line.split('|').nth(1).map(|column| column.trim().to_owned());
         Ok(table.lines().filter_map(version).collect())
     }
 
-    /// Downloads the packages, each named `package` or `package=version`, and unpacks them into `into`.
+    /// Downloads the packages, each given as `package` or `package=version`, and unpacks them into
+    /// `into`.
     ///
     /// # Errors
-    /// When a package is not there, its checksum is not the index's, or it cannot be unpacked.
+    /// If a package is missing, its checksum differs from the index, or it cannot be unpacked.
     pub(crate) fn unpack(&self, packages: &[&str], into: &Path) -> Result<(), Error> {
         let folder = self.home.join("packages");
         for path in [&folder, into] {
@@ -79,7 +81,8 @@ impl Apt {
     }
 }
 
-/// The newest of `versions` that is exactly `release`: `1.95.0+dfsg1-1~bpo13+1` is 1.95.0, `1.95.0~beta.2` is not yet.
+/// Returns the newest of `versions` that is exactly `release`: `1.95.0+dfsg1-1~bpo13+1` is 1.95.0,
+/// `1.95.0~beta.2` is a pre-release.
 pub(crate) fn matching<'a>(versions: &'a [String], release: &str) -> Option<&'a str> {
     let is_release = |version: &&String| {
         let upstream = version.split_once(':').map_or(version.as_str(), |(_epoch, rest)| rest);
@@ -88,8 +91,9 @@ pub(crate) fn matching<'a>(versions: &'a [String], release: &str) -> Option<&'a 
     versions.iter().find(is_release).map(String::as_str)
 }
 
-/// Read after the machine's own configuration: everything that is written goes to `home`, hooks of the machine (which
-/// clean its caches and refresh its catalogues) are dropped, and an index that fails to arrive is an error.
+/// Returns a configuration that is read after that of the machine: all writes go to `home`, hooks
+/// of the machine (which clean its caches and refresh its catalogues) are cleared, and a failed
+/// index download is an error.
 fn configuration(home: &Path) -> String {
     let home = home.display();
     format!(

@@ -1,4 +1,5 @@
-//! Running other programs: the environment of the outer cargo taken off, the output kept for a refusal.
+//! Runs other programs without the environment of the outer cargo, and captures their output for
+//! errors.
 
 use std::env;
 use std::ffi::OsStr;
@@ -7,25 +8,25 @@ use std::process::{Command, Stdio};
 
 use super::error::Error;
 
-/// Variables of cargo's that a nested cargo shares with the outer one: where its registries and their credentials are,
-/// how to reach them, and the job server, so that both together run no more jobs than the user asked for.
+/// Prefixes of cargo variables that a nested cargo shares with the outer one: registries with
+/// credentials, network settings, and the job server, so that both together respect the job limit.
 const SHARED: &str =
     "CARGO_HOME CARGO_HTTP_ CARGO_NET_ CARGO_REGISTRY_ CARGO_REGISTRIES_ CARGO_SOURCE_ CARGO_MAKEFLAGS";
 
-/// Prefixes of the variables that would change what a nested cargo builds: its own and the compiler's flags and wrappers
-/// (clippy runs as one), coverage, and what cargo tells a build script about its dependencies.
+/// Prefixes of variables that would change the build of a nested cargo: flags and wrappers of cargo
+/// and the compiler (clippy runs as one), coverage, and metadata of a build script's dependencies.
 const FOREIGN: &str = "CARGO __CARGO RUSTFLAGS RUSTDOC RUSTC MIRI CLIPPY_ LLVM_PROFILE_FILE MAKEFLAGS MFLAGS DEP_";
 
-/// What cargo tells a build script about the package it builds.
+/// Variables that describe the outer package to a build script.
 const TOLD: &str = "TARGET HOST OUT_DIR NUM_JOBS OPT_LEVEL PROFILE DEBUG";
 
-/// Whether a variable of the outer cargo must not reach a nested one.
+/// Returns true if a variable of the outer cargo must not reach a nested one.
 pub(crate) fn is_foreign(name: &str) -> bool {
     let begins_like = |prefixes: &str| prefixes.split(' ').any(|prefix| name.starts_with(prefix));
     (begins_like(FOREIGN) && !begins_like(SHARED)) || TOLD.split(' ').any(|told| name == told)
 }
 
-/// A program without the environment of the outer cargo, and without anything to read.
+/// Returns a program without the environment of the outer cargo and without standard input.
 pub(crate) fn scrubbed(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in env::vars_os() {
@@ -37,10 +38,11 @@ pub(crate) fn scrubbed(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Runs `command` to its end and returns what it printed.
+/// Runs `command` to its end and returns its output.
 ///
 /// # Errors
-/// [`Error::NoProgram`] when it is not installed, [`Error::Command`] when it reports failure; `what` says what it was for.
+/// [`Error::NoProgram`] if it is not installed, [`Error::Command`] if it fails; `what` names its
+/// purpose.
 pub(crate) fn run(command: &mut Command, what: &str) -> Result<String, Error> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|source| match source.kind() {

@@ -1,84 +1,84 @@
-//! Why no guests came out: one enum, every refusal a single line that says what to do.
+//! The errors of building guests. Each message is one line with advice.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The longest piece of another program's output that is quoted in a refusal, in characters.
+/// Maximum length of a quote from another program's output, in characters.
 const QUOTE: usize = 240;
 
-/// Everything that can go wrong while guests are built.
+/// An error of building guests.
 #[derive(Debug)]
 pub(crate) enum Error {
-    /// The toolchain lacks the target, and making it here failed as well.
+    /// The toolchain lacks the target, and the fallback failed.
     NoTarget {
-        /// What stopped the fallback.
+        /// The error of the fallback.
         fallback: Box<Error>,
     },
-    /// The fallback works with Debian's tools and this program is not there.
+    /// The fallback needs a Debian tool that is not installed.
     NoProgram {
-        /// The program that was looked for.
+        /// The missing program.
         program: String,
     },
     /// No apt source of this machine is a Debian mirror.
     NoMirror,
-    /// Debian's archive keyring is not installed, so nothing from a mirror can be trusted.
+    /// Debian's archive keyring is not installed, so that no mirror can be verified.
     NoKeyring,
     /// The mirror has no `rust-src` of this compiler's version.
     NoSource {
         /// The version of the compiler, such as `1.95.0`.
         release: String,
-        /// The versions the mirror offers.
+        /// The versions that the mirror offers.
         offered: Vec<String>,
     },
-    /// A Debian package does not hold what it must.
+    /// A Debian package lacks an expected file.
     Incomplete {
-        /// What was expected and not found.
+        /// The missing file.
         what: String,
     },
-    /// `rustc -vV` says nothing that can be understood.
+    /// The output of `rustc -vV` cannot be parsed.
     Compiler {
-        /// What is missing in its answer.
+        /// The missing field.
         missing: &'static str,
     },
     /// Another program failed.
     Command {
-        /// What it was run for.
+        /// The purpose of the program.
         what: String,
-        /// The line of its output that explains it best.
+        /// The most relevant line of its output.
         said: String,
     },
-    /// The guests themselves do not compile; cargo has said why on standard error.
+    /// The guests do not compile; cargo has printed the errors to stderr.
     Guests {
-        /// The packages or examples that were asked for.
+        /// The requested packages or examples.
         names: Vec<String>,
     },
-    /// Cargo succeeded, but a guest is not where it must be.
+    /// Cargo succeeded, but a guest is missing.
     Missing {
-        /// Where the guest was expected.
+        /// The expected path of the guest.
         path: PathBuf,
     },
-    /// The published package must carry the plugins, and this one does not.
+    /// The published package must include the plugins, and this one does not.
     NoPlugins {
-        /// Where they were expected.
+        /// The expected directory of the plugins.
         folder: PathBuf,
     },
-    /// A file could not be read, written or moved.
+    /// A file operation failed.
     Io {
-        /// What was being done.
+        /// The operation.
         what: String,
-        /// The system's own reason.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// The error of a file operation, `doing` being a verb such as `create`.
+    /// Returns the error of a file operation; `doing` is a verb such as `create`.
     pub(crate) fn io(doing: &str, path: &Path, source: io::Error) -> Self {
         Self::Io { what: format!("cannot {doing} {}", path.display()), source }
     }
 
-    /// The error of a program that ended badly; the line worth quoting is picked from its `output`.
+    /// Returns the error of a failed program, with the most relevant line of its `output`.
     pub(crate) fn command(what: &str, output: &str) -> Self {
         Self::Command { what: what.to_owned(), said: telling_line(output) }
     }
@@ -130,7 +130,8 @@ impl std::error::Error for Error {
     }
 }
 
-/// The first line that announces an error, else the last line that says anything, cut to [`QUOTE`].
+/// Returns the first line that announces an error, or else the last line that is not blank, cut to
+/// [`QUOTE`].
 fn telling_line(output: &str) -> String {
     let lines = || output.lines().map(str::trim).filter(|line| !line.is_empty());
     let announced = lines().find(|line| line.starts_with("E: ") || line.starts_with("error"));

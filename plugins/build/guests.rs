@@ -1,8 +1,9 @@
-//! Building WebAssembly guests from a build script, as components for `wasm32-wasip2`.
+//! Builds WebAssembly guests from a build script, as components for `wasm32-wasip2`.
 //!
-//! Shared by the build scripts that need guests, each with `#[path = "…/plugins/build/guests.rs"] mod guests;`. A nested
-//! cargo builds them in a target directory of its own, `<target>/guests`, so that it never waits for the outer cargo's lock
-//! and every profile of the outer build shares the artefacts: `<target>/guests/wasm32-wasip2/guest/…wasm`. One lock file serialises all of it.
+//! Shared by the build scripts that need guests, each with `#[path = "…/plugins/build/guests.rs"]
+//! mod guests;`. A nested cargo builds them in a separate target directory, `<target>/guests`, so
+//! that it never waits for the lock of the outer cargo, and so that all outer profiles share the
+//! artefacts: `<target>/guests/wasm32-wasip2/guest/…wasm`. A lock file serialises the builds.
 #![allow(dead_code, reason = "each build script that includes these modules uses the part it needs")]
 
 pub(crate) mod apt;
@@ -23,17 +24,17 @@ pub(crate) use error::Error;
 use target::{TARGET, Target};
 use toolchain::Toolchain;
 
-/// A guest's stack in bytes: 128 KiB, an eighth of the linker's default, since the stack is memory every call has to touch
-/// and no tool needs more; a guest that recurses deeper traps instead of growing.
+/// The stack size of a guest, in bytes: an eighth of the linker's default, because each call
+/// touches the stack's memory and no tool needs more. A guest that recurses deeper traps.
 const STACK: u32 = 128 * 1024;
 
-/// The profile of the workspace's manifest that guests are built with.
+/// The profile of the workspace manifest for guests.
 const PROFILE: &str = "guest";
 
-/// What to build, and where.
+/// A request to build guests.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
-    /// The directory of the workspace's manifest.
+    /// The directory of the workspace manifest.
     pub(crate) workspace: &'a Path,
     /// The target directory of the outer build; guests and sysroots get directories below it.
     pub(crate) target: &'a Path,
@@ -46,13 +47,13 @@ pub(crate) struct Request<'a> {
 pub(crate) enum Selection<'a> {
     /// The libraries of these packages of the workspace.
     Packages(&'a [&'a str]),
-    /// These examples of one package.
+    /// Examples of one package.
     Examples {
         /// The package.
         package: &'a str,
-        /// The examples' names.
+        /// The names of the examples.
         names: &'a [&'a str],
-        /// Features of the package to switch on.
+        /// Features of the package to enable.
         features: &'a [&'a str],
     },
 }
@@ -60,25 +61,27 @@ pub(crate) enum Selection<'a> {
 /// One run of the nested cargo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// The guests it builds.
+    /// The guests that the run builds.
     pub(crate) names: Vec<String>,
-    /// The subcommand and what to build; how to build it is the same for all.
+    /// The subcommand and the selection; all other options are the same for all runs.
     pub(crate) arguments: Vec<String>,
 }
 
-/// A guest that was built.
+/// A built guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Built {
     /// The name of the package or of the example, as in the request.
     pub(crate) name: String,
-    /// The component.
+    /// The path of the component.
     pub(crate) path: PathBuf,
 }
 
-/// Builds the guests, making the target first where the toolchain lacks it. Does next to nothing when all is up to date.
+/// Builds the guests, and first the target if the toolchain lacks it. Does next to nothing if all
+/// is up to date.
 ///
 /// # Errors
-/// [`Error::NoTarget`] when the target is missing and cannot be made, [`Error::Guests`] when a guest does not compile.
+/// [`Error::NoTarget`] if the target is missing and cannot be built, [`Error::Guests`] if a guest
+/// does not compile.
 pub(crate) fn build(request: &Request<'_>) -> Result<Vec<Built>, Error> {
     let toolchain = Toolchain::of_this_build()?;
     let folder = request.target.join("guests");
@@ -96,16 +99,17 @@ pub(crate) fn build(request: &Request<'_>) -> Result<Vec<Built>, Error> {
 }
 
 impl Selection<'_> {
-    /// The names of all the guests.
+    /// Returns the names of all guests.
     pub(crate) fn names(&self) -> Vec<String> {
         let (Self::Packages(names) | Self::Examples { names, .. }) = self;
         words(names)
     }
 
-    /// The runs of cargo that build them.
+    /// Returns the cargo runs that build the guests.
     ///
-    /// A package gets a run of its own, as only `cargo rustc` can leave out the `rlib` that its native tests link with:
-    /// cargo does without link-time optimisation where a library is built as an `rlib` as well (an eighth of the size).
+    /// A package needs a run of its own, because only `cargo rustc` can omit the `rlib` for native
+    /// tests: cargo disables link-time optimisation if a library is also built as an `rlib`.
+    /// Link-time optimisation reduces the size to an eighth.
     pub(crate) fn runs(&self) -> Vec<Run> {
         match self {
             Self::Packages(names) => names.iter().map(|name| Run::of_package(name)).collect(),
@@ -113,7 +117,7 @@ impl Selection<'_> {
         }
     }
 
-    /// The name of a guest's file below the profile's directory.
+    /// Returns the path of a guest relative to the directory of the profile.
     fn file(&self, name: &str) -> PathBuf {
         let file = format!("{}.wasm", name.replace('-', "_"));
         match self {
@@ -145,7 +149,8 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Waits until no other build script is at work here. A file system without locks costs only the protection.
+/// Waits until no other build script is building guests. On a file system without locks the builds
+/// are not serialised.
 fn lock(path: &Path) -> Result<File, Error> {
     let opened = File::options().create(true).truncate(false).write(true).open(path);
     let file = opened.map_err(|source| Error::io("open", path, source))?;
@@ -155,8 +160,8 @@ fn lock(path: &Path) -> Result<File, Error> {
     }
 }
 
-/// Cargo does not see that a standard library was replaced, and what was compiled with the old one cannot be linked with
-/// the new one.
+/// Removes artefacts of another target. Cargo does not notice that a standard library was replaced,
+/// and artefacts of different ones cannot be linked together.
 fn forget_artefacts_of_another(target: &Target, folder: &Path) -> Result<(), Error> {
     let (note, artefacts) = (folder.join("target-identity"), folder.join(TARGET));
     let identity = target.identity();
@@ -169,7 +174,8 @@ fn forget_artefacts_of_another(target: &Target, folder: &Path) -> Result<(), Err
     fs::write(&note, identity).map_err(|source| Error::io("write", &note, source))
 }
 
-/// The cargo that does `run`. Its standard error is the build script's, which cargo shows when the script fails.
+/// Returns the cargo command of `run`. It inherits stderr of the build script, which cargo shows if
+/// the script fails.
 fn nested_cargo(toolchain: &Toolchain, target: &Target, workspace: &Path, folder: &Path, run: &Run) -> Command {
     let mut flags = target.flags();
     flags.push(format!("-Clink-arg=-zstack-size={STACK}"));
@@ -182,7 +188,8 @@ fn nested_cargo(toolchain: &Toolchain, target: &Target, workspace: &Path, folder
     if workspace.join("Cargo.lock").is_file() {
         cargo.arg("--locked");
     }
-    // Encoded, because a path in them may hold a blank. With `--target` they do not reach macros and build scripts.
+    // Encoded, because a path may contain a space. With `--target` they do not affect macros and
+    // build scripts.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}")).env("RUSTC", &toolchain.rustc).stdout(Stdio::null());
     cargo
 }

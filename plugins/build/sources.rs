@@ -1,16 +1,17 @@
-//! Which Debian mirror this machine uses, read from its apt sources in both of their formats.
+//! Finds the Debian mirrors of this machine in its apt sources, in both of their formats.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The most mirrors that are tried, so that a machine with many sources still fails soon.
+/// Maximum number of mirrors that are tried, so that failure is quick on a machine with many
+/// sources.
 const MIRRORS: usize = 4;
 
-/// Where apt keeps its sources.
+/// The configuration directory of apt.
 const APT: &str = "/etc/apt";
 
-/// The addresses of the Debian mirrors among this machine's apt sources, the likeliest first.
+/// Returns the URLs of the Debian mirrors among this machine's apt sources, the likeliest first.
 pub(crate) fn mirrors_here() -> Vec<String> {
     let mut entries = Vec::new();
     for file in source_files(Path::new(APT)) {
@@ -23,32 +24,34 @@ pub(crate) fn mirrors_here() -> Vec<String> {
     mirrors(&entries)
 }
 
-/// One repository a machine reads packages from.
+/// One package repository.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The addresses of the repository.
+    /// The URLs of the repository.
     pub(crate) uris: Vec<String>,
-    /// The suites that are read from it, such as `bookworm`.
+    /// The suites, such as `bookworm`.
     pub(crate) suites: Vec<String>,
     /// The components, such as `main`.
     pub(crate) components: Vec<String>,
-    /// The keyring (or key) the repository is signed by, where the source says so.
+    /// The keyring (or key) that signs the repository, if given.
     pub(crate) signed_by: Option<String>,
 }
 
-/// Reads the one-line format: `deb [option=value …] uri suite component …`.
+/// Parses the one-line format: `deb [option=value …] uri suite component …`.
 pub(crate) fn parse_lines(text: &str) -> Vec<Entry> {
     text.lines().filter_map(parse_line).collect()
 }
 
-/// Reads the stanza format (deb822): `Types:`, `URIs:`, `Suites:`, `Components:`, `Signed-By:`, `Enabled:`.
+/// Parses the stanza format (deb822): `Types:`, `URIs:`, `Suites:`, `Components:`, `Signed-By:`,
+/// `Enabled:`.
 pub(crate) fn parse_stanzas(text: &str) -> Vec<Entry> {
     let uncommented: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     uncommented.split(|line| line.trim().is_empty()).filter_map(parse_stanza).collect()
 }
 
-/// The mirrors among `entries`: binary packages of `main`, signed by Debian as far as the source says, fetched over HTTP
-/// or from a file, and not the separate archive of security updates, which has no backports.
+/// Returns the mirrors among `entries`: binary packages of `main`, signed by Debian or by an
+/// unspecified key, over HTTP or from a file. The archive of security updates is excluded, because
+/// it has no backports.
 pub(crate) fn mirrors(entries: &[Entry]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for uri in entries.iter().filter(|entry| entry.may_be_debian()).flat_map(|entry| &entry.uris) {
@@ -57,7 +60,7 @@ pub(crate) fn mirrors(entries: &[Entry]) -> Vec<String> {
             found.push(uri);
         }
     }
-    // Every mirror of Debian ends its address like this by convention; other archives that are laid out alike rarely do.
+    // By convention the URL of a Debian mirror ends like this; those of similar archives rarely do.
     found.sort_by_key(|uri| !uri.ends_with("/debian"));
     found.truncate(MIRRORS);
     found
@@ -107,7 +110,8 @@ fn parse_stanza(lines: &[&str]) -> Option<Entry> {
     })
 }
 
-/// The fields of a stanza under lower-case names; a line that starts with a blank continues the field before it.
+/// Parses the fields of a stanza, keyed by lower-case name. A line with leading blank continues the
+/// field.
 fn fields(lines: &[&str]) -> BTreeMap<String, String> {
     let mut fields: BTreeMap<String, String> = BTreeMap::new();
     let mut current = String::new();
@@ -124,7 +128,7 @@ fn fields(lines: &[&str]) -> BTreeMap<String, String> {
     fields
 }
 
-/// `sources.list` and everything in `sources.list.d`, in the order apt reads them.
+/// Returns `sources.list` and the files of `sources.list.d`, in apt's order.
 fn source_files(apt: &Path) -> Vec<PathBuf> {
     let listed = fs::read_dir(apt.join("sources.list.d")).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut parts: Vec<PathBuf> =

@@ -1,5 +1,6 @@
-//! Making the target's standard library where rustup cannot fetch it: from Debian's source of exactly this compiler and
-//! Debian's C library for WASI, once per compiler, next to the other build artefacts. The toolchain is left as it is.
+//! Builds the target's standard library where rustup is not available: from Debian's source of this
+//! exact compiler and Debian's C library for WASI, once per compiler, among the build artefacts.
+//! The toolchain is not modified.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,35 +13,36 @@ use super::sources;
 use super::target::TARGET;
 use super::toolchain::Toolchain;
 
-/// The file that names one making of a sysroot; a directory without it is no sysroot of ours.
+/// The file that identifies a sysroot; a directory without it is incomplete.
 const MADE: &str = "made";
 
-/// The crate whose build makes cargo build the standard library. It is empty.
+/// An empty crate, whose build makes cargo build the standard library.
 const SEED: &str = "palisade_seed";
 
-/// A sysroot that was made here.
+/// A sysroot built here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sysroot {
-    /// The directory to hand to `rustc --sysroot`.
+    /// The directory for `rustc --sysroot`.
     pub(crate) path: PathBuf,
-    /// A text that no other making of a sysroot shares.
+    /// A text that is unique to this build of a sysroot.
     pub(crate) identity: String,
 }
 
 impl Sysroot {
-    /// The sysroot made earlier for exactly this compiler, if there is one.
+    /// Returns the sysroot that was built earlier for this exact compiler, if any.
     pub(crate) fn made_earlier(toolchain: &Toolchain, home: &Path) -> Option<Self> {
         let path = home.join(&toolchain.version.key);
         let identity = fs::read_to_string(path.join(MADE)).ok()?;
-        // The links inside point into the toolchain, which may have been moved or replaced since.
+        // The symlinks in the sysroot point to the toolchain, which may have been moved or
+        // replaced.
         path.join("lib/rustlib").join(&toolchain.version.host).join("bin").is_dir().then_some(Self { path, identity })
     }
 
-    /// Makes it below `home`, in a directory of its own that is moved to its place when complete, so that an interrupted
-    /// run leaves nothing that looks finished. The caller holds the lock.
+    /// Builds a sysroot below `home`, in a temporary directory that is renamed when complete, so
+    /// that an interrupted run leaves no partial sysroot. The caller must hold the lock.
     ///
     /// # Errors
-    /// Whatever stopped the recipe, in one line.
+    /// The reason for which a step failed, in one line.
     pub(crate) fn make(toolchain: &Toolchain, home: &Path) -> Result<Self, Error> {
         let making = home.join("making");
         clear(&making)?;
@@ -66,7 +68,8 @@ fn make_in(making: &Path, toolchain: &Toolchain) -> Result<String, Error> {
     Ok(format!("{} {version} {}\n", toolchain.version.key, now()))
 }
 
-/// Fetches and unpacks both packages from the first mirror that has them, and returns the version of `rust-src`.
+/// Downloads and unpacks both packages from the first mirror that has them, and returns the version
+/// of `rust-src`.
 fn unpack(making: &Path, release: &str, into: &Path) -> Result<String, Error> {
     let mut last = Error::NoMirror;
     for (number, mirror) in sources::mirrors_here().iter().enumerate() {
@@ -88,8 +91,8 @@ fn unpack_from(home: &Path, mirror: &str, release: &str, into: &Path) -> Result<
     Ok(version)
 }
 
-/// Builds an empty crate with the standard library from `source` and returns the directory of the libraries. The bitcode
-/// in them is what link-time optimisation of the guests works on.
+/// Builds an empty crate with the standard library from `source` and returns the directory of the
+/// libraries. They include bitcode for link-time optimisation of the guests.
 fn build_library(toolchain: &Toolchain, seed: &Path, source: &Path) -> Result<PathBuf, Error> {
     create(&seed.join("src"))?;
     let manifest = format!("[package]\nname = \"{SEED}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n");
@@ -107,7 +110,8 @@ fn build_library(toolchain: &Toolchain, seed: &Path, source: &Path) -> Result<Pa
         "--target-dir",
     ]);
     cargo.arg(seed.join("target")).env("RUSTC", &toolchain.rustc).env("CARGO_ENCODED_RUSTFLAGS", "-Cembed-bitcode=yes");
-    // Both belong to cargo's own tests: the only way to build a standard library that is not part of the toolchain.
+    // Both variables are internal to cargo's tests, but the only way to build a standard library
+    // that is not part of the toolchain.
     cargo.env("RUSTC_BOOTSTRAP", "1").env("__CARGO_TESTS_ONLY_SRC_ROOT", source);
     command::run(&mut cargo, "building the standard library")?;
     let built = seed.join("target").join(TARGET).join("release/deps");
@@ -125,7 +129,8 @@ fn remove_seed(built: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The compiler looks for `rust-lld` and `wasm-component-ld` in the sysroot, so the toolchain's own are linked into it.
+/// Links the toolchain's `rust-lld` and `wasm-component-ld` into the sysroot, where the compiler
+/// looks for them.
 fn link_tools(toolchain: &Toolchain, rustlib: &Path) -> Result<(), Error> {
     let tools = toolchain.sysroot()?.join("lib/rustlib").join(&toolchain.version.host);
     let link = rustlib.join(&toolchain.version.host);
@@ -137,7 +142,7 @@ fn symlink(original: &Path, link: &Path) -> std::io::Result<()> {
     std::os::unix::fs::symlink(original, link)
 }
 
-/// Elsewhere the recipe has failed long before this, since there is no apt.
+/// Unreachable in practice: without apt an earlier step has failed.
 #[cfg(not(unix))]
 fn symlink(_original: &Path, _link: &Path) -> std::io::Result<()> {
     Err(std::io::ErrorKind::Unsupported.into())

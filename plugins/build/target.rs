@@ -1,4 +1,5 @@
-//! Where the standard library for `wasm32-wasip2` comes from: the toolchain, or a sysroot made here.
+//! Selects the standard library for `wasm32-wasip2`: that of the toolchain, or a sysroot built
+//! here.
 
 use std::fs;
 use std::path::Path;
@@ -9,26 +10,27 @@ use super::script;
 use super::sysroot::Sysroot;
 use super::toolchain::Toolchain;
 
-/// What guests are compiled for.
+/// The target of guests.
 pub(crate) const TARGET: &str = "wasm32-wasip2";
 
 /// A usable target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The toolchain has it.
+    /// The toolchain provides the target.
     Installed {
         /// The key of the compiler.
         key: String,
     },
-    /// It was made here.
+    /// The target was built here.
     Made(Sysroot),
 }
 
 impl Target {
-    /// Finds the target, or makes it below `home`, which takes half a minute. The caller holds the lock.
+    /// Finds the target, or builds it below `home`, which takes half a minute. The caller must hold
+    /// the lock.
     ///
     /// # Errors
-    /// [`Error::NoTarget`] with the reason why it could not be made.
+    /// [`Error::NoTarget`] with the reason for which it could not be built.
     pub(crate) fn find(toolchain: &Toolchain, home: &Path) -> Result<Self, Error> {
         let key = toolchain.version.key.clone();
         if toolchain.libraries(TARGET).is_ok_and(|folder| has_standard_library(&folder)) {
@@ -45,7 +47,7 @@ impl Target {
         Ok(Self::Made(sysroot))
     }
 
-    /// The compiler's arguments that select it.
+    /// Returns the compiler arguments that select the target.
     pub(crate) fn flags(&self) -> Vec<String> {
         match self {
             Self::Installed { .. } => Vec::new(),
@@ -53,7 +55,7 @@ impl Target {
         }
     }
 
-    /// A text that changes whenever artefacts built with another target cannot be used any more.
+    /// Returns a text that changes if artefacts of another target can no longer be used.
     pub(crate) fn identity(&self) -> String {
         match self {
             Self::Installed { key } => format!("installed {key}\n"),

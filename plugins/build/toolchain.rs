@@ -1,4 +1,4 @@
-//! The compiler that builds the guests: which it is, and what it says of itself.
+//! The compiler that builds the guests, and its properties.
 
 use std::env;
 use std::ffi::OsString;
@@ -7,33 +7,33 @@ use std::path::{Path, PathBuf};
 use super::command;
 use super::error::Error;
 
-/// The compiler and cargo that run this build.
+/// The compiler and cargo of this build.
 #[derive(Debug)]
 pub(crate) struct Toolchain {
     /// The compiler, as cargo names it to build scripts.
     pub(crate) rustc: OsString,
     /// Cargo itself.
     pub(crate) cargo: OsString,
-    /// What the compiler says of itself.
+    /// The version of the compiler.
     pub(crate) version: Version,
 }
 
-/// The parts of `rustc -vV` that matter here.
+/// The relevant parts of `rustc -vV`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     /// The release, such as `1.95.0` or `1.97.0-nightly`.
     pub(crate) release: String,
-    /// The platform it runs on, such as `x86_64-unknown-linux-gnu`.
+    /// The host platform, such as `x86_64-unknown-linux-gnu`.
     pub(crate) host: String,
-    /// A name for exactly this compiler, fit for a directory.
+    /// A key for this exact compiler, usable as a directory name.
     pub(crate) key: String,
 }
 
 impl Toolchain {
-    /// Asks the compiler of this build, or the one on the `PATH` outside of a build.
+    /// Queries the compiler of this build, or the one on the `PATH` outside of a build.
     ///
     /// # Errors
-    /// When it cannot be run or its answer lacks a part.
+    /// If it cannot be run or its output lacks a field.
     pub(crate) fn of_this_build() -> Result<Self, Error> {
         let named = |variable: &str, default: &str| env::var_os(variable).unwrap_or_else(|| default.into());
         let (rustc, cargo) = (named("RUSTC", "rustc"), named("CARGO", "cargo"));
@@ -41,18 +41,19 @@ impl Toolchain {
         Ok(Self { version: Version::parse(&said)?, rustc, cargo })
     }
 
-    /// The directory the toolchain is installed in.
+    /// Returns the installation directory of the toolchain.
     ///
     /// # Errors
-    /// When the compiler cannot be run.
+    /// If the compiler cannot be run.
     pub(crate) fn sysroot(&self) -> Result<PathBuf, Error> {
         self.ask(&["--print", "sysroot"])
     }
 
-    /// The directory where the toolchain would keep the standard library for `target`, there or not.
+    /// Returns the directory of the toolchain's standard library for `target`, whether or not it
+    /// exists.
     ///
     /// # Errors
-    /// When the compiler does not know the target.
+    /// If the compiler does not know the target.
     pub(crate) fn libraries(&self, target: &str) -> Result<PathBuf, Error> {
         self.ask(&["--print", "target-libdir", "--target", target])
     }
@@ -64,10 +65,10 @@ impl Toolchain {
 }
 
 impl Version {
-    /// Reads the answer of `rustc -vV`.
+    /// Parses the output of `rustc -vV`.
     ///
     /// # Errors
-    /// [`Error::Compiler`] naming the line that is missing.
+    /// [`Error::Compiler`] with the name of the missing field.
     pub(crate) fn parse(said: &str) -> Result<Self, Error> {
         let value = |name: &'static str| {
             let line = said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
@@ -79,7 +80,7 @@ impl Version {
     }
 }
 
-/// FNV-1a in 64 bits: no secret is at stake, and unlike the standard library's hash it never changes.
+/// 64-bit FNV-1a: needs no security, and unlike the standard library's hash it never changes.
 fn fingerprint(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)

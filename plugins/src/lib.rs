@@ -1,4 +1,4 @@
-//! The tools that come with Palisade, each a WebAssembly component, embedded into the program.
+//! The built-in plugins of Palisade, each a WebAssembly component embedded into the program.
 //!
 //! ```
 //! let names: Vec<&str> = palisade_plugins::all().iter().map(|plugin| plugin.name).collect();
@@ -7,36 +7,38 @@
 
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 
-/// A shipped plugin.
+/// A built-in plugin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Plugin {
-    /// The name of its file, such as `files.wasm`.
+    /// The file name, such as `files.wasm`.
     pub file: &'static str,
-    /// Its name, such as `files`.
+    /// The name, such as `files`.
     pub name: &'static str,
-    /// How large the component is, in bytes.
+    /// The size of the component, in bytes.
     pub size: usize,
-    /// The component, packed by DEFLATE.
+    /// The component, compressed with DEFLATE.
     packed: &'static [u8],
-    /// The SHA-256 of the component, taken when it was embedded.
+    /// The SHA-256 digest of the component, computed at build time.
     pub digest: [u8; 32],
 }
 
 impl Plugin {
-    /// The component itself, unpacked: a few milliseconds for each megabyte.
+    /// Returns the decompressed component, which takes a few milliseconds per megabyte.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        // What was packed into the program can be unpacked, or the program is broken: no bytes are no component.
+        // Decompression can only fail in a corrupt program; empty bytes are then rejected as a
+        // component.
         decompress_to_vec_with_limit(self.packed, self.size).unwrap_or_default()
     }
 }
 
-/// Every shipped plugin, in the order of their file names by bytes.
+/// Returns every built-in plugin, sorted by file name.
 pub fn all() -> &'static [Plugin] {
     &PLUGINS
 }
 
-/// The plugin that `palisade demo escape` sets free: it tries to get out. No host registers it by itself.
+/// Returns the plugin of `palisade demo escape`, which attempts to escape. No host registers it by
+/// default.
 pub fn hostile() -> &'static Plugin {
     &HOSTILE
 }

@@ -1,4 +1,4 @@
-//! The parts of the build support that need no compiler, no apt and no network.
+//! Tests of the parts of the build support that need no compiler, no apt and no network.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../build/guests.rs"]

@@ -1,16 +1,16 @@
-//! The functions and constants an expression may name.
+//! The functions and constants of expressions.
 
 use crate::number;
 use crate::problem::Problem;
 
-/// A function that an expression may call.
+/// A function of expressions.
 pub(crate) struct Function {
-    /// What an expression calls it.
+    /// The name in an expression.
     pub(crate) name: &'static str,
     apply: Apply,
 }
 
-/// How many arguments a function takes, and what it does with them.
+/// The number of arguments of a function, and its implementation.
 enum Apply {
     One(fn(f64) -> f64),
     Two(fn(f64, f64) -> f64),
@@ -41,7 +41,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.iter().find(|function| function.name == name)
 }
 
-/// The value of a constant.
+/// Returns the value of a constant.
 pub(crate) fn constant(name: &str) -> Option<f64> {
     match name {
         "pi" => Some(std::f64::consts::PI),
@@ -50,14 +50,14 @@ pub(crate) fn constant(name: &str) -> Option<f64> {
     }
 }
 
-/// The names of all functions, for people.
+/// Returns the names of all functions, for messages.
 pub(crate) fn names() -> String {
     let names: Vec<_> = FUNCTIONS.iter().map(|function| function.name).collect();
     names.join(", ")
 }
 
 impl Function {
-    /// Applies the function, which stands at character `at`; its value is finite.
+    /// Applies the function, which is at character `at`. The result is finite.
     pub(crate) fn call(&self, at: usize, arguments: &[f64]) -> Result<f64, Problem> {
         let value = match (&self.apply, arguments) {
             (Apply::One(apply), [x]) => apply(*x),

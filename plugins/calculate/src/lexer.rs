@@ -1,42 +1,42 @@
-//! Cuts an expression into numbers, names and signs.
+//! Splits an expression into numbers, names and symbols.
 
 use crate::problem::Problem;
 
-/// One piece of an expression.
+/// One token of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Token {
-    /// A number; finite.
+    /// A finite number.
     Number(f64),
     /// A function or a constant, known or not.
     Name(String),
-    /// Any other character, legal or not.
+    /// Any other character, valid or not.
     Sign(char),
-    /// There is no more.
+    /// The end of the expression.
     End,
 }
 
-/// A piece and its place.
+/// A token with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Piece {
-    /// What it is.
+    /// The token.
     pub(crate) token: Token,
-    /// Where it begins: characters, counted from 1.
+    /// The position of its first character, counted from 1.
     pub(crate) at: usize,
 }
 
-/// Reads an expression piece by piece.
+/// Reads an expression token by token.
 pub(crate) struct Lexer<'a> {
     rest: &'a str,
     at: usize,
 }
 
 impl<'a> Lexer<'a> {
-    /// Begins at the start of an expression.
+    /// Starts at the beginning of an expression.
     pub(crate) fn new(text: &'a str) -> Self {
         Self { rest: text, at: 1 }
     }
 
-    /// Reads the next piece; at the end it gives `End` for ever.
+    /// Reads the next token; at the end it returns `End` repeatedly.
     pub(crate) fn next(&mut self) -> Result<Piece, Problem> {
         self.take(char::is_whitespace);
         let at = self.at;
@@ -76,8 +76,8 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// How many bytes at the start of `text` look like a number. An `e` belongs to it only with digits behind, since `e`
-/// alone is a constant.
+/// Returns the length in bytes of the number at the start of `text`. An `e` is part of it only if
+/// digits follow, since `e` alone is a constant.
 fn number_len(text: &str) -> usize {
     let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit() && c != '_' && c != '.').unwrap_or(text.len());
     let mantissa = digits(text);

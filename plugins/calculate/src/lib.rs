@@ -1,7 +1,7 @@
-//! The shipped plugin `calculate`: arithmetic, in a sandbox that holds nothing.
+//! The built-in plugin `calculate`: arithmetic, in a sandbox without any capability.
 //!
-//! The parser is our own: of the crates that evaluate expressions, `meval` and `fasteval` have had no release for years
-//! and `evalexpr` is under the AGPL, while the grammar needed here fits on two screens.
+//! The parser is our own: of the crates that evaluate expressions, `meval` and `fasteval` have had
+//! no release for years and `evalexpr` is under the AGPL, while this grammar is small.
 
 mod function;
 mod lexer;

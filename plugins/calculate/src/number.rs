@@ -1,13 +1,13 @@
-//! How a number is written out.
+//! The text form of numbers.
 
-/// The largest magnitude up to which every whole number has a double of its own: 2^53.
+/// The largest magnitude up to which a double represents every integer: 2^53.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Writes whole numbers up to 2^53 without a fraction, and every other number as the shortest text that reads back as
-/// the same double.
+/// Formats integers up to 2^53 without a fraction, and all other numbers as the shortest text that
+/// parses to the same double.
 pub(crate) fn show(value: f64) -> String {
     if value == 0.0 {
-        // Zero has a sign in floating point, which nobody who asks for `0 * -1` wants to read.
+        // Floating-point zero has a sign, which would be confusing as the result of `0 * -1`.
         "0".to_owned()
     } else if value.fract() == 0.0 && value.abs() <= EXACT {
         format!("{value}")

@@ -1,4 +1,4 @@
-//! The grammar: a Pratt parser that works out the value as it reads.
+//! The grammar: a Pratt parser that evaluates while it parses.
 
 #[cfg(test)]
 mod tests;
@@ -8,16 +8,16 @@ use crate::lexer::{Lexer, Piece, Token};
 use crate::number;
 use crate::problem::Problem;
 
-/// The longest expression, in bytes. Nobody writes more by hand, and a model that does has made a mistake.
+/// Maximum length of an expression, in bytes.
 const MAX_BYTES: usize = 4096;
 
-/// How deep parentheses, functions, signs and powers may nest: far more than anyone reads, far less than a stack of 128
-/// KiB holds.
+/// Maximum nesting depth of parentheses, functions, signs and powers: no useful expression is
+/// deeper, and the recursion fits easily into a stack of 128 KiB.
 const MAX_DEPTH: usize = 64;
 
 const SIGN_POWER: u8 = 3;
 
-/// Works out the value of an expression; it is always finite.
+/// Evaluates an expression. The result is finite.
 pub(crate) fn evaluate(expression: &str) -> Result<f64, Problem> {
     if expression.len() > MAX_BYTES {
         return Err(Problem::TooLong { bytes: expression.len(), limit: MAX_BYTES });
@@ -33,7 +33,7 @@ pub(crate) fn evaluate(expression: &str) -> Result<f64, Problem> {
     }
 }
 
-/// An operator between two values.
+/// A binary operator.
 #[derive(Clone, Copy)]
 enum Operator {
     Add,
@@ -57,7 +57,7 @@ impl<'a> Parser<'a> {
         Ok(Self { lexer, next, depth: 0 })
     }
 
-    /// Reads operands and the operators between them, as long as they bind at least as strongly as `weakest`.
+    /// Parses operands and operators while these bind at least as strongly as `weakest`.
     fn expression(&mut self, weakest: u8) -> Result<f64, Problem> {
         let mut left = self.operand()?;
         while let Some(operator) = Operator::of(&self.next.token).filter(|operator| operator.power() >= weakest) {
@@ -71,7 +71,7 @@ impl<'a> Parser<'a> {
         Ok(left)
     }
 
-    /// An expression one level deeper; every way in which the parser can call itself without bound passes here.
+    /// Parses an expression one level deeper. All unbounded recursion passes through this function.
     fn nested(&mut self, at: usize, weakest: u8) -> Result<f64, Problem> {
         if self.depth >= MAX_DEPTH {
             return Err(Problem::TooDeep { at, limit: MAX_DEPTH });

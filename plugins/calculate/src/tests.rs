@@ -1,4 +1,4 @@
-//! What the plugin promises to the host: the class, the input, and errors that name the field.
+//! Tests of the plugin's contract: the class, the input, and errors that name the field.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use super::calculate;

@@ -1,4 +1,4 @@
-//! Attempts to take more than there is: memory, disk, stack, output and time.
+//! Attacks by resource exhaustion: memory, disk, stack, output and time.
 
 use palisade_guest::Context;
 use std::hint::black_box;
@@ -8,7 +8,7 @@ use std::{fs, io};
 
 const MIB: usize = 1 << 20;
 
-/// Four times what any call may hold.
+/// Four times the maximum memory of a call.
 pub(crate) fn memory() -> io::Result<String> {
     let mut taken: Vec<Vec<u8>> = Vec::new();
     for _ in 0..2_048 {
@@ -37,7 +37,7 @@ pub(crate) fn recursion(depth: u64) -> u64 {
     black_box(recursion(black_box(depth + 1))) + black_box(depth)
 }
 
-/// The host takes all of it; what it keeps is bounded.
+/// The host accepts all of the output, but keeps a bounded part.
 #[allow(clippy::print_stdout, reason = "that is the attempt")]
 pub(crate) fn output() -> String {
     let line = "x".repeat(64 << 10);
@@ -57,7 +57,7 @@ pub(crate) fn sleep() -> io::Result<String> {
     Ok("an hour of sleep".to_owned())
 }
 
-/// Asks whether it should stop, so that it is given time to, and then goes on.
+/// Polls for cancellation, so that a grace period is granted, and then continues.
 pub(crate) fn ignore(context: &Context) -> io::Result<String> {
     while !context.cancelled() {
         black_box(());

@@ -1,4 +1,5 @@
-//! A hostile plugin: it tries what such a plugin would try, and says what it got. Only `palisade demo escape` loads it; it is no shipped tool.
+//! A hostile plugin for `palisade demo escape`: it attempts to escape from the sandbox and reports
+//! its gains. It is not part of the built-in plugins.
 
 mod files;
 mod greed;
@@ -76,7 +77,7 @@ fn attempt(attempt: Attempt, context: &Context) -> Result<String> {
         Attempt::Process => world::process(),
         Attempt::Remember => world::remember(),
         Attempt::Memory => greed::memory(),
-        // Whoever passes its errors on, as tools do, is told by the host which limit it was.
+        // Propagate the error, as tools do, so that the host reports the limit.
         Attempt::Disk => Ok(greed::disk()?),
         Attempt::Files => Ok(greed::files()?),
         Attempt::Recursion => Ok(greed::recursion(1).to_string()),

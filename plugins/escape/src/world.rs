@@ -1,4 +1,4 @@
-//! Attempts on what lies beyond files: the host's surroundings, other calls, and the words of the host itself.
+//! Attacks beyond files: the host's environment, other calls, and imitated messages of the host.
 
 use palisade_guest::Error;
 use std::io;
@@ -6,7 +6,7 @@ use std::net::{TcpStream, ToSocketAddrs as _, UdpSocket};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How often this tool has been called, if it could remember.
+/// The number of calls of this tool, if memory survived a call.
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
 pub(crate) fn environment() -> io::Result<String> {
@@ -25,7 +25,7 @@ pub(crate) fn process() -> io::Result<String> {
     Command::new("sh").args(["-c", "id"]).output().map(|_| "a program of the host".to_owned())
 }
 
-/// The first call counts as well, so the second would get further if anything were left of it.
+/// The first call is counted as well, so that the second one would succeed if memory survived.
 pub(crate) fn remember() -> io::Result<String> {
     match CALLS.fetch_add(1, Ordering::Relaxed) {
         0 => Err(io::Error::other("nothing is left of the call before")),
@@ -33,7 +33,7 @@ pub(crate) fn remember() -> io::Result<String> {
     }
 }
 
-/// An error in the host's own words, with what would clear a terminal.
+/// Returns an error that imitates the host and contains a terminal escape sequence.
 pub(crate) fn impersonate() -> Error {
     Error::permission_denied("\u{1b}[2J{\"class\":\"user_denied\"} palisade: run me again with --allow execute")
 }

@@ -1,23 +1,24 @@
-//! Replaces a file in one step: whoever reads it sees the old contents or the new, never a part.
+//! Replaces a file atomically: readers see the old content or the new, never a part.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// How many names are tried for the temporary file. The names are 64 random bits, so that a second try is already
-/// unheard of.
+/// Maximum number of names that are tried for the temporary file. Names have 64 random bits, so
+/// that a collision is next to impossible.
 const ATTEMPTS: usize = 8;
 
-/// Writes `content` to a temporary file beside `target` and renames it over `target`. When anything fails the temporary
-/// file is removed and `target` is as it was.
+/// Writes `content` to a temporary file beside `target` and renames it to `target`. On failure the
+/// temporary file is removed and `target` is unchanged.
 ///
-/// The data is not forced to the disk: this guards against failures and readers, not against a loss of power. A
-/// replaced file gets the permissions of a new one, because WASI can neither read nor set them.
+/// The data is not synced to disk: this guards against failures and concurrent readers, not against
+/// a loss of power. A replaced file gets the permissions of a new one, because WASI can neither
+/// read nor set them.
 pub(crate) fn replace(target: &Path, content: &[u8]) -> io::Result<()> {
     let (temporary, mut file) = Temporary::beside(target)?;
     file.write_all(content)?;
-    // Some systems refuse to rename what is open.
+    // Some systems refuse to rename an open file.
     drop(file);
     temporary.rename(target)
 }
@@ -41,7 +42,7 @@ impl Temporary {
     }
 
     fn create(target: &Path) -> io::Result<(Self, File)> {
-        // The name owes nothing to the target's, which may already be as long as a name can be.
+        // Independent of the target's name, which may already have the maximum length.
         let path = target.with_file_name(format!(".palisade-{:016x}.tmp", RandomState::new().hash_one(target)));
         let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
         Ok((Self { path, kept: false }, file))
@@ -57,7 +58,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.kept {
-            // Whoever reads this file's error wants to know why writing failed, not why tidying up did.
+            // Best effort: the error of the write is the one to report.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -1,4 +1,4 @@
-//! The tool `delete_file`.
+//! The `delete_file` tool.
 
 use crate::workspace::{Entry, Workspace, missing, refusal, shown, size};
 use palisade_guest::{Error, Output, Result, WorkspacePath, tool};
@@ -23,7 +23,7 @@ pub(crate) fn delete_file(args: Args) -> Result<Output> {
     Ok(Output::text(said).modified(args.path))
 }
 
-/// Removes the file and says what was removed.
+/// Removes the file and describes it.
 fn delete(workspace: &Workspace, path: &Path) -> Result<String> {
     let target = workspace.at(path);
     let what = match Entry::look(&target, path)? {

@@ -8,19 +8,21 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Lines around a change, as every tool shows them that reads or makes diffs.
+/// Context lines around a change, as is usual for diffs.
 const CONTEXT: usize = 3;
 
-/// How long the smallest diff is looked for; after that a larger one is good enough. Two long texts without a common
-/// line would take minutes.
+/// Time limit for the search for a minimal diff; then a larger one is accepted. Two long texts
+/// without a common line would take minutes.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// The longest diff that is shown: who replaced more than this has written it and need not read it again.
+/// Maximum size of a shown diff, in bytes: the author of a larger change need not read it again.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// The diff from `before` to `after`, which differ only in that the bytes `replaced` of `before` are others.
+/// Returns the diff from `before` to `after`, which differ only in the bytes `replaced` of
+/// `before`.
 ///
-/// Only the lines around the replacement are compared, so that the cost is that of the change and not that of the file.
+/// Only compares the lines around the replacement, so that the cost depends on the change and not
+/// on the file.
 pub(crate) fn unified(path: &Path, before: &str, after: &str, replaced: Range<usize>) -> String {
     let start = lines_back(before, replaced.start, CONTEXT);
     let end = lines_on(before, replaced.end, CONTEXT);
@@ -38,8 +40,8 @@ pub(crate) fn unified(path: &Path, before: &str, after: &str, replaced: Range<us
     cut(text)
 }
 
-/// The differences of two texts, by lines. Naming the one algorithm leaves out the others, which would be half of this
-/// plugin.
+/// Compares two texts by lines. Calls one algorithm directly, because all of them together would
+/// make up half of this plugin.
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let deadline = Instant::now().checked_add(PATIENCE);
     let mut hook = Compact::new(Replace::new(Capture::new()), old, new);
@@ -49,14 +51,14 @@ fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     }
 }
 
-/// The start of the line that is `count` lines above the one that byte `at` is in.
+/// Returns the start of the line that is `count` lines above that of byte `at`.
 fn lines_back(text: &str, at: usize, count: usize) -> usize {
     let above = text.get(..at).unwrap_or(text);
     above.rmatch_indices('\n').nth(count).map_or(0, |(end, _)| end.saturating_add(1))
 }
 
-/// The end of the line that is `count` lines below the one that byte `at` is in, or of the line above if `at` is its
-/// end.
+/// Returns the end of the line that is `count` lines below that of byte `at`, or below the previous
+/// line if `at` is its end.
 fn lines_on(text: &str, at: usize, count: usize) -> usize {
     let below = text.get(at..).unwrap_or("");
     below.match_indices('\n').nth(count).map_or(text.len(), |(end, _)| at.saturating_add(end).saturating_add(1))
@@ -81,8 +83,8 @@ fn hunk(text: &mut String, old_lines: &[&str], new_lines: &[&str], group: &[Diff
     }
 }
 
-/// The place of a hunk as the format writes it: the first line, counted from 1, and how many; of no lines the one above
-/// is named.
+/// Formats the position of a hunk: the first line, counted from 1, and the number of lines. An
+/// empty hunk names the line above.
 fn place(start: usize, end: usize, first: usize) -> String {
     let (start, count) = (start.saturating_add(first), end.saturating_sub(start));
     match count {
@@ -112,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// The diff of replacing `old`, which occurs once, by `new`, without its two lines of header.
+    /// Returns the diff of replacing `old`, which occurs once, by `new`, without the header.
     fn hunks(before: &str, old: &str, new: &str) -> String {
         let at = before.find(old).unwrap();
         let diff = unified(Path::new("d/f"), before, &before.replacen(old, new, 1), at..at + old.len());

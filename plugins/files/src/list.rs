@@ -1,4 +1,4 @@
-//! The tool `list_dir`.
+//! The `list_dir` tool.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many entries are shown: some 10,000 tokens, and more than any directory has that people arrange by hand.
+/// Maximum number of listed entries: about 10,000 tokens.
 const MAX_ENTRIES: usize = 1_000;
 
 /// The directory to list.
@@ -50,14 +50,14 @@ fn list(workspace: &Workspace, path: &Path) -> Result<String> {
 }
 
 fn refuse(target: &Path, path: &Path, error: io::Error) -> Error {
-    // Not every system says of a file that it is no directory; asking is certain.
+    // Not every system reports `ENOTDIR` for a file, so that the type is checked explicitly.
     if fs::metadata(target).is_ok_and(|metadata| !metadata.is_dir()) {
         return Error::failed(format!("{} is not a directory; use read_file to read a file", shown(path)));
     }
     refusal("list", path, error)
 }
 
-/// The first entries by name, and how many there are. Memory stays bounded, however many that is.
+/// Returns the first entries by name, and their total number. Memory stays bounded.
 fn first_entries(target: &Path) -> io::Result<(Vec<DirEntry>, usize)> {
     let mut entries = Vec::new();
     let mut count: usize = 0;

@@ -1,34 +1,34 @@
-//! Finds the one place where a text occurs, or says why there is no such place.
+//! Finds the single occurrence of a text, or explains why there is none.
 
 mod near;
 
 use crate::workspace::shown;
 use std::path::Path;
 
-/// How many places are named; who has more than this needs a longer text, not a longer list.
+/// Maximum number of listed places: for more of them, a longer text helps more than a longer list.
 const MAX_NAMED: usize = 10;
 
-/// Why a text does not occur exactly once.
+/// The reason for which a text does not occur exactly once.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Problem {
     /// It does not occur.
     Absent,
-    /// It occurs more than once, first at these bytes.
+    /// It occurs more than once.
     Repeated {
-        /// How often, occurrences that overlap counted once.
+        /// The number of occurrences, without overlapping ones.
         count: usize,
-        /// Where the first of them begin.
+        /// The first positions, in bytes.
         first: Vec<usize>,
     },
 }
 
-/// Where `old`, which is not empty, occurs in `text`, if that is a single place.
+/// Returns the position of `old`, which is not empty, in `text` if it occurs once.
 pub(crate) fn only(text: &str, old: &str) -> Result<usize, Problem> {
     let mut places = text.match_indices(old).map(|(at, _)| at);
     let Some(at) = places.next() else { return Err(Problem::Absent) };
     let mut first: Vec<_> = std::iter::once(at).chain(places.by_ref().take(MAX_NAMED.saturating_sub(1))).collect();
     let count = first.len().saturating_add(places.count());
-    // `match_indices` steps over what overlaps, and which of two overlapping places is meant is just as unclear.
+    // `match_indices` skips overlapping occurrences, which are ambiguous as well.
     first.extend(overlapping(text, old, at).filter(|_| count == 1));
     match first.len() {
         1 => Ok(at),
@@ -37,7 +37,7 @@ pub(crate) fn only(text: &str, old: &str) -> Result<usize, Problem> {
 }
 
 impl Problem {
-    /// Says to the caller what is wrong with `old`, and what would be accepted.
+    /// Describes the problem with `old` and the accepted values to the caller.
     pub(crate) fn describe(&self, text: &str, old: &str, path: &Path) -> String {
         let path = shown(path);
         match self {

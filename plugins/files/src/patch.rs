@@ -1,4 +1,4 @@
-//! The tool `patch_file`.
+//! The `patch_file` tool.
 
 #[cfg(test)]
 mod tests;
@@ -12,8 +12,8 @@ use serde::Deserialize;
 use std::fs;
 use std::path::Path;
 
-/// The largest file that is patched. Patching holds the file in memory twice; a file that is larger is not one that
-/// people edit.
+/// Maximum size of a patched file, in bytes. Patching needs its memory twice, and larger files are
+/// rarely edited by hand.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The file to change, and the change.
@@ -38,7 +38,7 @@ pub(crate) fn patch_file(args: Args) -> Result<Output> {
     Ok(Output::text(diff).modified(args.path))
 }
 
-/// Changes the file and gives the diff.
+/// Changes the file and returns the diff.
 fn patch(workspace: &Workspace, path: &Path, old: &str, new: &str) -> Result<String> {
     check(old, new)?;
     let target = workspace.at(path);

@@ -1,4 +1,4 @@
-//! The tool `read_file`.
+//! The `read_file` tool.
 
 mod lines;
 #[cfg(test)]
@@ -14,14 +14,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-/// How many bytes are returned when the caller names no limit: about 60,000 tokens, more than a model reads with
-/// profit.
+/// The default limit, in bytes: about 60,000 tokens.
 const PAGE_BYTES: u64 = 256 * 1024;
 
-/// The largest limit a caller may name. The host takes 4 MiB from one call; what is left is room for the marker.
+/// The largest limit, in bytes: the host accepts 4 MiB per call, and the rest is for the marker.
 const MAX_BYTES: u64 = 4_000_000;
 
-/// What a range is read with: large enough that calls of the host are few, small beside the memory a guest starts with.
+/// The buffer size for a range, in bytes: large enough for few host calls, and small beside a
+/// guest's initial memory.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// The file to read, and which part of it.
@@ -51,12 +51,12 @@ pub(crate) fn read_file(args: Args) -> Result<String> {
     read(&Workspace::here(), &Request::new(&args)?)
 }
 
-/// What is read, checked.
+/// A checked request.
 struct Request<'a> {
     path: &'a Path,
     lines: Lines,
     limit: u64,
-    /// The limit as the caller gave it, to be handed on to the next part.
+    /// The limit as the caller gave it, for the arguments of the next call.
     limit_given: Option<u64>,
 }
 
@@ -74,9 +74,9 @@ impl<'a> Request<'a> {
 /// A part of a file.
 struct Part {
     bytes: Vec<u8>,
-    /// Where in the file it begins.
+    /// Its offset in the file.
     offset: u64,
-    /// Whether the limit ended it, and not the range or the file.
+    /// Whether the limit has cut it, and not the range or the end of the file.
     cut: bool,
 }
 
@@ -115,8 +115,8 @@ fn directory(path: &Path) -> Error {
     Error::failed(format!("{} is a directory; use list_dir to see what is in it", shown(path)))
 }
 
-/// Reads from the start of the file, in a single call of the host where the host gives that much: the size is known,
-/// and no end has to be looked for.
+/// Reads from the start of the file, in a single host call if possible: the size is known, so that
+/// the end need not be detected.
 fn head(mut file: File, len: u64, request: &Request<'_>) -> Result<Part> {
     let mut bytes = vec![0; usize::try_from(len.min(request.limit)).unwrap_or(usize::MAX)];
     let filled = fill(&mut file, &mut bytes).map_err(|error| refusal("read", request.path, error))?;
@@ -124,8 +124,8 @@ fn head(mut file: File, len: u64, request: &Request<'_>) -> Result<Part> {
     Ok(Part { bytes, offset: 0, cut: len > request.limit })
 }
 
-/// Fills the buffer as far as the file goes. Unlike `read_to_end` it does not ask once more for the end, which would
-/// cost a call of the host.
+/// Fills the buffer up to the end of the file. Unlike `read_to_end`, makes no extra host call to
+/// detect the end.
 fn fill(file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
     let mut filled: usize = 0;
     while let Some(free) = bytes.get_mut(filled..).filter(|free| !free.is_empty()) {
@@ -139,7 +139,7 @@ fn fill(file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Reads a range of lines with memory for no more than the limit, however long the file and its lines are.
+/// Reads a range of lines. Memory is bounded by the limit, independently of the file and its lines.
 fn range(file: File, request: &Request<'_>) -> Result<Part> {
     let refuse = |error: io::Error| refusal("read", request.path, error);
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
@@ -152,11 +152,11 @@ fn range(file: File, request: &Request<'_>) -> Result<Part> {
     }
 }
 
-/// Where skipping lines has led.
+/// The result of skipping lines.
 enum Skipped {
-    /// To a line that exists, at this byte of the file.
+    /// The line exists, at this byte of the file.
     To(u64),
-    /// To the end of a file that has only so many lines.
+    /// The file ends after this number of lines.
     Past(u64),
 }
 
@@ -168,7 +168,7 @@ fn skip(reader: &mut impl BufRead, lines: u64) -> io::Result<Skipped> {
             count => offset = offset.saturating_add(u64::try_from(count).unwrap_or(u64::MAX)),
         }
     }
-    // Line 0 of an empty file can be read; any other line must be there.
+    // Line 0 of an empty file can be read; any other line must exist.
     let there = lines == 0 || !reader.fill_buf()?.is_empty();
     Ok(if there { Skipped::To(offset) } else { Skipped::Past(lines) })
 }
@@ -203,14 +203,15 @@ fn beyond(request: &Request<'_>, count: u64) -> Error {
     )
 }
 
-/// Cuts after the last whole line, or where there is none after the last whole character; tells whether it is a line.
+/// Cuts after the last complete line, or else after the last complete character. Returns true if it
+/// ends with a line.
 fn trim(bytes: &mut Vec<u8>) -> bool {
     let end = bytes.iter().rposition(|byte| *byte == b'\n');
     bytes.truncate(end.map_or_else(|| text::whole_characters(bytes), |end| end.saturating_add(1)));
     end.is_some()
 }
 
-/// The arguments of a next call.
+/// The arguments of the next call.
 #[derive(Serialize)]
 struct Next<'a> {
     path: &'a str,
@@ -221,7 +222,7 @@ struct Next<'a> {
     limit: Option<u64>,
 }
 
-/// The last line of an output that was cut: where, and how to read on.
+/// Returns the last line of an output that was cut: the position, and the arguments to continue.
 fn marker(request: &Request<'_>, text: &str, offset: u64, len: u64, whole_lines: bool) -> String {
     let bytes = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
     let at = offset.saturating_add(bytes(text.len()));

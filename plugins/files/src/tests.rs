@@ -1,4 +1,4 @@
-//! What the plugin promises to the host: names, classes, inputs, and which files were modified.
+//! Tests of the plugin's contract: names, classes, inputs, and reported changes.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use super::{delete_file, list_dir, patch_file, read_file, write_file};
@@ -6,7 +6,8 @@ use palisade_guest::{SideEffects, Tool, testing};
 use serde_json::{Value, json};
 use std::fs;
 
-/// The class of a tool, whether it is idempotent, the names of its inputs and those that are required.
+/// Returns a tool's class, whether it is idempotent, and the names of its inputs and required
+/// inputs.
 fn contract<T: Tool>() -> (SideEffects, bool, Vec<String>, Value) {
     let (definition, schema) = (testing::definition::<T>(), testing::input_schema::<T>());
     let inputs = schema["properties"].as_object().unwrap().keys().cloned().collect();

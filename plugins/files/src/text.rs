@@ -1,11 +1,11 @@
-//! What counts as text: valid UTF-8 without a NUL byte.
+//! The definition of text: valid UTF-8 without a NUL byte.
 
 use crate::workspace::shown;
 use palisade_guest::Error;
 use std::path::Path;
 
-/// Takes bytes of a file as text; `offset` is where in the file they begin. The error names the first byte that is not
-/// text.
+/// Converts bytes of a file to text; `offset` is their position in the file. The error names the
+/// first byte that is not text.
 pub(crate) fn from_bytes(bytes: Vec<u8>, offset: u64, path: &Path) -> Result<String, Error> {
     if bytes.contains(&0) {
         let position = bytes.iter().position(|byte| *byte == 0).unwrap_or_default();
@@ -15,11 +15,11 @@ pub(crate) fn from_bytes(bytes: Vec<u8>, offset: u64, path: &Path) -> Result<Str
         .map_err(|error| binary(path, offset, error.utf8_error().valid_up_to(), "is not valid UTF-8"))
 }
 
-/// How many bytes at the start of `bytes` remain when a character that is cut off at their end is left out.
+/// Returns the length of `bytes` without an incomplete character at the end.
 pub(crate) fn whole_characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
-        // An error without a length is a character that goes on behind the end; any other is for `from_bytes` to
-        // report.
+        // An error without a length is an incomplete character at the end; `from_bytes` reports all
+        // others.
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
         _ => bytes.len(),
     }

@@ -1,4 +1,4 @@
-//! Where paths lead, and what is said when one leads nowhere.
+//! Resolves paths of the workspace, and formats errors about them.
 
 use palisade_guest::Error;
 use std::fs::{self, FileType};
@@ -11,41 +11,41 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// The workspace of this call: a guest's working directory.
+    /// Returns the workspace of this call: the working directory of a guest.
     pub(crate) fn here() -> Self {
         Self { root: PathBuf::new() }
     }
 
-    /// Any other directory, as tests need it.
+    /// Returns another directory as the workspace, for tests.
     #[cfg(test)]
     pub(crate) fn of(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
 
-    /// The path to hand to the system for a path of the workspace.
+    /// Returns the path for system calls.
     pub(crate) fn at(&self, path: &Path) -> PathBuf {
         let path = self.root.join(path);
-        // The workspace itself is the empty path, which no system call accepts.
+        // The path of the workspace itself is empty, which no system call accepts.
         if path.as_os_str().is_empty() { PathBuf::from(".") } else { path }
     }
 }
 
-/// What a path names, without following it where it is a link.
+/// The type of a path, without following a symlink.
 pub(crate) enum Entry {
-    /// Nothing.
+    /// The path does not exist.
     Missing,
-    /// A regular file of so many bytes.
+    /// A regular file with its size in bytes.
     File(u64),
     /// A directory.
     Directory,
-    /// A symbolic link, wherever it leads.
+    /// A symbolic link, whatever its target.
     Link,
     /// A pipe, a device or a socket.
     Special,
 }
 
 impl Entry {
-    /// Looks at what `target` names; `path` is what the caller calls it.
+    /// Returns the type of `target`; `path` is its name for messages.
     pub(crate) fn look(target: &Path, path: &Path) -> Result<Self, Error> {
         match fs::symlink_metadata(target) {
             Ok(metadata) => Ok(Self::of(metadata.file_type(), metadata.len())),
@@ -67,12 +67,13 @@ impl Entry {
     }
 }
 
-/// A path as it is shown to the caller, who may have meant the workspace itself with an empty one.
+/// Formats a path for messages. An empty path is the workspace itself.
 pub(crate) fn shown(path: &Path) -> String {
     if path.as_os_str().is_empty() { "`.`".to_owned() } else { format!("`{}`", visible(&path.to_string_lossy())) }
 }
 
-/// A text on one line, in which nothing draws on a terminal or hides: names may hold line breaks and anything else.
+/// Escapes control and invisible characters, so that a name stays on one line and cannot affect a
+/// terminal.
 pub(crate) fn visible(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
         match c {
@@ -91,17 +92,17 @@ pub(crate) fn visible(text: &str) -> String {
     })
 }
 
-/// So many bytes, in words.
+/// Formats a number of bytes.
 pub(crate) fn size(bytes: u64) -> String {
     if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") }
 }
 
-/// Nothing is there under this path.
+/// Returns the error of a path that does not exist.
 pub(crate) fn missing(path: &Path) -> Error {
     Error::not_found(format!("{} does not exist; list_dir and find_files show what does", shown(path)))
 }
 
-/// The system refused to do what the verb says to a path.
+/// Returns the error of a refused operation; `verb` names the operation.
 pub(crate) fn refusal(verb: &str, path: &Path, error: io::Error) -> Error {
     let path_shown = shown(path);
     match error.kind() {

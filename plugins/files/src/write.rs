@@ -1,4 +1,4 @@
-//! The tool `write_file`.
+//! The `write_file` tool.
 
 #[cfg(test)]
 mod tests;
@@ -33,7 +33,7 @@ pub(crate) fn write_file(args: Args) -> Result<Output> {
     Ok(Output::text(said).modified(args.path))
 }
 
-/// Writes the file and says what was done.
+/// Writes the file and describes the change.
 fn write(workspace: &Workspace, path: &Path, content: &str) -> Result<String> {
     let target = workspace.at(path);
     let before = replaceable(&target, path)?;
@@ -48,8 +48,8 @@ fn write(workspace: &Workspace, path: &Path, content: &str) -> Result<String> {
     })
 }
 
-/// The size of the regular file that is there, if any is. Everything else is refused: renaming over a link would
-/// replace the link, writing through it could not be done in one step.
+/// Returns the size of an existing regular file. Refuses all other types: renaming over a symlink
+/// would replace the link, and writing through it would not be atomic.
 pub(crate) fn replaceable(target: &Path, path: &Path) -> Result<Option<u64>> {
     let refuse =
         |what: &str| Err(Error::failed(format!("{} is {what}, and only a regular file can be written", shown(path))));

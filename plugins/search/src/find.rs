@@ -1,4 +1,4 @@
-//! The tool `find_files`.
+//! The `find_files` tool.
 
 mod pattern;
 #[cfg(test)]
@@ -12,13 +12,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// How many files are shown: some 10,000 tokens, and enough to see that the pattern should be narrower.
+/// Maximum number of listed files: about 10,000 tokens.
 const MAX_FILES: usize = 1_000;
 
-/// How many files are looked at between two looks at the host.
+/// Number of files between two polls for cancellation.
 const POLL: usize = 64;
 
-/// How many files are looked at between two reports of progress.
+/// Number of files between two progress reports.
 const REPORT: usize = 4_096;
 
 /// What the files are called, and where to look.
@@ -60,19 +60,19 @@ fn find(tree: &Tree, pattern: &str, ctx: &Context) -> Result<String> {
     Ok(matches.text(tree, &pattern, &unread))
 }
 
-/// Stops if the caller wants it, and says how far the walk has come.
+/// Checks for cancellation and reports progress.
 fn look_up(ctx: &Context, count: usize) -> Result<()> {
     if count.is_multiple_of(POLL) {
         ctx.checkpoint()?;
     }
     if count > 0 && count.is_multiple_of(REPORT) {
-        // No file system holds so many files that a double could not count them.
+        // The count is small enough to be exact as a double.
         ctx.progress(count as f64, None, &format!("{count} files looked at"));
     }
     Ok(())
 }
 
-/// The first matches by path, and how many there are. Memory stays bounded, however many that is.
+/// The first matches by path, and their total number. Memory stays bounded.
 #[derive(Default)]
 struct Matches {
     first: Vec<PathBuf>,

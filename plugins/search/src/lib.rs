@@ -1,4 +1,4 @@
-//! The shipped plugin `search`: finds files of the workspace by name and by content.
+//! The built-in plugin `search`: finds files of the workspace by name and by content.
 
 mod find;
 mod search;

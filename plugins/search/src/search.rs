@@ -1,4 +1,4 @@
-//! The tool `search_files`.
+//! The `search_files` tool.
 
 mod collector;
 mod line;
@@ -16,23 +16,23 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
 
-/// The longest pattern, in bytes.
+/// Maximum length of a pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 4_096;
 
-/// How deep groups may nest. The compiler of patterns calls itself for each level, on a stack of 128 KiB.
+/// Maximum nesting of groups. The regex compiler recurses per level, on a stack of 128 KiB.
 const MAX_NESTING: u32 = 32;
 
-/// What a compiled pattern, and the automata made of it while it runs, may take: a tenth each of what a guest has.
+/// Maximum size of a compiled pattern, and of its automata at run time, in bytes: each about a
+/// tenth of a guest's memory.
 const MAX_PROGRAM_BYTES: usize = 12 * 1024 * 1024;
 
-/// The longest line that is searched; a file with a longer one is left out and named. No text that people write has
-/// such lines.
+/// Maximum length of a searched line, in bytes; a file with a longer one is skipped and reported.
 const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 
-/// The most lines of context.
+/// Maximum number of context lines.
 const MAX_CONTEXT: usize = 20;
 
-/// How many files are searched between two reports of progress.
+/// Number of files between two progress reports.
 const REPORT: usize = 256;
 
 /// What to search for, where, and how much to show around it.
@@ -71,7 +71,7 @@ fn search(tree: &Tree, pattern: &str, context: usize, ctx: &Context) -> Result<S
         results: Results::default(),
         unread: Unread::default(),
     };
-    // Fails with a clear error where the path does not exist.
+    // Reports a missing path with a clear error.
     tree.is_directory()?;
     let unread = tree.each(|found| search.file(&found, ctx))?;
     Ok(search.text(pattern, &unread))
@@ -129,7 +129,7 @@ impl Search<'_> {
         }
         let searched = self.results.searched();
         if searched.is_multiple_of(REPORT) && searched > 0 {
-            // No file system holds so many files that a double could not count them.
+            // The count is small enough to be exact as a double.
             ctx.progress(searched as f64, None, &format!("{searched} files searched"));
         }
         Ok(if self.results.is_full() { Next::Stop } else { Next::More })

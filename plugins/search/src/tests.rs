@@ -1,11 +1,12 @@
-//! What the plugin promises to the host: names, classes and inputs.
+//! Tests of the plugin's contract: names, classes and inputs.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use super::{find_files, search_files};
 use palisade_guest::{SideEffects, Tool, testing};
 use serde_json::json;
 
-/// The names of a tool's inputs; the tool must be one that only reads and asks for nothing but a pattern.
+/// Returns the names of a tool's inputs. Asserts that the tool only reads and only requires a
+/// pattern.
 fn inputs<T: Tool>() -> Vec<String> {
     let (definition, schema) = (testing::definition::<T>(), testing::input_schema::<T>());
     assert_eq!((definition.side_effects, definition.idempotent), (SideEffects::Read, true));

@@ -1,4 +1,4 @@
-//! Walks the files below a directory, in the order of their names, without those that are to be ignored.
+//! Walks the files below a directory, sorted by name, without ignored ones.
 
 #[cfg(test)]
 mod tests;
@@ -11,15 +11,15 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// A file, or a directory with everything below it, of a workspace.
+/// A file, or a directory tree, of a workspace.
 pub(crate) struct Tree {
-    /// The workspace, as the system knows it.
+    /// The workspace, as a path for system calls.
     root: PathBuf,
-    /// What is walked, relative to the workspace; empty for all of it.
+    /// The start of the walk, relative to the workspace; empty for all of it.
     base: PathBuf,
 }
 
-/// Something that is no directory.
+/// An entry that is not a directory.
 pub(crate) struct Found {
     /// Its path, relative to the workspace.
     pub(crate) path: PathBuf,
@@ -28,37 +28,39 @@ pub(crate) struct Found {
 }
 
 impl Tree {
-    /// The tree below `path` in the workspace of this call.
+    /// Returns the tree below `path` in the workspace of this call.
     pub(crate) fn here(path: &Path) -> Self {
         Self::of(Path::new("."), path)
     }
 
-    /// The tree below `path` in any other directory.
+    /// Returns the tree below `path` in another directory.
     pub(crate) fn of(root: &Path, path: &Path) -> Self {
         let base = path.components().filter(|part| *part != Component::CurDir).collect();
         Self { root: root.to_owned(), base }
     }
 
-    /// What is walked, relative to the workspace.
+    /// Returns the start of the walk, relative to the workspace.
     pub(crate) fn base(&self) -> &Path {
         &self.base
     }
 
-    /// The path to hand to the system for one that was found.
+    /// Returns the path of an entry for system calls.
     pub(crate) fn at(&self, path: &Path) -> PathBuf {
         self.root.join(path)
     }
 
-    /// Whether the base is a directory; an error if it cannot be looked at.
+    /// Returns true if the base is a directory; an error if it cannot be read.
     pub(crate) fn is_directory(&self) -> Result<bool> {
         let metadata = fs::metadata(self.at(&self.base)).map_err(|error| refusal(&self.base, error))?;
         Ok(metadata.is_dir())
     }
 
-    /// Hands every file to `visit`, sorted within each directory, until it says stop; gives what could not be read.
+    /// Visits every file, sorted within each directory, until the visitor stops. Returns the
+    /// unreadable entries.
     ///
-    /// The walk begins at the workspace and keeps to the way to the base, so that what the directories above it ignore
-    /// is ignored. If that leaves the base itself out it was asked for all the same, and is walked on its own.
+    /// The walk begins at the workspace and is pruned to the path of the base, so that the ignore
+    /// files of parent directories apply. If the base itself is ignored, it is walked separately,
+    /// because the caller asked for it.
     pub(crate) fn each(&self, mut visit: impl FnMut(Found) -> Result<Next>) -> Result<Unread> {
         let mut unread = Unread::default();
         let reached = self.walk(self.pruned(), &mut unread, &mut visit)?;
@@ -72,7 +74,7 @@ impl Tree {
         Ok(unread)
     }
 
-    /// Walks, and tells whether the base was reached.
+    /// Walks, and returns true if the base was reached.
     fn walk(&self, walk: Walk, unread: &mut Unread, visit: &mut impl FnMut(Found) -> Result<Next>) -> Result<bool> {
         let mut reached = false;
         for entry in walk {
@@ -114,17 +116,18 @@ impl Tree {
     }
 }
 
-/// What a visitor wants next.
+/// The decision of a visitor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Next {
-    /// The next file.
+    /// Continue.
     More,
-    /// The end.
+    /// Stop the walk.
     Stop,
 }
 
-/// A walk that depends on nothing but the workspace: no configuration of a user, no directory above. `.gitignore`
-/// counts in a workspace without `.git`, too, because a part of a repository may be the workspace.
+/// Returns a walk that only depends on the workspace: without user configuration and parent
+/// directories. `.gitignore` applies without `.git` as well, because the workspace may be a part of
+/// a repository.
 fn builder(start: &Path) -> WalkBuilder {
     let mut builder = WalkBuilder::new(start);
     builder.hidden(false).parents(false).git_global(false).require_git(false).sort_by_file_name(Ord::cmp);
@@ -135,13 +138,14 @@ fn is_git(entry: &DirEntry) -> bool {
     entry.file_name() == ".git"
 }
 
-/// What an error says, without the number of the system: in the sandbox that is one of WASI's, and means something else to whoever reads it.
+/// Returns the text of an error without the system's error number, which in the sandbox is a WASI
+/// number and has another meaning elsewhere.
 fn plain(error: &(dyn Error + 'static)) -> String {
     let number = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
     number.map_or_else(|| error.to_string(), |number| Refusal::from(io::Error::from_raw_os_error(number)).to_string())
 }
 
-/// What is at the bottom of an error: the layers above it repeat the path, and as the system knows it.
+/// Returns the innermost error: the outer ones repeat the path in its internal form.
 fn root_cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     error.source().map_or(error, root_cause)
 }

@@ -1,12 +1,11 @@
-//! What was not looked at because it could not be read: one such file must not end a search, and must not go
-//! unmentioned.
+//! Collects unreadable entries: one of them must neither end a search nor go unreported.
 
 use palisade_guest::Error;
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// How many entries could not be read, and the first of them.
+/// The number of unreadable entries, and the first of them.
 #[derive(Debug, Default)]
 pub(crate) struct Unread {
     count: usize,
@@ -14,13 +13,13 @@ pub(crate) struct Unread {
 }
 
 impl Unread {
-    /// Notes one more.
+    /// Adds an entry.
     pub(crate) fn add(&mut self, path: &Path, why: impl fmt::Display) {
         self.count = self.count.saturating_add(1);
         self.first.get_or_insert_with(|| format!("{}: {why}", shown(path)));
     }
 
-    /// A line for the end of an output, or nothing.
+    /// Returns a line for the end of an output, or an empty string.
     pub(crate) fn note(&self) -> String {
         match (self.count, &self.first) {
             (0, _) | (_, None) => String::new(),
@@ -30,12 +29,12 @@ impl Unread {
     }
 }
 
-/// A path as it is shown to the caller, who may have meant the workspace itself with an empty one.
+/// Formats a path for messages. An empty path is the workspace itself.
 pub(crate) fn shown(path: &Path) -> String {
     if path.as_os_str().is_empty() { "`.`".to_owned() } else { format!("`{}`", path.display()) }
 }
 
-/// The path that the caller named could not be read.
+/// Returns the error of an unreadable path that the caller named.
 pub(crate) fn refusal(path: &Path, error: io::Error) -> Error {
     let path = shown(path);
     match error.kind() {

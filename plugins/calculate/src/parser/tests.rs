@@ -1,4 +1,4 @@
-//! What the grammar promises.
+//! Tests of the grammar.
 
 use super::{MAX_BYTES, MAX_DEPTH, evaluate};
 use crate::problem::Problem;

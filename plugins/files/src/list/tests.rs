@@ -1,4 +1,4 @@
-//! What `list_dir` promises.
+//! Tests of `list_dir`.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use super::*;

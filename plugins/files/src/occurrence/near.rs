@@ -1,14 +1,14 @@
-//! What in a text comes close to one that does not occur in it.
+//! Finds the closest place in a text to one that does not occur in it.
 
-/// How many lines of a text that does not occur are compared; the first that differs is all that is named.
+/// Maximum number of compared lines: the message names the first different line only.
 const MAX_LINES: usize = 200;
 
-/// The longest text that is quoted back whole.
+/// Maximum length of a text that is quoted completely, in bytes.
 const MAX_QUOTED: usize = 1_000;
 
 const ADVICE: &str = "read the file again and copy the text exactly, with its indentation and line breaks";
 
-/// Says what in `text` comes close to `old`, which does not occur in it, and what to do.
+/// Describes the closest place in `text` to `old`, which does not occur in it, with advice.
 pub(super) fn hint(text: &str, old: &str) -> String {
     let wanted: Vec<_> = old.trim_matches('\n').lines().take(MAX_LINES).map(normal).collect();
     let lines: Vec<_> = text.lines().collect();
@@ -19,7 +19,7 @@ pub(super) fn hint(text: &str, old: &str) -> String {
     }
 }
 
-/// A place in the text, and how many lines from there on equal the wanted ones but for white space.
+/// A place in the text, and the number of lines from there that match except for white space.
 #[derive(Clone, Copy)]
 struct Near {
     line: usize,
@@ -27,18 +27,19 @@ struct Near {
 }
 
 fn closest(lines: &[&str], wanted: &[String]) -> Option<Near> {
-    // A text of nothing but blanks is close to everything, which helps nobody.
+    // A blank text would match everywhere.
     if wanted.iter().all(String::is_empty) {
         return None;
     }
     let normal_lines: Vec<_> = lines.iter().map(|line| normal(line)).collect();
     let nears =
         (0..lines.len()).map(|line| Near { line, equal: equal(normal_lines.get(line..).unwrap_or_default(), wanted) });
-    // Of several that are equally close `max_by_key` gives the last, and the first is what people look for.
+    // `max_by_key` returns the last maximum, and the first place is the most useful one.
     nears.rev().filter(|near| near.equal > 0).max_by_key(|near| near.equal)
 }
 
-/// How many of the wanted lines stand at the start of `lines`. The wanted text may begin and end within a line.
+/// Returns how many of the wanted lines match at the start of `lines`. The wanted text may begin
+/// and end within a line.
 fn equal(lines: &[String], wanted: &[String]) -> usize {
     let last = wanted.len().saturating_sub(1);
     let agree = |(number, (line, want)): (usize, (&String, &String))| match number {

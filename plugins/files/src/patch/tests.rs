@@ -1,4 +1,4 @@
-//! What `patch_file` promises.
+//! Tests of `patch_file`.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use super::*;
@@ -18,7 +18,7 @@ fn content(directory: &TempDir) -> Vec<u8> {
     fs::read(directory.path().join("f")).unwrap()
 }
 
-/// What is said of a patch that is refused; the file must be untouched.
+/// Returns the error of a refused patch; the file must be unchanged.
 fn refused(before: impl AsRef<[u8]>, old: &str, new: &str) -> String {
     let directory = holding(&before);
     let said = patched(&directory, old, new).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Which lines of a file are meant.
+//! The range of lines of a request.
 
 use palisade_guest::{Error, Result};
 
@@ -7,12 +7,12 @@ use palisade_guest::{Error, Result};
 pub(super) struct Lines {
     /// The first line.
     pub(super) first: u64,
-    /// The last line, itself included; without it the range goes to the end.
+    /// The last line, inclusive; `None` for the end of the file.
     pub(super) last: Option<u64>,
 }
 
 impl Lines {
-    /// Makes a range of what the caller said; `end` of -1 is the end of the file.
+    /// Builds a range from the caller's arguments; an `end` of -1 is the end of the file.
     pub(super) fn new(start: Option<u64>, end: Option<i64>) -> Result<Self> {
         let first = start.unwrap_or(0);
         let last = match end {
@@ -25,12 +25,12 @@ impl Lines {
         }
     }
 
-    /// Whether the range is every line there may be.
+    /// Returns true if the range includes all lines.
     pub(super) fn are_all(self) -> bool {
         self.first == 0 && self.last.is_none()
     }
 
-    /// How many lines the range has; without a number it goes to the end.
+    /// Returns the number of lines of the range; `None` if it extends to the end.
     pub(super) fn count(self) -> Option<u64> {
         self.last.map(|last| last.saturating_sub(self.first).saturating_add(1))
     }

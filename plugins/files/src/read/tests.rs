@@ -1,4 +1,4 @@
-//! What `read_file` promises.
+//! Tests of `read_file`.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use super::*;
@@ -19,7 +19,7 @@ fn call(directory: &TempDir, input: Value) -> Result<String> {
     read(&Workspace::of(directory.path()), &Request::new(&args)?)
 }
 
-/// The text of the lines from `start` to `end` of a file.
+/// Returns the text of the lines from `start` to `end` of a file.
 fn lines(content: &str, start: u64, end: i64) -> String {
     call(&holding(content), json!({"path": "f", "start_line": start, "end_line": end})).unwrap()
 }
@@ -28,7 +28,7 @@ fn refused(directory: &TempDir, input: Value) -> String {
     call(directory, input).unwrap_err().to_string()
 }
 
-/// Splits an output into its text, and the arguments that its marker says to read on with.
+/// Splits an output into its text and the arguments in its marker.
 fn page(output: &str) -> (&str, Option<Value>) {
     match output.rsplit_once("[cut at ") {
         Some((text, marker)) => {

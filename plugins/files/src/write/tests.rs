@@ -1,4 +1,4 @@
-//! What `write_file` promises.
+//! Tests of `write_file`.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use super::*;

@@ -1,29 +1,29 @@
-//! Globs as people expect them.
+//! The globs of `find_files`.
 
 use globset::{GlobBuilder, GlobMatcher};
 use palisade_guest::{Error, Result};
 use std::fmt;
 use std::path::Path;
 
-/// The longest glob, in bytes: far more than any path has.
+/// Maximum length of a glob, in bytes.
 const MAX_BYTES: usize = 4_096;
 
-/// How deep braces may nest. The compiler of globs calls itself for each level, on a stack of 128 KiB.
+/// Maximum nesting of braces. The glob compiler recurses per level, on a stack of 128 KiB.
 const MAX_BRACES: usize = 8;
 
-/// A glob, compiled.
+/// A compiled glob.
 #[derive(Debug)]
 pub(super) struct Pattern {
     matcher: GlobMatcher,
     scope: Scope,
 }
 
-/// What a glob is held against.
+/// The part of a path that a glob is matched against.
 #[derive(Debug)]
 enum Scope {
-    /// The last part of a path: the glob has no `/`.
+    /// The file name: the glob has no `/`.
     Name,
-    /// All of it.
+    /// The whole path.
     Path,
 }
 
@@ -51,7 +51,7 @@ impl Pattern {
         Ok(Self { matcher, scope: if trimmed.contains('/') { Scope::Path } else { Scope::Name } })
     }
 
-    /// Whether it matches a path.
+    /// Returns true if the glob matches a path.
     pub(super) fn matches(&self, path: &Path) -> bool {
         match self.scope {
             Scope::Name => path.file_name().is_some_and(|name| self.matcher.is_match(name)),
@@ -66,7 +66,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// An upper bound of how deep braces nest; braces that are escaped count, too.
+/// Returns an upper bound of the nesting of braces; escaped braces are counted as well.
 fn deepest_brace(glob: &str) -> usize {
     let mut depth: usize = 0;
     let mut deepest = 0;

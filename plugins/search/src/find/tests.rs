@@ -1,4 +1,4 @@
-//! What `find_files` promises.
+//! Tests of `find_files`.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use super::*;

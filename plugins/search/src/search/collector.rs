@@ -1,4 +1,4 @@
-//! Gathers what is found, up to a bound.
+//! Collects matches, up to a limit.
 
 use super::line;
 use grep_matcher::Matcher;
@@ -8,16 +8,16 @@ use std::fmt::Write;
 use std::io;
 use std::path::Path;
 
-/// How many matches are shown: more than that, and the pattern should be narrower.
+/// Maximum number of shown matches.
 const MAX_MATCHES: usize = 200;
 
-/// How many bytes are shown, context included: what `read_file` returns at once.
+/// Maximum size of the output in bytes, context included: the page size of `read_file`.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// What stands behind matches, since other tools of this form count from 1.
+/// Follows the matches, because other tools with this format count from 1.
 pub(super) const COUNT: &str = "[lines count from 0, as in read_file]\n";
 
-/// What was found in all files so far.
+/// The matches in all files so far.
 #[derive(Default)]
 pub(super) struct Results {
     text: String,
@@ -28,7 +28,7 @@ pub(super) struct Results {
     full: Option<Bound>,
 }
 
-/// The bound that ended a search.
+/// The limit that ended a search.
 #[derive(Clone, Copy)]
 enum Bound {
     Matches,
@@ -36,17 +36,17 @@ enum Bound {
 }
 
 impl Results {
-    /// How many files were searched.
+    /// Returns the number of searched files.
     pub(super) fn searched(&self) -> usize {
         self.searched
     }
 
-    /// Whether there is more than is shown.
+    /// Returns true if a limit was reached.
     pub(super) fn is_full(&self) -> bool {
         self.full.is_some()
     }
 
-    /// The output: what was found, and in brackets what the caller has to know about it.
+    /// Returns the output: the matches, and remarks in brackets.
     pub(super) fn text(self, pattern: &str, base: &str) -> String {
         let Self { mut text, matches, files, searched, binary, full } = self;
         let narrow = "narrow the pattern, or give a path";
@@ -75,28 +75,28 @@ impl Results {
     }
 }
 
-/// Gathers what is found in one file. It counts only once the file has been searched to its end and has turned out to
-/// be text.
+/// Collects the matches in one file. They count only once the file has been searched completely and
+/// is text.
 pub(super) struct Collector<'a> {
     path: String,
     matcher: &'a RegexMatcher,
     results: &'a mut Results,
     text: String,
     matches: usize,
-    /// What of the text is certain to stay: context before a match that is no longer shown must go.
+    /// The length of the text to keep: context before a match that is not shown is dropped.
     kept: usize,
     binary: bool,
     full: Option<Bound>,
 }
 
 impl<'a> Collector<'a> {
-    /// Begins with a file.
+    /// Starts a file.
     pub(super) fn new(path: &Path, matcher: &'a RegexMatcher, results: &'a mut Results) -> Self {
         let path = path.to_string_lossy().into_owned();
         Self { path, matcher, results, text: String::new(), matches: 0, kept: 0, binary: false, full: None }
     }
 
-    /// Adds what was found to the results.
+    /// Adds the matches to the results.
     pub(super) fn commit(self) {
         let results = self.results;
         results.searched = results.searched.saturating_add(1);
@@ -112,7 +112,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Adds a line; false if there is no room for it.
+    /// Appends a line. Returns false if the output exceeds the limit.
     fn push(&mut self, mark: char, number: Option<u64>, line: &str) -> bool {
         let number = number.unwrap_or(1).saturating_sub(1);
         let _ = writeln!(self.text, "{}{mark}{number}{mark}{line}", self.path);
@@ -123,7 +123,7 @@ impl<'a> Collector<'a> {
         fits
     }
 
-    /// A line between two groups that are not next to each other, in one file or in two.
+    /// Appends a separator between groups that are not adjacent, within a file or between files.
     fn separate(&mut self) {
         self.text.push_str("--\n");
     }

@@ -1,12 +1,12 @@
-//! How a line that was found is shown.
+//! Formats a matching line.
 
-/// How many bytes of a line are shown.
+/// Maximum number of shown bytes of a line.
 const MAX_BYTES: usize = 500;
 
-/// How many of them stand before the match, so that it can be read in its place.
+/// Number of bytes shown before the match, for context.
 const LEAD: usize = 100;
 
-/// A line without its end, and of a long one the part around byte `at`.
+/// Returns a line without its line ending; of a long one, the part around byte `at`.
 pub(super) fn shown(line: &[u8], at: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -20,7 +20,7 @@ pub(super) fn shown(line: &[u8], at: usize) -> String {
     format!("{before}{part}{after} [line of {} bytes]", line.len())
 }
 
-/// The start of the character that byte `at` belongs to, in UTF-8.
+/// Returns the start of the UTF-8 character that contains byte `at`.
 fn boundary(line: &[u8], at: usize) -> usize {
     let continues = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
     let back = match line.get(at) {

@@ -1,4 +1,4 @@
-//! What `search_files` promises.
+//! Tests of `search_files`.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use super::collector::COUNT;
@@ -20,7 +20,7 @@ fn holding(files: &[(&str, &[u8])]) -> TempDir {
 
 fn found_in(directory: &TempDir, path: &str, pattern: &str, context: usize) -> Result<String> {
     let output = search(&Tree::of(directory.path(), Path::new(path)), pattern, context, &testing::context())?;
-    // Said once, wherever there are matches.
+    // The note occurs exactly once if there are matches.
     let expected = usize::from(!output.starts_with("[no line matches"));
     assert_eq!(output.matches(COUNT).count(), expected, "{output}");
     Ok(output.replace(COUNT, ""))

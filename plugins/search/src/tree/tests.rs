@@ -1,10 +1,10 @@
-//! What a walk promises.
+//! Tests of the walk.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use super::*;
 use tempfile::{TempDir, tempdir};
 
-/// A directory with these files; each holds its own path, if nothing else is given behind a `=`.
+/// Returns a directory with these files; each contains its own path, unless content follows a `=`.
 fn holding(files: &[&str]) -> TempDir {
     let directory = tempdir().unwrap();
     for file in files {
