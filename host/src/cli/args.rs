@@ -1,4 +1,4 @@
-//! The command line, as typed.
+//! The command-line arguments of the program.
 
 use crate::tool::SideEffects;
 use crate::tool::conversation::Provider;
@@ -335,7 +335,7 @@ fn parse_time(text: &str) -> Result<Duration, String> {
     crate::config::call_time("--timeout", text)
 }
 
-/// A time, kept as it was typed.
+/// Checks a duration and returns it as typed.
 fn as_time(text: &str) -> Result<String, String> {
     parse_time(text).map(|_| text.to_owned())
 }

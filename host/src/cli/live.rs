@@ -113,6 +113,7 @@ impl Watching {
         held.questions = held.questions.saturating_sub(1);
         if held.questions == 0 {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            // Under the lock, so that new lines cannot overtake the queued ones.
             std::mem::take(&mut held.lines).into_iter().for_each(|line| self.show(line));
         }
     }

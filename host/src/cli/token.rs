@@ -116,6 +116,7 @@ pub(super) fn keep(text: &str, address: SocketAddr) -> io::Result<Kept> {
     let nowhere = || io::Error::other("there is neither a runtime directory nor a home directory");
     let base = bases().into_iter().next().ok_or_else(nowhere)?;
     let directory = Directory::make(&base)?;
+    // A stale file of an earlier server may also be in another directory.
     forget(address);
     let written = directory.write(&name(address), text)?;
     Ok(Kept { directory, written })

@@ -87,6 +87,7 @@ impl Directory {
         let _ = remove();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(&self.handle, &new, flags, Mode::RUSR | Mode::WUSR)?);
+        // Locked before the rename: a token file without a lock counts as stale.
         hold(&file);
         let written = file.write_all(format!("{text}\n").as_bytes());
         let named = written.and_then(|()| Ok(renameat(&self.handle, &new, &self.handle, name)?));

@@ -272,6 +272,7 @@ fn attend(launched: Launched, home: &Path, sender: oneshot::Sender<Result<Starte
     lost.store(end == End::Unknown, Ordering::SeqCst);
     // Fails if the call was dropped.
     let _ = ends.tell.send(end);
+    // Reap only after the group was dropped, because nothing signals it from then on.
     let _ = released.recv();
     let _ = child.wait();
     surroundings::tidy_up(home);

@@ -77,6 +77,7 @@ pub(super) async fn follow(
     } else {
         watch.until_closed(patience.rest, sink).await;
     }
+    // Kill the rest of the group, and read what it has left in the pipe.
     group.kill();
     watch.until_closed(patience.rest, sink).await;
     let end = watch.end(patience.kernel).await;

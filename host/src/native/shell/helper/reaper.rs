@@ -77,6 +77,7 @@ pub fn hold_command() -> Result<(), HelperError> {
     let confinement = request.order.confinement;
     let group = Cgroup::enter(request.limits);
     let started = killer::start(request.order, workspace, output);
+    // The shell is in the group by now; this process must leave it before the group is killed.
     let group = group.filter(|group| group.leave().is_ok());
     let (child, confined, killer) = match started {
         Ok(started) => started,
