@@ -90,8 +90,8 @@ impl Request {
         Self::new(Kind::Sampling, key, &json!({"messages": [message], "maxTokens": max_tokens}))
     }
 
-    /// Asks for the directories that the client's user works in. The answer is `{"roots": [{"uri",
-    /// "name"}]}`.
+    /// Returns a request for the directories that the client's user works in. The answer is
+    /// `{"roots": [{"uri", "name"}]}`.
     #[must_use]
     pub fn roots(key: &str) -> Self {
         Self::new(Kind::Roots, key, &json!({}))

@@ -1,4 +1,4 @@
-//! Write a Palisade plugin: tools out of Rust functions.
+//! Write Palisade plugins: turns Rust functions into tools.
 //!
 #![doc = include_str!("../README.md")]
 

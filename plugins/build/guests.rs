@@ -1,9 +1,10 @@
 //! Builds WebAssembly guests from a build script, as components for `wasm32-wasip2`.
 //!
-//! Shared by the build scripts that need guests, each with `#[path = "…/plugins/build/guests.rs"]
-//! mod guests;`. A nested cargo builds them in a separate target directory, `<target>/guests`, so
-//! that it never waits for the lock of the outer cargo, and so that all outer profiles share the
-//! artefacts: `<target>/guests/wasm32-wasip2/guest/…wasm`. A lock file serialises the builds.
+//! Shared by the build scripts that need guests, each with
+//! `#[path = "…/plugins/build/guests.rs"] mod guests;`. A nested cargo builds them in a separate
+//! target directory, `<target>/guests`, so that it never waits for the lock of the outer cargo, and
+//! so that all outer profiles share the artefacts: `<target>/guests/wasm32-wasip2/guest/…wasm`. A
+//! lock file serialises the builds.
 #![allow(dead_code, reason = "each build script that includes these modules uses the part it needs")]
 
 pub(crate) mod apt;

@@ -1,4 +1,4 @@
-//! The tool `calculate`.
+//! The `calculate` tool.
 
 use crate::{number, parser};
 use palisade_guest::{Error, Result, tool};
