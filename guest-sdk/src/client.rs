@@ -57,7 +57,7 @@ pub fn need(kinds: &[Kind]) {
 /// times, each time 1 to 8 requests.
 ///
 /// # Errors
-/// The reason for which there is no answer. In a native test, [`AskError::Unavailable`].
+/// The reason why there is no answer. In a native test, [`AskError::Unavailable`].
 pub fn ask(requests: &[Request]) -> Result<Vec<String>, AskError> {
     #[cfg(target_family = "wasm")]
     return crate::bindings::asking::palisade::tool::client::ask(requests);

@@ -39,7 +39,7 @@ pub trait Prompts {
     /// Returns the messages of one prompt. All required arguments are present.
     ///
     /// # Errors
-    /// The reason for which there are no messages.
+    /// The reason why there are no messages.
     fn get(name: &str, arguments: &[(String, String)]) -> Result<Vec<Message>>;
 
     /// Returns completions for an argument, at most 100.

@@ -3,7 +3,7 @@
 //! A *tool* is a function that an agent's model may call. A *plugin* is one WebAssembly component
 //! that offers tools. The host loads plugins from a directory and runs every call in a fresh
 //! sandbox. The sandbox has access to one workspace directory only and is discarded when the call
-//! ends. Each call returns a [`ToolResult`], also if the plugin fails.
+//! ends. Each call returns a [`ToolResult`], even if the plugin fails.
 //!
 //! ```
 //! use palisade::{Host, json};

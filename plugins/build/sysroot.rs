@@ -42,7 +42,7 @@ impl Sysroot {
     /// that an interrupted run leaves no partial sysroot. The caller must hold the lock.
     ///
     /// # Errors
-    /// The reason for which a step failed, in one line.
+    /// The reason why a step failed, in one line.
     pub(crate) fn make(toolchain: &Toolchain, home: &Path) -> Result<Self, Error> {
         let making = home.join("making");
         clear(&making)?;

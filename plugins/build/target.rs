@@ -30,7 +30,7 @@ impl Target {
     /// the lock.
     ///
     /// # Errors
-    /// [`Error::NoTarget`] with the reason for which it could not be built.
+    /// [`Error::NoTarget`] with the reason why it could not be built.
     pub(crate) fn find(toolchain: &Toolchain, home: &Path) -> Result<Self, Error> {
         let key = toolchain.version.key.clone();
         if toolchain.libraries(TARGET).is_ok_and(|folder| has_standard_library(&folder)) {

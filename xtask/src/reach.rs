@@ -11,7 +11,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Returns the reason for which the packages are not reachable.
+    /// Returns the reason why the packages are not reachable.
     ///
     /// # Errors
     ///

@@ -76,7 +76,7 @@ fn build(place: &Place, checkout: &Path, home: &Path, names: &[String]) -> anyho
     fs::read_to_string(&log).with_context(|| format!("reading {}", log.display()))
 }
 
-/// Copies the programs for the test, or the reason for which one is missing.
+/// Copies the programs for the test, or the reason why one is missing.
 fn gather(home: &Path, names: &[String], log: &str) -> anyhow::Result<PathBuf> {
     let (programs, failed) = (home.join("programs"), failed(names, log));
     if programs.exists() {

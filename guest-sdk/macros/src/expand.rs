@@ -9,7 +9,7 @@ use syn::spanned::Spanned;
 use crate::function::Function;
 use crate::options::Options;
 
-/// Expands the attribute. The item is emitted unchanged, also with an error, so that one mistake
+/// Expands the attribute. The item is emitted unchanged, even with an error, so that one mistake
 /// causes one message.
 pub(crate) fn tool(options: TokenStream, item: &TokenStream) -> TokenStream {
     let beside = expand(options, item).unwrap_or_else(|error| error.to_compile_error());

@@ -75,7 +75,7 @@ pub(crate) fn group(name: &str, members: &[Series]) {
     }
 }
 
-/// Prints the reason for which a measurement was skipped.
+/// Prints the reason why a measurement was skipped.
 pub(crate) fn skipped(what: &str, why: &str) {
     println!("\n{what}\n  skipped: {}", why.trim());
 }

@@ -47,7 +47,7 @@ impl World {
         Host::builder().workspace(self.workspace()).shipped(Shipped::LeftOut).cache(CacheMode::Directory(self.cache()))
     }
 
-    /// Returns the guest in this language, or the reason for which it is missing.
+    /// Returns the guest in this language, or the reason why it is missing.
     pub(crate) fn interpreted(&self, language: &str) -> Result<PathBuf, String> {
         let directory = self.target.join("interpreters");
         let guest = directory.join(format!("{language}.wasm"));

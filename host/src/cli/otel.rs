@@ -46,7 +46,7 @@ pub(super) struct Telemetry {
     durations: Option<SdkMeterProvider>,
 }
 
-/// The reason for which requested telemetry is not sent.
+/// The reason why requested telemetry is not sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TelemetryError {
     #[error(transparent)]

@@ -175,7 +175,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// The reason for which a variable is invalid.
+    /// The reason why a variable is invalid.
     pub fn apply_environment(&mut self, variable: impl Fn(&'static str) -> Option<String>) -> Result<(), String> {
         let memory = variable("PALISADE_MEMORY")
             .map(|text| size::memory(&text).map_err(|error| format!("PALISADE_MEMORY: {error}")))

@@ -177,7 +177,7 @@ impl Tool for Shell {
     }
 }
 
-/// Marks the call as over on drop, also if its future is dropped: there is nothing left to cancel.
+/// Marks the call as over on drop, even if its future is dropped: there is nothing left to cancel.
 struct Over<'a>(&'a Shell);
 
 impl Drop for Over<'_> {

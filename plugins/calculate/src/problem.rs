@@ -2,7 +2,7 @@
 
 use crate::function;
 
-/// The reason for which an expression has no value. Positions are characters, counted from 1.
+/// The reason why an expression has no value. Positions are characters, counted from 1.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum Problem {
     /// The expression is blank.

@@ -8,7 +8,7 @@ use std::path::Path;
 /// Maximum number of listed places: for more of them, a longer text helps more than a longer list.
 const MAX_NAMED: usize = 10;
 
-/// The reason for which a text does not occur exactly once.
+/// The reason why a text does not occur exactly once.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Problem {
     /// It does not occur.

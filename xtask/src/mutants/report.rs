@@ -33,7 +33,7 @@ pub(super) enum Extent {
     Part,
 }
 
-/// The reason for which a mutant survives.
+/// The reason why a mutant survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     /// The mutant is equivalent: no test could kill it.

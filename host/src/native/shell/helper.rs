@@ -179,7 +179,7 @@ pub(super) fn attend(held: Held, home: &Path, sender: oneshot::Sender<Result<Sta
     let _ = ends.tidy.send(());
 }
 
-/// The reason for which a helper sends no more messages.
+/// The reason why a helper sends no more messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     /// The helper has exited.

@@ -3,7 +3,7 @@
 use crate::tool::{Advice, ErrorKind, ExecutionKind, PermissionReason};
 use serde::{Deserialize, Serialize};
 
-/// The reason for which a command is not started.
+/// The reason why a command is not started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Unfit {
     /// The kernel has no Landlock.

@@ -31,7 +31,7 @@ impl Patience {
         Self { grace: Duration::from_secs(5), rest: Duration::from_millis(250), kernel: Duration::from_secs(5) };
 }
 
-/// The reason for which a command was stopped.
+/// The reason why a command was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     /// Cancelled by the caller or the dispatcher.
@@ -59,7 +59,7 @@ pub(super) struct Ending {
     pub(super) output: Output,
 }
 
-/// Follows a command to its end. No process of its group is alive afterwards, also if this future
+/// Follows a command to its end. No process of its group is alive afterwards, even if this future
 /// is dropped.
 pub(super) async fn follow(
     started: Started,
