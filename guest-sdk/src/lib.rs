@@ -31,6 +31,7 @@ pub mod resources;
 mod schema;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
+mod visible;
 
 pub use bindings::palisade::tool::host::Level;
 pub use bindings::palisade::tool::types::{
@@ -45,6 +46,7 @@ pub use {schemars, serde, serde_json};
 
 #[doc(hidden)]
 pub use plugin::Tool;
+pub use visible::visible;
 
 /// Makes this crate a plugin with the given tools: the names of functions under `#[tool]`, with
 /// their paths.

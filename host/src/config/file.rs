@@ -314,7 +314,9 @@ fn concurrency(key: &str, count: u32) -> Result<u32, String> {
 
 /// Expands a leading `~/` to the user's home directory.
 fn expand(text: &str) -> PathBuf {
-    match text.strip_prefix("~/").zip(etcetera::home_dir().ok()) {
+    // A relative home would lead into the current directory, which may be a workspace.
+    let home = etcetera::home_dir().ok().filter(|home| home.is_absolute());
+    match text.strip_prefix("~/").zip(home) {
         Some((rest, home)) => home.join(rest),
         None => PathBuf::from(text),
     }

@@ -1,6 +1,6 @@
 //! The diff of one replacement, in the unified format.
 
-use crate::workspace::visible;
+use palisade_guest::visible;
 use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::{ChangeTag, DiffOp, group_diff_ops};
 use std::fmt::Write;

@@ -3,8 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-use crate::workspace::{Workspace, refusal, shown, size, visible};
-use palisade_guest::{Error, Result, WorkspacePath, tool};
+use crate::workspace::{Workspace, refusal, shown, size};
+use palisade_guest::{Error, Result, WorkspacePath, tool, visible};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fs::{self, DirEntry};

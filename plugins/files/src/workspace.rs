@@ -1,6 +1,6 @@
 //! Resolves paths of the workspace, and formats errors about them.
 
-use palisade_guest::Error;
+use palisade_guest::{Error, visible};
 use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -70,26 +70,6 @@ impl Entry {
 /// Formats a path for messages. An empty path is the workspace itself.
 pub(crate) fn shown(path: &Path) -> String {
     if path.as_os_str().is_empty() { "`.`".to_owned() } else { format!("`{}`", visible(&path.to_string_lossy())) }
-}
-
-/// Escapes control and invisible characters, so that a name stays on one line and cannot affect a
-/// terminal.
-pub(crate) fn visible(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
-        match c {
-            _ if c.is_control() => shown.extend(c.escape_debug()),
-            '\u{ad}'
-            | '\u{61c}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}' => shown.extend(c.escape_unicode()),
-            _ => shown.push(c),
-        }
-        shown
-    })
 }
 
 /// Formats a number of bytes.

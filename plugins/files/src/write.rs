@@ -4,8 +4,8 @@
 mod tests;
 
 use crate::atomic;
-use crate::workspace::{Entry, Workspace, refusal, shown, size, visible};
-use palisade_guest::{Error, Output, Result, WorkspacePath, tool};
+use crate::workspace::{Entry, Workspace, refusal, shown, size};
+use palisade_guest::{Error, Output, Result, WorkspacePath, tool, visible};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fs;

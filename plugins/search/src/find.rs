@@ -6,7 +6,7 @@ mod tests;
 
 use crate::tree::{Next, Tree};
 use crate::unread::{Unread, shown};
-use palisade_guest::{Context, Error, Result, WorkspacePath, tool};
+use palisade_guest::{Context, Error, Result, WorkspacePath, tool, visible};
 use pattern::Pattern;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -101,7 +101,7 @@ impl Matches {
         self.keep_first();
         let mut text = String::new();
         for path in &self.first {
-            text.push_str(&path.to_string_lossy());
+            text.push_str(&visible(&path.to_string_lossy()));
             text.push('\n');
         }
         let (count, shown_count, looked_at, base) = (self.count, self.first.len(), self.looked_at, shown(tree.base()));

@@ -1,6 +1,6 @@
 //! Collects unreadable entries: one of them must neither end a search nor go unreported.
 
-use palisade_guest::Error;
+use palisade_guest::{Error, visible};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -31,7 +31,7 @@ impl Unread {
 
 /// Formats a path for messages. An empty path is the workspace itself.
 pub(crate) fn shown(path: &Path) -> String {
-    if path.as_os_str().is_empty() { "`.`".to_owned() } else { format!("`{}`", path.display()) }
+    if path.as_os_str().is_empty() { "`.`".to_owned() } else { format!("`{}`", visible(&path.to_string_lossy())) }
 }
 
 /// Returns the error of an unreadable path that the caller named.

@@ -74,6 +74,11 @@ fn a_path_that_is_no_directory_is_refused() {
 }
 
 #[test]
+fn a_line_feed_in_a_name_forges_no_line() {
+    assert_eq!(found(&holding(["a\nb"]), "*", "").unwrap(), "a\\nb\n");
+}
+
+#[test]
 fn a_caller_that_cancels_is_heard() {
     let directory = holding(["a"]);
     let input = json!({"pattern": "*", "path": directory.path()});

@@ -4,6 +4,7 @@ use super::line;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
+use palisade_guest::visible;
 use std::fmt::Write;
 use std::io;
 use std::path::Path;
@@ -92,7 +93,7 @@ pub(super) struct Collector<'a> {
 impl<'a> Collector<'a> {
     /// Starts a file.
     pub(super) fn new(path: &Path, matcher: &'a RegexMatcher, results: &'a mut Results) -> Self {
-        let path = path.to_string_lossy().into_owned();
+        let path = visible(&path.to_string_lossy());
         Self { path, matcher, results, text: String::new(), matches: 0, kept: 0, binary: false, full: None }
     }
 

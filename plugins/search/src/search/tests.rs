@@ -42,6 +42,12 @@ fn matches_are_sorted_by_path_and_lines_count_from_zero() {
 }
 
 #[test]
+fn a_line_feed_in_a_name_forges_no_line() {
+    let directory = holding(&[("a\nsecret:0:x", b"one")]);
+    assert_eq!(found(&directory, "one"), "a\\nsecret:0:x:0:one\n");
+}
+
+#[test]
 fn a_directory_or_a_file_can_be_searched_alone() {
     let directory = holding(&[("a/x", b"one"), ("b", b"one"), (".gitignore", b"b")]);
     assert_eq!(found_in(&directory, "a", "one", 0).unwrap(), "a/x:0:one\n");

@@ -115,6 +115,10 @@ const NETWORK: [c_int; 3] = [AF_INET, AF_INET6, AF_NETLINK];
 const NAMESPACES: [c_int; 7] =
     [CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS];
 
+/// System calls that choose the processors and the scheduling policy of a thread.
+const SCHEDULING: &[c_long] =
+    &[libc::SYS_sched_setaffinity, libc::SYS_sched_setattr, libc::SYS_sched_setparam, libc::SYS_sched_setscheduler];
+
 /// System calls that signal a process or open a handle that can.
 const SIGNALS: &[c_long] = &[
     libc::SYS_kill,
@@ -185,6 +189,9 @@ fn rules(network: Network, spared: &[c_int]) -> Result<Rules, BackendError> {
     rules.insert(libc::SYS_prlimit64, vec![all([differs(0, 0)?])?]);
     rules.insert(libc::SYS_setpriority, vec![all([differs(0, 0)?])?, all([differs(1, 0)?])?]);
     rules.insert(libc::SYS_ioprio_set, vec![all([differs(0, IOPRIO_WHO_PROCESS)?])?, all([differs(1, 0)?])?]);
+    for call in SCHEDULING {
+        rules.insert(*call, vec![all([differs(0, 0)?])?]);
+    }
     let namespaces = NAMESPACES.iter().map(|flag| all([has(0, flag.unsigned_abs().into())?]));
     rules.insert(libc::SYS_clone, namespaces.collect::<Result<_, _>>()?);
     // A stream pair only connects its two ends. A datagram socket of a pair could send to the path

@@ -55,6 +55,10 @@ const REACHING_OUT: &[Made] = &[
     Made("the priority of another", libc::SYS_setpriority, "0, getppid(), 0"),
     Made("the priority of a group", libc::SYS_setpriority, "1, 0, 0"),
     Made("the priority of input and output of another", libc::SYS_ioprio_set, "1, getppid(), 0"),
+    Made("the processors of another", libc::SYS_sched_setaffinity, "getppid(), 0, $b"),
+    Made("the scheduling of another", libc::SYS_sched_setattr, "getppid(), $b, 0"),
+    Made("the policy of another", libc::SYS_sched_setscheduler, "getppid(), 5, $b"),
+    Made("the parameters of another", libc::SYS_sched_setparam, "getppid(), $b"),
     Made("shmget", libc::SYS_shmget, "0, 0, 0"),
     Made("shmat", libc::SYS_shmat, "-1, 0, 0"),
     Made("shmdt", libc::SYS_shmdt, "1"),
@@ -113,6 +117,7 @@ async fn what_programs_need_within_a_command_is_allowed() {
         Made("a pair that a child does not inherit", libc::SYS_socketpair, "1, 0x80801, 0, $b"),
         Made("its own limits", libc::SYS_prlimit64, "0, 7, 0, $b"),
         Made("its own priority", libc::SYS_setpriority, "0, 0, 10"),
+        Made("its own policy", libc::SYS_sched_setscheduler, "0, 0, $b"),
         Made("a signal to itself", libc::SYS_kill, "$$, 0"),
         Made("a file in memory", libc::SYS_memfd_create, "'palisade', 0"),
     ];
