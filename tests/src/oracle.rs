@@ -1,9 +1,12 @@
-//! The oracle of hostile calls: what must hold of the process and of the machine after any call, whatever it tried.
+//! The oracle: checks the invariants of the process and the workspace after any hostile call.
 //!
-//! The process is alive and nothing in it panicked; each call had exactly one terminal event and a valid result, in time; what lies beside the workspace is
-//! untouched and unread; threads, descriptors and memory are back where they were; and the next call of a benign plugin works. During the call, the process grows by
-//! no more than the call's memory and a fixed room for the host, and benign calls beside it are answered. What is counted belongs to the whole process, so only one
-//! oracle is at work at a time, and the turn lasts until a case has gone through the program as well.
+//! The process is alive and no thread panicked. Each call had exactly one terminal event and a
+//! valid result, in time. Files outside of the workspace are unchanged and unread. Threads, file
+//! descriptors and memory have returned to their former level, and the next call of a benign plugin
+//! succeeds. During the call, the process grows by no more than the call's memory limit and a
+//! constant for the host, and concurrent benign calls are answered. The counters belong to the
+//! whole process, so only one oracle runs at a time; it holds its turn until a case has run through
+//! the program as well.
 
 mod books;
 mod canary;
@@ -41,21 +44,22 @@ use heard::Heard;
 use lateness::Lateness;
 use ping::{Others, Pings};
 
-/// What a call may take beyond its own time, on a machine that has nothing else to do.
+/// The time that a call may exceed its timeout by, on an idle machine.
 pub const SLACK: Duration = Duration::from_millis(100);
-/// How long threads, descriptors and memory have to come back.
+/// The time for threads, file descriptors and memory to return to their former level.
 const SETTLING: Duration = Duration::from_secs(1);
-/// What the next call of a benign plugin takes at most.
+/// The maximum time of the next call of a benign plugin.
 const BENIGN: Duration = Duration::from_millis(50);
-/// How often something is done at most before growth counts as a leak: an allocator keeps what it was given once.
+/// The maximum number of repetitions before growth counts as a leak: an allocator keeps memory that
+/// was used once.
 const ROUNDS: usize = 4;
 
-/// One at a time: what is counted belongs to the whole process.
+/// The lock of the running oracle: the counters belong to the whole process.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// A host with hostile plugins and a benign one, and everything that is watched around it.
+/// A host with hostile plugins and a benign one, and the observers around it.
 pub struct Oracle {
-    /// The host, its workspace and what is heard of it.
+    /// The host, its workspace and its recorded events.
     pub stage: Stage,
     runtime: tokio::runtime::Runtime,
     heard: Heard,
@@ -66,13 +70,13 @@ pub struct Oracle {
     turn: MutexGuard<'static, ()>,
 }
 
-/// What makes the benign calls beside.
+/// The session and the runtime of the concurrent benign calls.
 struct Aside {
     session: Session,
     runtime: tokio::runtime::Runtime,
 }
 
-/// What was measured of one round.
+/// The result and the measurements of one round.
 struct Timed<T> {
     done: T,
     took: Duration,
@@ -80,12 +84,13 @@ struct Timed<T> {
     pings: Pings,
 }
 
-/// The results that came of something, each of which is looked at.
+/// A value that contains results of calls, each of which is checked.
 pub trait Results {
-    /// All of them.
+    /// Returns all results.
     fn results(&self) -> Vec<&ToolResult>;
 
-    /// The memory that they hold themselves, which is no leak, in bytes: text, as it came and as it is shown.
+    /// Returns the memory that the results themselves occupy, in bytes, which is no leak: the text
+    /// in raw form and in rendered form.
     fn held(&self) -> usize {
         self.results().iter().map(|result| result.output().map_or(0, |output| output.len() * 3)).sum()
     }
@@ -109,18 +114,19 @@ impl Results for () {
     }
 }
 
-/// Waits for one's turn. A test takes it without an oracle where it counts by itself what belongs to the whole process,
-/// and where it holds much memory of its own, which an oracle beside it would take for a leak.
+/// Waits for the turn of the oracle. A test without an oracle takes the turn if it counts resources
+/// of the whole process, or if it allocates so much memory that a concurrent oracle would report a
+/// leak.
 pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Oracle {
-    /// Over a host that a test configures.
+    /// Creates an oracle with a host that the test configures.
     ///
     /// # Panics
     ///
-    /// Where the host cannot be built, or rejects a plugin.
+    /// If the host cannot be built, or rejects a plugin.
     #[must_use]
     #[track_caller]
     pub fn new(change: impl FnOnce(&World, HostBuilder) -> HostBuilder) -> Self {
@@ -131,7 +137,7 @@ impl Oracle {
         Self::over(World::new, base)
     }
 
-    /// Over the host of a case, in its world.
+    /// Creates an oracle with the host and the world of a case.
     ///
     /// # Panics
     ///
@@ -162,29 +168,30 @@ impl Oracle {
         Self { stage, runtime: runtime(), heard, events: Mutex::default(), panics: 0, memory, aside, turn }
     }
 
-    /// The turn, once this is over.
+    /// Ends the oracle, and returns its turn.
     fn into_turn(self) -> MutexGuard<'static, ()> {
         let Self { turn, .. } = self;
         turn
     }
 
-    /// Where a panic is part of the case, so many times in each round.
+    /// Expects this number of panics in each round.
     #[must_use]
     pub fn panicking(self, panics: usize) -> Self {
         Self { panics, ..self }
     }
 
-    /// Where so many calls run at once, each of which may have its own memory.
+    /// Allows the memory of this number of concurrent calls.
     #[must_use]
     pub fn at_once(self, calls: usize) -> Self {
         Self { memory: self.memory.saturating_mul(calls), ..self }
     }
 
-    /// Makes one call and checks every point. Benign calls are made beside it on the same thread, which no call may hold for long.
+    /// Makes one call and checks every invariant. Concurrent benign calls run on the same thread,
+    /// which the call must not block for long.
     ///
     /// # Panics
     ///
-    /// Where a point does not hold.
+    /// If an invariant is violated.
     #[track_caller]
     pub fn call(&self, call: &Call, within: Duration) -> ToolResult {
         complete(self.called(call, within))
@@ -201,12 +208,13 @@ impl Oracle {
         self.judged(within, &timed)
     }
 
-    /// Does something hostile within its time, and checks every point. It may be done again, to tell what is kept for good from what is kept once. Benign calls are
-    /// made beside it on a thread of their own.
+    /// Runs hostile work within its time, and checks every invariant. The work may be repeated, to
+    /// distinguish a leak from memory that is allocated once. Concurrent benign calls run on
+    /// another thread.
     ///
     /// # Panics
     ///
-    /// Where a point does not hold.
+    /// If an invariant is violated.
     #[track_caller]
     pub fn watch<T: Results, F: Future<Output = T>>(&self, within: Duration, work: impl Fn(&Stage) -> F) -> T {
         complete(self.watched(within, &work))
@@ -222,13 +230,14 @@ impl Oracle {
         self.judged(within, &timed)
     }
 
-    /// Does something, and makes benign calls on another thread until it is done.
+    /// Runs work, with benign calls on another thread until the work is done.
     fn calling_aside<T>(&self, work: impl FnOnce() -> T) -> (T, Pings) {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let Aside { session, runtime } = &self.aside;
             let calling = scope.spawn(|| ping::until(&over, &self.stage.host, session, runtime));
-            // A case that stops the test must not leave the thread behind, for which the scope waits.
+            // Catch a panic of the work: the scope waits for the other thread, which must be
+            // stopped first.
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             over.store(true, Ordering::Relaxed);
             calling.thread().unpark();
@@ -237,15 +246,16 @@ impl Oracle {
         })
     }
 
-    /// What was heard of the last that was done.
+    /// Returns the recorded events of the last round.
     #[must_use]
     pub fn events(&self) -> Vec<Event> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What came of it, and the points that do not hold.
+    /// Returns the result of the work and the violated invariants.
     fn judged<T: Results>(&self, within: Duration, work: &impl Fn() -> Timed<T>) -> (T, Vec<String>) {
-        // Whatever is made once, such as the clock's thread, is made before anything is counted.
+        // Make a benign call first, so that resources that are created once, such as the clock's
+        // thread, exist before the first count.
         let mut broken: Vec<String> = self.benign().err().into_iter().collect();
         for _ in 1..ROUNDS {
             let (done, unsettled) = self.round(within, work, &mut broken);
@@ -259,7 +269,8 @@ impl Oracle {
         (done, broken)
     }
 
-    /// One round: what came of it, and what has not come back.
+    /// Runs one round. Returns its result and the resources that have not returned to their former
+    /// level.
     fn round<T: Results>(
         &self,
         within: Duration,
@@ -298,7 +309,8 @@ impl Oracle {
         Timed { done, took: start.elapsed(), late: late.worst(), pings }
     }
 
-    /// The quickest of a few calls of a benign plugin: a host that was harmed is slow in each, a machine that is busy is not.
+    /// Checks the fastest of several calls of a benign plugin: a damaged host is slow in all of
+    /// them, a busy machine is not.
     fn benign(&self) -> Result<(), String> {
         let mut quickest = Duration::MAX;
         for _ in 0..5 {
@@ -329,26 +341,27 @@ fn complete<T>((done, broken): (T, Vec<String>)) -> T {
     done
 }
 
-/// Makes the call of a case through the library, and checks every point.
+/// Makes the call of a case through the library, and checks every invariant.
 ///
 /// # Panics
 ///
-/// Where a point does not hold.
+/// If an invariant is violated.
 #[must_use]
 #[track_caller]
 pub fn around(case: &Case) -> Seen {
     Seen::alone(run(case).0)
 }
 
-/// As [`around`], and then through the program, which must come to the same.
+/// Checks a case as [`around`] does, then runs it through the program, and requires equal results.
 ///
 /// # Panics
 ///
-/// Where a point does not hold, or the two differ.
+/// If an invariant is violated, or the two results differ.
 #[must_use]
 #[track_caller]
 pub fn around_both(case: &Case) -> Seen {
-    // The turn lasts as long as the program runs: its pipes, and the threads that read them, belong to this process.
+    // Hold the turn while the program runs: its pipes and their reader threads belong to this
+    // process.
     let (library, _turn) = run(case);
     Seen::compare(library, case.in_program(), case.varies())
 }
@@ -362,7 +375,8 @@ fn run(case: &Case) -> (Run, MutexGuard<'static, ()>) {
     (run, oracle.into_turn())
 }
 
-/// What a call that ran out of time took beyond it, by its own account.
+/// Returns a complaint if a call that timed out ended too long after its timeout, by its own
+/// duration.
 fn overdue(error: &Value, took: Duration, late: Duration) -> Option<String> {
     let limit = error["detail"]["value_ms"].as_f64().filter(|_| error["class"] == "timeout")?;
     let limit = Duration::from_secs_f64(limit / 1e3);
@@ -370,7 +384,7 @@ fn overdue(error: &Value, took: Duration, late: Duration) -> Option<String> {
     (took > allowed).then(|| format!("a call of {limit:?} ended after {took:?}, and {allowed:?} were allowed"))
 }
 
-/// What is wrong with a result.
+/// Returns a complaint if the result violates the contract.
 fn invalid(result: &ToolResult) -> Option<String> {
     let json = result.to_json();
     let checked = std::panic::catch_unwind(|| uniform::check_shape(&json));

@@ -1,32 +1,33 @@
-//! What a process holds: threads, descriptors, memory, mappings.
+//! The resources of a process: threads, file descriptors, memory and mappings.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// How many threads and descriptors may be there that were not, since the harness has its own.
+/// The tolerated growth of threads and of file descriptors, since the test harness has its own.
 const COUNTS: usize = 2;
-/// How much memory may be held that was not, in bytes.
+/// The tolerated growth of memory, in bytes.
 const MEMORY: usize = 4 << 20;
 
-/// What a process holds at one moment.
+/// The resources of a process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Books {
-    /// Threads.
+    /// The number of threads.
     pub threads: usize,
-    /// Open descriptors.
+    /// The number of open file descriptors.
     pub descriptors: usize,
-    /// Memory of its own, in bytes. Pages of files are left out: code is read in when it first runs, and nobody holds it.
+    /// The anonymous and shared resident memory, in bytes. Pages of files are excluded: the kernel
+    /// loads code when it first runs, and can evict it.
     pub memory: usize,
-    /// Mappings.
+    /// The number of memory mappings.
     pub maps: usize,
 }
 
 impl Books {
-    /// What this process holds now.
+    /// Returns the current resources of this process.
     ///
     /// # Panics
     ///
-    /// Where the kernel does not tell.
+    /// If `/proc` cannot be read.
     #[must_use]
     pub fn now() -> Self {
         Self {
@@ -37,7 +38,8 @@ impl Books {
         }
     }
 
-    /// What has not come back to this within a time.
+    /// Waits at most `within` for the process to return to this level, and returns the resources
+    /// that have not.
     #[must_use]
     pub fn settled(self, within: Duration) -> Vec<String> {
         let deadline = Instant::now() + within;
@@ -46,12 +48,12 @@ impl Books {
             if left.is_empty() || Instant::now() >= deadline {
                 return left;
             }
-            // Looked at again soon, until the deadline.
+            // Poll: the kernel does not report the end of threads or the release of memory.
             std::thread::park_timeout(Duration::from_millis(5));
         }
     }
 
-    /// What another moment has that this one had not.
+    /// Returns the resources that have grown by more than the tolerance since this moment.
     #[must_use]
     pub fn against(self, later: Self) -> Vec<String> {
         let grown = |what: &str, was: usize, is: usize, may: usize| {

@@ -1,4 +1,4 @@
-//! What lies beside a workspace: the same afterwards, and not even read.
+//! The canary: files beside a workspace, which must be neither changed nor read.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -8,17 +8,18 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
 use crate::world::{Snapshot, World};
 
-/// Long ago, so that the kernel writes down every access, also where it only keeps the day's first.
+/// An access time long ago, so that the kernel records every access. With `relatime`, it updates an
+/// access time only if that is a day old or precedes the last change.
 const LONG_AGO: i64 = 1_000_000_000;
 
-/// The tree beside a workspace, as it was.
+/// The files beside a workspace in their initial state.
 pub(super) struct Canary {
     outside: Snapshot,
     watched: Vec<PathBuf>,
 }
 
 impl Canary {
-    /// The one of a world, from now on.
+    /// Records the files beside a world's workspace, and resets their access times.
     pub(super) fn beside(world: &World) -> Self {
         let outside = world.outside();
         let mut watched = vec![world.outer().join("secret.txt"), world.outer().join("outside")];
@@ -27,9 +28,9 @@ impl Canary {
         Self { outside, watched }
     }
 
-    /// What was done to it.
+    /// Returns a complaint for each read and for any change since the start.
     pub(super) fn touched(&self, world: &World) -> Vec<String> {
-        // Who read comes first: comparing reads it all.
+        // Check the access times first: the comparison reads all files.
         let read = self.watched.iter().filter(|path| was_read(path));
         let mut touched: Vec<String> = read.map(|path| format!("{} was read", path.display())).collect();
         let now = world.outside();
@@ -40,7 +41,7 @@ impl Canary {
     }
 }
 
-/// Whether this machine writes down who reads what.
+/// Returns true if the file system records access times.
 pub(super) fn can_be_seen(world: &World) -> bool {
     let file = world.outer().join("secret.txt");
     unread(&file);
@@ -61,6 +62,6 @@ fn unread(path: &Path) {
 }
 
 fn was_read(path: &Path) -> bool {
-    // One that is gone is told by the comparison.
+    // A file that was removed is reported by the comparison.
     path.symlink_metadata().is_ok_and(|meta| meta.atime() != LONG_AGO)
 }

@@ -1,20 +1,20 @@
-//! What the process said of itself: panics of any thread, and the log.
+//! The panics of all threads and the log of the process.
 
 use crate::program::without_crashes;
 use std::io::{self, Write};
 use std::panic;
 use std::sync::{Mutex, Once, PoisonError};
 
-/// Every panic since it was last forgotten.
+/// The panics since the last reset.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// The log since it was last forgotten.
+/// The log since the last reset.
 static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// Listens to the process.
+/// A listener to the panics and the log of the process.
 pub(super) struct Heard(());
 
 impl Heard {
-    /// From now on, for as long as the process lives.
+    /// Installs the panic hook and the log subscriber for the lifetime of the process.
     pub(super) fn listening() -> Self {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
@@ -29,14 +29,15 @@ impl Heard {
         Self(())
     }
 
-    /// Begins anew.
+    /// Clears the panics and the log.
     pub(super) fn forget(&self) {
         let Self(()) = self;
         PANICS.lock().unwrap_or_else(PoisonError::into_inner).clear();
         LOG.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// What should not have been heard, where so many panics are part of the case.
+    /// Returns a complaint if the number of panics differs from `panics`, or the log contains an
+    /// unexpected panic.
     pub(super) fn complaints(&self, panics: usize) -> Vec<String> {
         let Self(()) = self;
         let heard = PANICS.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -53,7 +54,7 @@ impl Heard {
     }
 }
 
-/// Keeps what is logged.
+/// The writer of the log.
 struct Kept;
 
 impl Write for Kept {

@@ -1,21 +1,21 @@
-//! How late the machine itself is: what a call is not to blame for.
+//! The scheduling delay of the machine, by which the oracle extends its bounds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How often it is looked at.
+/// The period of the measurement.
 const PERIOD: Duration = Duration::from_millis(5);
 
-/// A thread that wants to run at each period, and writes down how long it had to wait at worst.
+/// A thread that wakes up periodically, and records its longest delay.
 pub(super) struct Lateness {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Duration>,
 }
 
 impl Lateness {
-    /// From now on.
+    /// Starts the measurement.
     pub(super) fn watched() -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let ended = over.clone();
@@ -31,7 +31,7 @@ impl Lateness {
         Self { over, thread }
     }
 
-    /// The longest wait there was.
+    /// Stops the measurement, and returns the longest delay.
     pub(super) fn worst(self) -> Duration {
         self.over.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();

@@ -1,4 +1,4 @@
-//! Plugins that are loaded under the oracle.
+//! Loading of hostile plugins under the oracle.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use super::{Oracle, Results};
 use crate::guest::cache;
 use crate::world::World;
 
-/// What came of loading a directory of plugins.
+/// The result of loading a directory of plugins.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The tools there are.
+    /// The names of the loaded tools.
     pub tools: Vec<String>,
-    /// What was refused, by file, and why.
+    /// The rejected files with the reasons.
     pub rejected: Vec<(String, String)>,
 }
 
 impl Loaded {
-    /// Why the one file that was refused was refused.
+    /// Returns the reason why the only rejected file was rejected.
     ///
     /// # Panics
     ///
-    /// Where another number of files was refused.
+    /// If the number of rejected files is not one.
     #[must_use]
     #[track_caller]
     pub fn reason(&self) -> &str {
@@ -38,11 +38,11 @@ impl Results for Loaded {
     }
 }
 
-/// Loads the plugins of a world that is arranged like this, and checks every point.
+/// Loads the plugins of a world that `arrange` prepares, and checks every invariant.
 ///
 /// # Panics
 ///
-/// Where a point does not hold, or no host comes of it.
+/// If an invariant is violated, or the host cannot be built.
 #[track_caller]
 pub fn loading(within: Duration, arrange: impl Fn(&World)) -> Loaded {
     let oracle = Oracle::new(|world, builder| {
@@ -51,13 +51,13 @@ pub fn loading(within: Duration, arrange: impl Fn(&World)) -> Loaded {
     });
     oracle.watch(within, |stage| {
         let (root, plugins) = (stage.world.root(), stage.world.plugins());
-        // Loading blocks, and must not do so on a thread of a runtime.
+        // Loading blocks, and must not run on a thread of a runtime.
         let loaded = std::thread::spawn(move || load(root, plugins)).join();
         async { loaded.unwrap_or_else(|_| Loaded { tools: Vec::new(), rejected: Vec::new() }) }
     })
 }
 
-/// Loads one plugin of these bytes, and checks every point.
+/// Loads a plugin with these bytes, and checks every invariant.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! Calls of a benign plugin beside what is hostile: each is answered, and soon.
+//! Benign calls concurrent to hostile work, each of which must be answered soon.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,26 +9,26 @@ use serde_json::json;
 
 use crate::events::Recorder;
 
-/// The session of these calls, whose events are no part of any case.
+/// The session of the benign calls, whose events are not recorded for a case.
 const SESSION: &str = "beside";
 /// The pause between two calls.
 const PERIOD: Duration = Duration::from_millis(10);
-/// How much slower the host is where nothing of it is optimised.
+/// The slowdown of the host without optimization.
 const UNOPTIMISED: u32 = if cfg!(debug_assertions) { 10 } else { 1 };
-/// The longest time without an answer, on a machine that has nothing else to do.
+/// The maximum time without a response, on an idle machine.
 pub(super) const SILENCE: Duration = Duration::from_millis(100).saturating_mul(UNOPTIMISED);
 
-/// What came of the calls beside.
+/// The result of the benign calls.
 #[derive(Debug, Default)]
 pub(super) struct Pings {
-    /// The longest time without an answer.
+    /// The longest time without a response.
     pub(super) silence: Duration,
-    /// The first answer that was wrong.
+    /// The first wrong response.
     pub(super) wrong: Option<String>,
 }
 
 impl Pings {
-    /// What is wrong with them, on a machine that is this late itself.
+    /// Returns the violated bounds, given the scheduling delay `late` of the machine.
     pub(super) fn complaints(&self, late: Duration) -> Vec<String> {
         let allowed = SILENCE + late * 4;
         let slow = (self.silence > allowed).then(|| {
@@ -46,12 +46,12 @@ impl Pings {
     }
 }
 
-/// The session that they are made in.
+/// Creates the session of the benign calls.
 pub(super) fn session(host: &Host) -> Session {
     host.new_session(SESSION).build()
 }
 
-/// Does some work and makes calls beside it, in one task: work that holds its thread holds them up.
+/// Runs work and benign calls in one task, so that work that blocks its thread delays the calls.
 pub(super) async fn beside<T>(host: &Host, session: &Session, work: impl Future<Output = T>) -> (T, Pings) {
     let (answered, longest) = (Cell::new(Instant::now()), Cell::new(Duration::ZERO));
     let note = || longest.set(longest.get().max(answered.replace(Instant::now()).elapsed()));
@@ -73,7 +73,7 @@ pub(super) async fn beside<T>(host: &Host, session: &Session, work: impl Future<
     (done, pings)
 }
 
-/// Makes calls on a thread of their own until they are told that it is over.
+/// Makes benign calls on the current thread until `over` is set.
 pub(super) fn until(over: &AtomicBool, host: &Host, session: &Session, runtime: &tokio::runtime::Runtime) -> Pings {
     let mut pings = Pings::default();
     while !over.load(Ordering::Relaxed) {
@@ -85,7 +85,7 @@ pub(super) fn until(over: &AtomicBool, host: &Host, session: &Session, runtime: 
     pings
 }
 
-/// Hears what is said of all other calls.
+/// A subscriber that records the events of all other calls.
 pub(super) struct Others(pub(super) Recorder);
 
 impl Subscriber for Others {

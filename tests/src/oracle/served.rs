@@ -1,4 +1,5 @@
-//! Cases through `palisade serve`: the bounds of the oracle for another process, and beside each case pings and benign calls.
+//! Cases through `palisade serve`: the bounds of the oracle for another process, with concurrent
+//! pings and benign calls.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,24 +13,25 @@ use super::{SETTLING, SLACK, turn};
 use crate::case::{Case, PATIENCE};
 use crate::mcp::Client;
 
-/// How many calls of one client run at once.
+/// The number of calls of one client that the server runs at once.
 const WIDTH: usize = 4;
 /// The pause between two pings.
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// What a case came to through `palisade serve`.
+/// The result of a case through `palisade serve`.
 #[derive(Debug)]
 pub struct Served {
-    /// The answers to the calls, in the order of the calls.
+    /// The responses to the calls, in the order of the calls.
     pub answers: Vec<Value>,
 }
 
-/// Makes so many calls of a case at once through `palisade serve`, and checks every point: each is answered in time, pings and benign calls beside them as well,
-/// the process grows by no more than the calls' memory and a fixed room for the host, and gives it back.
+/// Makes `calls` concurrent calls of a case through `palisade serve`, and checks every bound: the
+/// calls are answered in time, as are concurrent pings and benign calls; the process grows by no
+/// more than the calls' memory and a constant for the host, and releases it afterwards.
 ///
 /// # Panics
 ///
-/// Where a point does not hold.
+/// If a bound is exceeded.
 #[must_use]
 #[track_caller]
 pub fn served(case: &Case, calls: usize) -> Served {
@@ -39,7 +41,8 @@ pub fn served(case: &Case, calls: usize) -> Served {
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let mut client = Client::start_with(case.server(&world), &options).shake_hands(&json!({}));
     until_listed(&mut client, case.tool());
-    // What is made once, such as the code of a plugin in memory, is made before anything is counted.
+    // Make a benign call first, so that resources that are created once, such as a plugin's code in
+    // memory, exist before the first measurement.
     let _ = silence(&mut client, true);
     let (peak, late, start) = (Peak::of_process(client.process()), Lateness::watched(), Instant::now());
     let call = json!({"name": case.tool(), "arguments": case.arguments(&world)});
@@ -62,7 +65,7 @@ pub fn served(case: &Case, calls: usize) -> Served {
     Served { answers: answers.into_values().map(|(_, answer)| answer).collect() }
 }
 
-/// Waits until both tools are there: plugins may be compiled while the server is asked already.
+/// Waits until both tools are listed: the server compiles plugins in the background.
 fn until_listed(client: &mut Client, tool: &str) {
     let start = Instant::now();
     loop {
@@ -77,11 +80,13 @@ fn until_listed(client: &mut Client, tool: &str) {
     }
 }
 
-/// Pings until each call is answered: the answers with their times, and the longest time without an answer to a ping.
+/// Sends pings until each call is answered. Returns the responses with their times, and the longest
+/// time without a response to a ping.
 fn answered(client: &mut Client, ids: &[u64], start: Instant) -> (BTreeMap<u64, (Duration, Value)>, Duration) {
     let (mut answers, mut longest) = (BTreeMap::new(), Duration::ZERO);
     while answers.len() < ids.len() {
-        // A benign call waits its turn behind as many calls as one client may make at once.
+        // With `WIDTH` calls in flight, a benign call of this client waits in the queue. Only pings
+        // are measured then.
         longest = longest.max(silence(client, ids.len() < WIDTH));
         let heard = client.hear_within(PERIOD);
         client.aside.extend(heard);
@@ -96,7 +101,7 @@ fn answered(client: &mut Client, ids: &[u64], start: Instant) -> (BTreeMap<u64, 
     (answers, longest)
 }
 
-/// How long a ping takes, and a benign call where one is to be made.
+/// Returns the time of a ping, or of a benign call if that takes longer and `calls` is set.
 fn silence(client: &mut Client, calls: bool) -> Duration {
     let start = Instant::now();
     let pong = client.ask("ping", &json!({}));
@@ -111,14 +116,14 @@ fn silence(client: &mut Client, calls: bool) -> Duration {
     ping.max(start.elapsed())
 }
 
-/// What a server keeps after its calls, though they are over.
+/// Returns a complaint if the server does not release its memory after the calls.
 fn kept(peak: &Peak) -> Option<String> {
     let deadline = Instant::now() + SETTLING;
     while peak.left() > HOST_ROOM {
         if Instant::now() >= deadline {
             return Some(format!("the process keeps {} MiB after all calls", peak.left() >> 20));
         }
-        // Looked at again soon, until the deadline.
+        // Poll: the kernel does not report the release of memory.
         std::thread::park_timeout(Duration::from_millis(5));
     }
     None

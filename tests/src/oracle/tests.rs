@@ -1,4 +1,4 @@
-//! The oracle itself: each of its points goes red where something breaks it, and all are green where nothing does.
+//! Tests of the oracle: each check fails if its invariant is violated, and all pass otherwise.
 
 use std::fs::{self, File};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ fn oracle() -> Oracle {
     Oracle::new(|_, builder| builder)
 }
 
-/// The points that this breaks.
+/// Returns the invariants that `act` violates.
 fn broken(within: Duration, act: impl Fn(&Stage)) -> Vec<String> {
     let act = |stage: &Stage| {
         act(stage);
@@ -29,7 +29,7 @@ fn breaks(point: &str, act: impl Fn(&Stage)) {
     assert!(broken.iter().any(|text| text.contains(point)), "{point}: {broken:?}");
 }
 
-/// Does something in a thread of its own, whose panics are its own.
+/// Runs `act` on another thread, which catches its panic.
 fn elsewhere(act: impl FnOnce() + Send + 'static) {
     let _ = std::thread::spawn(act).join();
 }
@@ -115,7 +115,7 @@ fn a_call_that_takes_too_long_is_found() {
             std::hint::spin_loop();
         }
     });
-    // A machine that is late itself is allowed more.
+    // The bound grows with the scheduling delay of the machine.
     assert!(broken.is_empty() || broken[0].contains("it took"), "{broken:?}");
     let judged = |took: Duration, late: Duration| took > Duration::ZERO + SLACK + late * 4;
     assert!(judged(SLACK * 3, Duration::ZERO));
@@ -175,7 +175,7 @@ fn memory_that_is_held_during_a_call_and_given_back_is_found() {
     assert_eq!(small().at_once(4).watched(PATIENCE, &hold(80)).1, Vec::<String>::new());
 }
 
-/// A call of a tool of the host that holds its thread for so long, judged.
+/// Returns the violated invariants for a call of a native tool that busy-waits for `time`.
 fn holding(time: Duration) -> Vec<String> {
     let native = Native::new("hold", move |_, _| {
         let start = Instant::now();
