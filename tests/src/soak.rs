@@ -1,4 +1,5 @@
-//! The long runs: each does one thing very often, counts, and says whether its bounds hold. `cargo xtask soak` makes them at full length, the suites small.
+//! The soak tests: each repeats one operation many times, and reports whether its bounds hold.
+//! `cargo xtask soak` runs them at full length, the suites at a small count.
 
 mod calls;
 mod clock;
@@ -32,31 +33,33 @@ pub use refusals::refusals;
 pub use sleepers::sleepers;
 pub use swells::{inputs, renames, results};
 
-/// How much memory may be held after a run that was not held after its beginning, in bytes.
+/// The tolerated growth of memory in a run, in bytes.
 const MEMORY: usize = 8 << 20;
-/// How many mappings may differ. Memory that is cleared page by page comes and goes in mappings of its own.
+/// The tolerated difference in mappings. Memory that is decommitted page by page splits and merges
+/// mappings.
 const MAPS: usize = 16;
 
-/// How many mappings a place of the pool comes to when it is first used: the image of its memory, what was written there, what may be, what may not, and its
-/// stack. Up to 5.75 were counted.
+/// The number of mappings of a slot of the pooling allocator after its first use: the image of the
+/// memory, the written pages, the accessible and inaccessible rest, and the stack. At most 5.75
+/// were measured.
 const MAPS_OF_A_PLACE: usize = 6;
 
-/// A long run.
+/// A soak test.
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What is done.
+    /// The description of the repeated operation.
     pub what: &'static str,
-    /// How often, at full length.
+    /// The number of repetitions at full length.
     pub full: usize,
-    /// How often at least: below that, the bounds say nothing.
+    /// The minimum number of repetitions for the bounds to be meaningful.
     pub least: usize,
-    /// Does it so often.
+    /// The function that runs the test, given the number of repetitions.
     pub go: fn(usize) -> Report,
 }
 
-/// All of them.
+/// All soak tests.
 pub const RUNS: [Run; 19] = [
     run("echo", "calls that say something, 8 at once", 1_000_000, 10_000, calls::echo),
     run("latency", "calls that say something, one at a time", 100_000, 1_000, calls::latency),
@@ -83,56 +86,59 @@ const fn run(name: &'static str, what: &'static str, full: usize, least: usize, 
     Run { name, what, full, least, go }
 }
 
-/// What came of a long run.
+/// The result of a soak test.
 #[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct Report {
-    /// What was measured.
+    /// The measurements.
     pub figures: Vec<String>,
-    /// Each bound, and whether it holds.
+    /// Each bound with its outcome: true if it holds.
     pub bounds: Vec<(String, bool)>,
 }
 
 impl Report {
-    /// A report that begins with these figures.
+    /// Creates a report with these figures.
     pub fn new(figures: &str) -> Self {
         Self { figures: vec![figures.to_owned()], bounds: Vec::new() }
     }
 
-    /// With more figures.
+    /// Adds figures.
     pub fn figure(mut self, figures: &str) -> Self {
         self.figures.push(figures.to_owned());
         self
     }
 
-    /// With a bound, and whether it holds.
+    /// Adds a bound and its outcome.
     pub fn bound(mut self, bound: &str, holds: bool) -> Self {
         self.bounds.push((bound.to_owned(), holds));
         self
     }
 
-    /// With the bound that this process holds what it held, but for so much memory.
+    /// Adds the bound that the resources of this process have not grown, apart from this much
+    /// memory.
     fn kept(self, before: Books, memory: usize) -> Self {
-        // Threads, descriptors and memory take a moment to come back.
+        // Threads, file descriptors and memory are released with a delay.
         let allowed = Books { memory: before.memory + memory, ..before };
         let left = allowed.settled(Duration::from_secs(1));
         self.figure(&format!("before {before:?}, after {:?}", Books::now())).bound("nothing grew", left.is_empty())
     }
 
-    /// The same, and with the bound that it has as many mappings.
+    /// Adds the bound of [`kept`](Self::kept), and the bound that the number of mappings is nearly
+    /// the same.
     fn held(self, before: Books, memory: usize) -> Self {
         let report = self.kept(before, memory);
         report.bound("as many mappings", Books::now().maps.abs_diff(before.maps) <= MAPS)
     }
 
-    /// With the bound that there are no more mappings than so many places of the pool come to, before most of them were used there were these.
+    /// Adds the bound that the mappings have not grown by more than those of `places` slots of the
+    /// pooling allocator. `unused` was measured before most slots were used.
     fn mapped(self, unused: Books, places: usize) -> Self {
         let (now, most) = (Books::now().maps, unused.maps + MAPS + MAPS_OF_A_PLACE * places);
         self.figure(&format!("{now} mappings, {} before most places of the pool were used", unused.maps))
             .bound(&format!("at most {most} mappings, a full pool's"), now <= most)
     }
 
-    /// The bounds that do not hold.
+    /// Returns the violated bounds.
     #[must_use]
     pub fn broken(&self) -> Vec<&str> {
         self.bounds.iter().filter(|(_, holds)| !holds).map(|(bound, _)| bound.as_str()).collect()

@@ -1,4 +1,5 @@
-//! The long runs, by hand: `cargo xtask soak [--minutes N] [RUN…]`. Each prints its numbers, and the program ends with an error where a bound does not hold.
+//! Runs the soak tests by hand: `cargo xtask soak [--minutes N] [RUN…]`. Prints the figures of each
+//! run, and fails if a bound does not hold.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use palisade_tests::soak::{RUNS, Run, Tried, plan};
 
-/// What was asked for: within which time, where there is one, and of which runs.
+/// The parsed command line: the time budget, if one is given, and the runs to make.
 struct Asked {
     time: Option<Duration>,
     runs: Vec<Run>,
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
         None => asked.runs.iter().map(|run| run.full).collect(),
     };
     let start = Instant::now();
-    // Each is made, whatever came of those before it.
+    // Run all of them: a broken bound does not end the program early.
     let broken: Vec<&str> =
         asked.runs.iter().zip(counts).filter(|(run, count)| !holds(run, *count)).map(|(run, _)| run.name).collect();
     println!("{} runs in {:.0?}; {}", asked.runs.len(), start.elapsed(), verdict(&broken));
@@ -38,7 +39,7 @@ fn verdict(broken: &[&str]) -> String {
     if broken.is_empty() { "every bound holds".to_owned() } else { format!("a bound is broken: {}", broken.join(", ")) }
 }
 
-/// `None` where it makes no sense.
+/// Returns `None` if the arguments are invalid.
 fn asked(words: impl Iterator<Item = String>) -> Option<Asked> {
     let mut words = words.peekable();
     let mut time = None;
@@ -52,7 +53,7 @@ fn asked(words: impl Iterator<Item = String>) -> Option<Asked> {
     Some(Asked { time, runs })
 }
 
-/// Tries each run once, and divides the time that is left among them.
+/// Makes each run once at its smallest count, and divides the remaining time among the runs.
 fn planned(runs: &[Run], time: Duration) -> Vec<usize> {
     let start = Instant::now();
     let tried: Vec<Tried> = runs.iter().map(|run| tried(*run)).collect();
@@ -61,7 +62,7 @@ fn planned(runs: &[Run], time: Duration) -> Vec<usize> {
 
 fn tried(run: Run) -> Tried {
     let start = Instant::now();
-    // Whether its bounds hold is looked at when it counts.
+    // The trial only measures time: the bounds are checked in the run that counts.
     let _ = (run.go)(run.least);
     let took = start.elapsed();
     println!("{}: {} take {took:.1?}", run.name, run.least);

@@ -1,4 +1,5 @@
-//! Many calls of every kind: mixed, seven of ten say something, the others read a file, trap, run out of time, or are cancelled; or all of one kind.
+//! Soak tests with many calls of one kind or of all kinds. Of the mixed calls, 70 % return a text;
+//! the others read a file, trap, time out, or are cancelled.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -12,36 +13,38 @@ use crate::guest::{CONTRACT_END, HOSTILE_ABUSE, HOSTILE_ECHO, HOSTILE_PROBE, cac
 use crate::oracle::Books;
 use crate::world::World;
 
-/// How many calls are on their way at once.
+/// The number of concurrent calls.
 const WIDTH: usize = 8;
-/// How many calls are made before anything is counted: what is made once, and the pool's places that are used first, come before that.
+/// The number of calls before the first measurement. They create the resources that are created
+/// once, and use the first slots of the pooling allocator.
 const WARM: usize = 5_000;
-/// How many windows a tenth of a run is looked at in: the quietest tells of the host, the others of what else the machine does.
+/// The number of windows in a tenth of a run. The fastest window shows the host's own time, since
+/// other load on the machine slows only some of them.
 const WINDOWS: usize = 10;
-/// What one call alone takes: half of them, and all but one of a hundred.
+/// The maximum p50 and p99 of calls without concurrent calls.
 const ALONE: (Duration, Duration) = (Duration::from_micros(300), Duration::from_millis(2));
-/// The time of those that run out of it.
+/// The timeout of the calls that time out.
 pub const BRIEF: Duration = Duration::from_millis(20);
 
 /// A kind of call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Says what it is told.
+    /// A call that returns a text.
     Echo,
-    /// Reads a file.
+    /// A call that reads a file.
     Read,
-    /// Traps.
+    /// A call that traps.
     Trap,
-    /// Runs out of time.
+    /// A call that times out.
     Slow,
-    /// Is cancelled.
+    /// A call that is cancelled.
     Cancelled,
 }
 
-/// Which kind each call is of, by its number.
+/// The function that selects the kind of a call by its number.
 pub type Choice = fn(usize) -> Kind;
 
-/// Of each twenty calls, which is of which kind.
+/// Selects the kind of a call in the mixed run, with a period of twenty calls.
 #[must_use]
 pub fn mixed(number: usize) -> Kind {
     match number % 20 {
@@ -53,7 +56,7 @@ pub fn mixed(number: usize) -> Kind {
     }
 }
 
-/// How many of so many calls end in which class.
+/// Returns the expected number of calls in each error class.
 #[must_use]
 pub fn expected(calls: usize, choice: Choice) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
@@ -62,7 +65,7 @@ pub fn expected(calls: usize, choice: Choice) -> BTreeMap<&'static str, usize> {
 }
 
 impl Kind {
-    /// The class that it ends in; empty for a success.
+    /// Returns the expected error class, or the empty string for a success.
     fn class(self) -> &'static str {
         match self {
             Self::Echo | Self::Read => "",
@@ -83,7 +86,7 @@ impl Kind {
     }
 }
 
-/// A call that is cancelled as soon as somebody else has a turn.
+/// Returns a call that is cancelled as soon as another task runs.
 fn cancelled_soon() -> Call {
     let token = CancellationToken::new();
     let trigger = token.clone();
@@ -94,17 +97,17 @@ fn cancelled_soon() -> Call {
     Call::new("abuse", json!({"how": "sleep", "amount": u64::MAX})).with_cancellation(token)
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// How many calls ended in which class; the empty one is success.
+    /// The number of calls in each error class; the empty class is success.
     pub classes: BTreeMap<&'static str, usize>,
-    /// How long each call took, from the shortest to the longest.
+    /// The times of all calls in ascending order.
     pub times: Vec<Duration>,
 }
 
 impl Ran {
-    /// The time within which so many of a thousand calls were done.
+    /// Returns the quantile of the times, in thousandths: 990 is the p99.
     #[must_use]
     pub fn within(&self, of_thousand: usize) -> Duration {
         let place = self.times.len().saturating_mul(of_thousand) / 1000;
@@ -112,7 +115,7 @@ impl Ran {
     }
 }
 
-/// A host that is called again and again.
+/// A host for many repeated calls.
 pub struct Soak {
     host: Arc<Host>,
     runtime: tokio::runtime::Runtime,
@@ -126,11 +129,11 @@ impl Default for Soak {
 }
 
 impl Soak {
-    /// A host with what the calls need.
+    /// Creates a host with the guests and files of the calls.
     ///
     /// # Panics
     ///
-    /// Where it cannot be built.
+    /// If the host cannot be built.
     #[must_use]
     pub fn new() -> Self {
         let world = World::new();
@@ -144,11 +147,11 @@ impl Soak {
         Self { host, runtime: runtime.expect("a runtime can be started"), _world: world }
     }
 
-    /// Makes so many calls, eight at once.
+    /// Makes this number of calls, eight at a time.
     ///
     /// # Panics
     ///
-    /// Where one is not answered, or not as its kind must be.
+    /// If a call ends with another class than expected, or not at all.
     #[must_use]
     pub fn run(&self, calls: usize, choice: Choice) -> Ran {
         self.run_wide(WIDTH, calls, choice)
@@ -170,7 +173,7 @@ impl Soak {
     }
 }
 
-/// Some of the calls, one after another.
+/// Makes some of the calls, one after another.
 async fn lane_of(host: Arc<Host>, numbers: impl Iterator<Item = usize>, choice: Choice) -> Ran {
     let mut ran = Ran::default();
     for number in numbers {
@@ -185,14 +188,14 @@ async fn lane_of(host: Arc<Host>, numbers: impl Iterator<Item = usize>, choice: 
     ran
 }
 
-/// The host of all long runs of calls, warmed up.
+/// The shared host of the soak tests with calls, after a warm-up.
 static WARMED: LazyLock<Soak> = LazyLock::new(|| {
     let soak = Soak::new();
     let _ = soak.run(WARM, mixed);
     soak
 });
 
-/// Says something, a million times: the last are as quick as the first.
+/// Makes calls that return a text. The last ones must be as fast as the first ones.
 pub(super) fn echo(calls: usize) -> Report {
     let first = quietest(calls / 10);
     let report = counted(&WARMED, calls - calls / 5, |_| Kind::Echo, None);
@@ -202,13 +205,13 @@ pub(super) fn echo(calls: usize) -> Report {
         .bound("p99 of the last tenth at most 1.1 times that of the first", last <= first.mul_f64(1.1))
 }
 
-/// The 99th of a hundred in the quietest window of so many calls.
+/// Returns the p99 of the fastest window.
 fn quietest(calls: usize) -> Duration {
     let window = || WARMED.run((calls / WINDOWS).max(100), |_| Kind::Echo).within(990);
     (0..WINDOWS).map(|_| window()).min().unwrap_or_default()
 }
 
-/// Says something, one call at a time.
+/// Makes calls that return a text, one at a time.
 pub(super) fn latency(calls: usize) -> Report {
     let ran = WARMED.run_wide(1, calls, |_| Kind::Echo);
     let (half, most) = (ran.within(500), ran.within(990));
@@ -217,22 +220,22 @@ pub(super) fn latency(calls: usize) -> Report {
         .bound(&format!("p99 at most {:?}", ALONE.1), most <= ALONE.1)
 }
 
-/// Calls of every kind.
+/// Makes calls of every kind.
 pub(super) fn all_kinds(calls: usize) -> Report {
     counted(&WARMED, calls, mixed, None)
 }
 
-/// Calls that run out of time.
+/// Makes calls that time out.
 pub(super) fn timeouts(calls: usize) -> Report {
     counted(&WARMED, calls, |_| Kind::Slow, Some(BRIEF + Duration::from_millis(150)))
 }
 
-/// Calls that are cancelled as soon as they have begun.
+/// Makes calls that are cancelled soon after their start.
 pub(super) fn cancellations(calls: usize) -> Report {
     counted(&WARMED, calls, |_| Kind::Cancelled, Some(Duration::from_millis(50)))
 }
 
-/// So many calls, all but one of a hundred within a time; nothing grows after the first tenth.
+/// Makes calls, and bounds their p99 and the growth after the first tenth.
 fn counted(soak: &Soak, calls: usize, choice: Choice, within: Option<Duration>) -> Report {
     let first = soak.run(calls / 10, choice);
     let before = Books::now();
@@ -240,7 +243,7 @@ fn counted(soak: &Soak, calls: usize, choice: Choice, within: Option<Duration>) 
     let exact = first.classes == expected(calls / 10, choice) && rest.classes == expected(calls - calls / 10, choice);
     let figures = format!("p50 {:?}, p99 {:?}, longest {:?}", rest.within(500), rest.within(990), rest.within(1000));
     let most = rest.within(990);
-    // A million times are sixteen megabytes, which are this run's and not the host's.
+    // A million times take sixteen megabytes, which would count as growth of the host.
     drop((first, rest));
     let report = Report::new(&figures).bound("every class as often as it must", exact).held(before, super::MEMORY);
     match within {

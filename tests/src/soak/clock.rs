@@ -1,4 +1,5 @@
-//! What the clock that interrupts guests costs while one sleeps, and that it stands still when none is there.
+//! A soak test for the epoch clock: its cost while a guest sleeps, and that its thread parks when
+//! no call runs.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -11,22 +12,23 @@ use crate::Stage;
 use crate::case::block_on;
 use crate::guest::HOSTILE_ABUSE;
 
-/// The name of its thread.
+/// The name of the clock's thread.
 const NAME: &str = "palisade-clock";
-/// How much of a core it may take, in thousandths; where nothing is optimised, four times that.
+/// The maximum processor time of the clock, in thousandths of a core; four times as much without
+/// optimization.
 const SHARE: u32 = if cfg!(debug_assertions) { 20 } else { 5 };
-/// How long it may go on after the last call, and then some for a busy machine.
+/// The maximum time until the clock parks after the last call, with a margin for a busy machine.
 const STOPPING: Duration = Duration::from_secs(10);
-/// What a call takes at most beyond its sleep.
+/// The maximum time of a call beyond its sleep.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long it must stand still to count as parked: many of its ticks.
+/// The time without processor use after which the clock counts as parked: many of its ticks.
 const STILL: Duration = Duration::from_millis(300);
 
-/// Lets a call sleep for so many seconds, and looks at the clock meanwhile and after.
+/// Makes a call that sleeps for `seconds`, and measures the clock during and after the call.
 ///
 /// # Panics
 ///
-/// Where no host can be built, or there is no clock.
+/// If the host cannot be built, or there is no clock thread.
 pub fn clock(seconds: usize) -> Report {
     let stage = Stage::new(&[HOSTILE_ABUSE], |builder| builder.shipped(Shipped::LeftOut));
     let sleep = |time: Duration| {
@@ -44,14 +46,14 @@ pub fn clock(seconds: usize) -> Report {
         .bound("parked when no call runs", parked)
 }
 
-/// The processor time that the clock has spent.
+/// Returns the processor time of the clock's thread.
 fn spent() -> Duration {
     let text = told("schedstat");
     let nanos = text.split_whitespace().next().and_then(|word| word.parse().ok());
     Duration::from_nanos(nanos.expect("the kernel tells"))
 }
 
-/// Whether the clock comes to a stand.
+/// Returns true if the clock parks in time.
 fn stands_still() -> bool {
     let (deadline, switches) = (Instant::now() + STOPPING, || told("schedstat"));
     while Instant::now() < deadline {
@@ -64,7 +66,7 @@ fn stands_still() -> bool {
     false
 }
 
-/// What the kernel tells of the thread.
+/// Reads a file of the clock's thread in `/proc`.
 fn told(what: &str) -> String {
     let threads = fs::read_dir("/proc/self/task").expect("the kernel tells").flatten().map(|entry| entry.path());
     let is_clock =

@@ -1,4 +1,5 @@
-//! Plugins that were cut, turned, moved and swollen: each is refused or loads, soon, and none ends the process.
+//! A soak test for the loader: corrupted plugins, each of which must be refused or loaded soon,
+//! without a crash.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,18 +15,18 @@ use crate::guest::HOSTILE_ECHO;
 use crate::oracle::Books;
 use crate::wat::Told;
 
-/// What half of them take at most.
+/// The maximum p50 of the load times.
 const HALF: Duration = Duration::from_millis(5);
-/// How much memory may be held that was not, in bytes.
+/// The tolerated growth of memory, in bytes.
 const MEMORY: usize = 16 << 20;
-/// Of so many, one is made of a plugin that a compiler has made, which is larger.
+/// The period of the corrupted plugins that are made from a compiled guest, which is larger.
 const LARGE: usize = 200;
 
-/// Loads so many plugins that were spoiled in any way.
+/// Loads `count` plugins with random corruptions.
 ///
 /// # Panics
 ///
-/// Where the host does.
+/// If the host panics.
 pub fn components(count: usize) -> Report {
     let (small, large) = (small(), std::fs::read(HOSTILE_ECHO.file()).expect("the guest is there"));
     judged(count, |number| {
@@ -34,11 +35,11 @@ pub fn components(count: usize) -> Report {
     })
 }
 
-/// Loads so many plugins with one to four bits turned.
+/// Loads `count` plugins with one to four flipped bits.
 ///
 /// # Panics
 ///
-/// Where the host does.
+/// If the host panics.
 pub(super) fn turned(count: usize) -> Report {
     let whole = small();
     judged(count, |number| {
@@ -55,7 +56,7 @@ fn small() -> Vec<u8> {
     Wat::new(Told::new("raw")).with_clock().build()
 }
 
-/// A few changes, of every kind.
+/// Returns a copy of a plugin with one to three random corruptions.
 fn spoiled(dice: &mut Dice, whole: &[u8]) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     for _ in 0..=dice.roll(3) {
@@ -81,7 +82,7 @@ fn spoiled(dice: &mut Dice, whole: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Loads each on one of two threads.
+/// Loads each file on one of two threads, and reports the times and failures.
 fn judged(count: usize, file: impl Fn(usize) -> Vec<u8> + Sync) -> Report {
     let sandbox = Sandbox::new(Cache::off()).expect("the engine starts");
     let (times, wrong) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
@@ -107,7 +108,7 @@ fn judged(count: usize, file: impl Fn(usize) -> Vec<u8> + Sync) -> Report {
         (times.into_inner().expect("nobody panicked"), wrong.into_inner().expect("nobody panicked"));
     times.sort_unstable();
     let (half, most) = (times[times.len() / 2], times[times.len() - 1]);
-    // What was measured is the test's own.
+    // The recorded times are memory of the test, not of the host.
     let own = times.capacity() * 2 * size_of::<Duration>();
     Report::new(&format!("{loaded:?} loaded, half within {half:?}, all within {most:?} {:?}", wrong.first()))
         .bound("each is loaded or refused with a reason, and no panic", wrong.is_empty() && times.len() == count)

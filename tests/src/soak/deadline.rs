@@ -1,4 +1,5 @@
-//! Calls whose work is done at their very deadline: each ends once, and what it is said to have changed is what it has changed.
+//! A soak test for calls that end near their deadline: each has one terminal event, and its result
+//! lists exactly the changed files.
 
 use std::time::Duration;
 
@@ -10,36 +11,37 @@ use crate::case::{Case, block_on};
 use crate::guest::HOSTILE_ABUSE;
 use crate::{Recorder, Stage, World};
 
-/// The time that each call has.
+/// The timeout of each call.
 const TIME: Duration = Duration::from_millis(10);
-/// How far from it the work ends at most. A guest that is resumed after its deadline runs no further, and a timer of the
-/// runtime is late by up to 1 ms, beside the time that an instance takes to start.
+/// The maximum distance of the end of the work from the deadline. A guest that is resumed after its
+/// deadline does not continue. A timer of the runtime is up to 1 ms late, and an instance takes
+/// time to start.
 const AROUND: Duration = Duration::from_millis(5);
-/// What each call writes when it has waited.
+/// The file that each call writes after its wait.
 const FILE: &str = "late.txt";
 
-/// A host whose calls end at their deadline.
+/// A host for calls that end near their deadline.
 pub struct Deadline(Stage);
 
-/// What came of it.
+/// The result of the calls.
 #[derive(Debug, Clone, Default)]
 pub struct Ended {
-    /// Calls that had written their file in time.
+    /// The number of calls that wrote their file in time.
     pub written: usize,
-    /// Calls that ran out of time.
+    /// The number of calls that timed out.
     pub late: usize,
-    /// What should not be.
+    /// The violations.
     pub broken: Vec<String>,
 }
 
 impl Deadline {
-    /// On this stage, which has the guest `hostile_abuse` and lets it write.
+    /// Uses this stage, which must provide the guest `hostile_abuse` and allow it to write.
     #[must_use]
     pub fn over(stage: Stage) -> Self {
         Self(stage)
     }
 
-    /// So many calls, from a little less to a little more than the time that there is.
+    /// Makes `calls` calls, whose work takes from slightly less to slightly more than the timeout.
     #[must_use]
     pub fn run(&self, calls: usize) -> Ended {
         let mut ended = Ended::default();
@@ -70,7 +72,7 @@ impl Deadline {
     }
 }
 
-/// The same as a long run.
+/// Runs the calls as a soak test.
 pub(super) fn deadlines(calls: usize) -> Report {
     let (world, recorder) = (World::new(), Recorder::default());
     let builder = Case::new(HOSTILE_ABUSE, "write_late").allow(SideEffects::Write).builder(&world);

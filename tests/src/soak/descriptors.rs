@@ -1,4 +1,5 @@
-//! Many guests that each hold all the files that they may: the host keeps descriptors for itself.
+//! A soak test for file descriptors: many guests hold as many files as they may, and the host keeps
+//! enough descriptors for itself.
 
 use palisade::{Call, Shipped};
 use rustix::process::{Resource, getrlimit};
@@ -10,16 +11,16 @@ use crate::guest::{HOSTILE_ECHO, LIMITS_HANDLES};
 use crate::oracle::Books;
 use crate::stage::class;
 
-/// How many hold files at once.
+/// The number of guests that hold files at the same time.
 const WIDTH: u32 = 128;
-/// How many each wants to hold: nearly all the handles of a call.
+/// The number of files that each guest opens: nearly all handles of a call.
 const EACH: usize = 240;
 
-/// Lets 128 guests hold files, so many times; meanwhile another guest is called.
+/// Runs `rounds` rounds in which 128 guests hold files while another guest is called.
 ///
 /// # Panics
 ///
-/// Where no host can be built for them.
+/// If the host cannot be built.
 pub fn descriptors(rounds: usize) -> Report {
     let stage = Stage::new(&[LIMITS_HANDLES, HOSTILE_ECHO], |builder| builder.shipped(Shipped::LeftOut));
     stage.world.file("file.txt", "inside");

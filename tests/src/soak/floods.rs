@@ -1,4 +1,5 @@
-//! Guests that say much more than is kept: a gibibyte on standard output, and a million words to the host in each way.
+//! A soak test for excessive output: a gibibyte on standard output, and a million messages to the
+//! host of each kind.
 
 use palisade::{Call, Shipped};
 use serde_json::json;
@@ -9,10 +10,10 @@ use crate::case::block_on;
 use crate::guest::HOSTILE_ABUSE;
 use crate::oracle::Books;
 
-/// A million, and a gibibyte.
+/// The number of messages and the number of bytes.
 const WORDS: u64 = 1_000_000;
 const FLOOD: u64 = 1 << 30;
-/// What a guest does, how much, what it answers, and how many bytes of it are dropped.
+/// The guest's action, its amount, its output, and the number of dropped bytes.
 const FLOODS: [(&str, u64, &str, u64); 4] = [
     ("flood", FLOOD, "flooded", FLOOD - (512 << 10)),
     ("say-often", WORDS, "said", WORDS - (256 << 10)),
@@ -20,11 +21,11 @@ const FLOODS: [(&str, u64, &str, u64); 4] = [
     ("step-often", WORDS, "stepped", 0),
 ];
 
-/// All of them, so many times. Somebody subscribes to events and reads none.
+/// Runs `rounds` rounds of all floods, with a subscriber that never reads its events.
 ///
 /// # Panics
 ///
-/// Where no host can be built for them.
+/// If the host cannot be built.
 pub fn floods(rounds: usize) -> Report {
     let stage = Stage::new(&[HOSTILE_ABUSE], |builder| builder.shipped(Shipped::LeftOut));
     let stream = stage.host.events();

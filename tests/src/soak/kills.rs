@@ -1,4 +1,5 @@
-//! Programs that are killed while they write: what they leave is the old state or the new one, and the next program finds nothing torn.
+//! A soak test for programs that are killed while they write: files have their old or their new
+//! contents, never a mix.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,20 +15,22 @@ use crate::dice::Dice;
 use crate::wat::Told;
 use crate::{Program, Wat, World};
 
-/// How often the cache is thrown away, so that its key is made anew.
+/// The number of runs after which the cache is deleted, so that its key is created again.
 const ANEW: usize = 5;
-/// The functions of each plugin, so that writing their code takes a while.
+/// The number of functions in each plugin, so that writing its code takes a while.
 const FUNCTIONS: usize = 2_000;
-/// What a file says that is written again and again.
+/// The size of the written file, in bytes.
 const TEXT: usize = 512 << 10;
-/// When what a killed program has left is old.
+/// The age given to leftover temporary files, beyond the 24 hours after which the cache removes
+/// them.
 const OLD: Duration = Duration::from_secs(48 * 60 * 60);
 
-/// Kills so many programs that compile a plugin into the cache, and as many that write a file.
+/// Kills `count` programs that compile a plugin into the cache, and `count` programs that write a
+/// file.
 ///
 /// # Panics
 ///
-/// Where a program cannot be started, or one that is not killed does not do its work.
+/// If a program cannot be started, or fails without being killed.
 pub fn kills(count: usize) -> Report {
     let (world, mut dice) = (World::new(), Dice::new(count as u64));
     let mut seen = Seen::default();
@@ -40,7 +43,8 @@ pub fn kills(count: usize) -> Report {
     }
     let left = temporaries(&cache(&world));
     age(&left);
-    // Whoever writes there clears up.
+    // The next write to the cache removes old temporary files, so provide a plugin that is not
+    // cached.
     put(&world, count + 1);
     let _ = list(&world).run().left_with(0);
     let cleared = temporaries(&cache(&world)).is_empty();
@@ -51,7 +55,7 @@ pub fn kills(count: usize) -> Report {
         .bound("some were killed before they were done, and some after", seen.before > 0 && seen.after > 0)
 }
 
-/// What was found after the programs were killed.
+/// The state after the programs were killed.
 #[derive(Debug, Default)]
 struct Seen {
     before: usize,
@@ -66,7 +70,7 @@ fn took<T>(work: impl FnOnce() -> T) -> Duration {
     start.elapsed()
 }
 
-/// Somewhere in the time that it takes.
+/// Returns a random time up to 1.2 times `whole`, so that some programs finish.
 fn delay(dice: &mut Dice, whole: Duration) -> Duration {
     whole.mul_f64(dice.roll(1200) as f64 / 1000.0)
 }
@@ -85,20 +89,20 @@ fn write(world: &World, number: usize) -> Program<'_> {
     Program::new(world).args(["call", "write_file", "-", "--allow", "write"]).stdin(input)
 }
 
-/// A letter for each number, all over.
+/// Returns contents that consist of one letter, selected by the number.
 fn text(number: usize) -> String {
     char::from(b'a' + (number % 26) as u8).to_string().repeat(TEXT)
 }
 
 fn killed(program: Program<'_>, after: Duration) {
     let mut child = program.stdout(Stdio::null()).start();
-    // Where in its work it is killed is the case.
+    // Killed at an arbitrary point of its work, on purpose.
     std::thread::park_timeout(after);
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// Puts a plugin there that nobody has compiled yet.
+/// Writes a plugin that is not in the cache.
 fn put(world: &World, number: usize) {
     let function =
         |n: usize| format!("(func (param i32) (result i32) (i32.add (local.get 0) (i32.const {})))", n + number);
@@ -106,7 +110,7 @@ fn put(world: &World, number: usize) {
     fs::write(world.plugins().join("p.wasm"), plugin.build()).expect("a plugin can be written");
 }
 
-/// Kills a program that compiles a new plugin, and then loads it here.
+/// Kills a program that compiles a new plugin, and then loads the plugin in this process.
 fn compiled(world: &World, number: usize, after: Duration, seen: &mut Seen) {
     if number.is_multiple_of(ANEW) {
         let _ = fs::remove_dir_all(cache(world));
@@ -122,7 +126,7 @@ fn compiled(world: &World, number: usize, after: Duration, seen: &mut Seen) {
     };
     let plugin = &host.plugins()[0];
     let was_there = entries.iter().any(|name| name.starts_with(&plugin.digest().hex()));
-    // An entry that is there counts: if it did not load, it was torn.
+    // An entry that exists must load. Otherwise it is torn.
     if was_there && plugin.freshness() != Freshness::Cached {
         seen.torn.push(format!("{number}: {entries:?}"));
     }
@@ -130,7 +134,7 @@ fn compiled(world: &World, number: usize, after: Duration, seen: &mut Seen) {
     seen.before += usize::from(!was_there);
 }
 
-/// Kills a program that writes a file, and then looks at the file.
+/// Kills a program that writes a file, and then checks the file.
 fn written(world: &World, number: usize, after: Duration, seen: &mut Seen) {
     killed(write(world, number + 1), after);
     let found = world.read("file.txt").unwrap_or_default();
@@ -152,7 +156,7 @@ fn entries(directory: &Path) -> Vec<String> {
     names(directory).into_iter().filter(|name| name.ends_with(".code")).collect()
 }
 
-/// The files that a killed program has begun and not finished.
+/// Returns the unfinished files of killed programs.
 fn temporaries(directory: &Path) -> Vec<PathBuf> {
     let begun = names(directory).into_iter().filter(|name| name.starts_with(".tmp"));
     begun.map(|name| directory.join(name)).collect()

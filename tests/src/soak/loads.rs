@@ -1,4 +1,5 @@
-//! Plugins that are loaded, called once and dropped, again and again: their code goes with them.
+//! A soak test for loading: plugins are loaded, called once and dropped repeatedly, which must free
+//! their code.
 
 use palisade::{CacheMode, Host, Shipped};
 use serde_json::json;
@@ -9,27 +10,28 @@ use crate::oracle::Books;
 use crate::wat::Told;
 use crate::{Wat, World};
 
-/// How many different plugins there are.
+/// The number of different plugins.
 const PLUGINS: usize = 20;
-/// The functions of each, so that there is code to be freed.
+/// The number of functions in each plugin, so that there is code to free.
 const FUNCTIONS: usize = 50;
-/// How many loads come before anything is counted: the pool has so many places, and maps each when it is first used.
+/// The number of loads before the first measurement, so that each slot of the pooling allocator is
+/// mapped.
 const WARM: usize = 600;
-/// How much memory may be held that was not, in bytes.
+/// The tolerated growth of memory, in bytes.
 const MEMORY: usize = 16 << 20;
 
-/// Loads, calls and drops so many plugins, without a cache: each is compiled.
+/// Loads, calls and drops `count` plugins without a cache, so that each is compiled.
 ///
 /// # Panics
 ///
-/// Where one cannot be loaded or called.
+/// If a plugin cannot be loaded or called.
 pub fn loads(count: usize) -> Report {
     let world = World::new();
     for number in 0..PLUGINS {
         std::fs::write(file(&world, number), plugin(number)).expect("a plugin can be written");
     }
     let figures = format!("{PLUGINS} plugins of {} bytes", plugin(0).len());
-    // A short run fills no pool, and is silent about mappings.
+    // A short run does not use every slot of the pool, so the mappings are not bounded.
     let warm = if count < WARM { PLUGINS } else { WARM };
     (0..warm).for_each(|number| load(&world, number));
     let before = Books::now();

@@ -1,4 +1,5 @@
-//! Schemas made to cost time, each with an input made to cost more: whatever comes of a pair comes soon.
+//! A soak test for schemas and inputs that are designed to be expensive: each pair must be judged
+//! within a bound.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,16 +12,17 @@ use super::Report;
 use crate::dice::Dice;
 use crate::fuzz;
 
-/// What one pair may take; where the host is not optimised, ten times that.
+/// The maximum time of a pair; ten times as much without optimization.
 const EACH: Duration = Duration::from_millis(if cfg!(debug_assertions) { 500 } else { 50 });
-/// How often one that took longer is tried again: work takes its time each time, other programs do not.
+/// The number of retries of a slow pair. The time of the work itself recurs, a delay by other
+/// processes does not.
 const AGAIN: usize = 5;
-/// Of so many pairs, one is also held against the validator below.
+/// The period of the pairs that are also checked against the underlying validator.
 const COMPARED: usize = 16;
-/// How deep schemas and inputs are nested at most.
+/// The maximum nesting of generated schemas and inputs.
 const DEPTH: usize = 6;
 
-/// What came of many pairs.
+/// The counters of a run. `longest` is in microseconds, and `of` is the number of that pair.
 #[derive(Debug, Default)]
 struct Tally {
     schemas: AtomicUsize,
@@ -30,11 +32,11 @@ struct Tally {
     of: AtomicUsize,
 }
 
-/// Judges so many pairs, on two threads.
+/// Judges `count` pairs on two threads.
 ///
 /// # Panics
 ///
-/// Where the host does, or a check contradicts itself.
+/// If the host panics, or two validators differ.
 pub fn pairs(count: usize) -> Report {
     let (tally, next) = (Tally::default(), AtomicUsize::new(0));
     std::thread::scope(|scope| {
@@ -84,14 +86,14 @@ impl Tally {
     }
 }
 
-/// Whether the schema is accepted, the input read, and valid.
+/// Returns whether the schema is accepted, the input is parsed, and the input is valid.
 fn judged(schema: &str, input: &str) -> (bool, bool, bool) {
     let Ok(schema) = Schema::parse_input(schema) else { return (false, false, false) };
     let Ok(value) = parse_bounded(input, JsonBounds::CALL_INPUT) else { return (true, false, false) };
     (true, true, schema.validate(&value).is_ok())
 }
 
-/// The pair of this number.
+/// Generates the pair with this number.
 fn pair(number: u64) -> (String, String) {
     let mut dice = Dice::new(number);
     let schema = root(&mut dice);
@@ -99,7 +101,7 @@ fn pair(number: u64) -> (String, String) {
     (damaged(&mut dice, schema), damaged(&mut dice, input))
 }
 
-/// One of sixteen is not quite what it was.
+/// Damages one of sixteen texts.
 fn damaged(dice: &mut Dice, text: String) -> String {
     if dice.roll(16) > 0 {
         return text;
@@ -163,7 +165,7 @@ const COUNTED: [&str; 8] = [
     "exclusiveMaximum",
 ];
 
-/// A schema of a few keywords, most of which cost something.
+/// Generates a schema of up to three keywords, most of which are expensive.
 fn schema(dice: &mut Dice, depth: usize) -> String {
     if depth >= DEPTH || dice.roll(12) == 0 {
         return dice.pick(&["true", "false", "{}", "{\"type\":\"string\"}", "{\"uniqueItems\":true}"]).to_owned();
@@ -189,7 +191,7 @@ fn keyword(dice: &mut Dice, depth: usize) -> String {
     }
 }
 
-/// A value of which there is much, or which is deep, or both a little.
+/// Generates a value that is large, deep, or moderately both.
 fn value(dice: &mut Dice, depth: usize) -> String {
     if depth >= DEPTH {
         return dice.pick(&NUMBERS).to_owned();
@@ -207,7 +209,7 @@ fn value(dice: &mut Dice, depth: usize) -> String {
     }
 }
 
-/// Up to some thousand of them.
+/// Generates a list of up to 4096 entries.
 fn many(dice: &mut Dice, open: &str, close: &str, one: impl Fn(&mut Dice, usize) -> String) -> String {
     let mut text = open.to_owned();
     for number in 0..1 << dice.roll(13) {

@@ -1,33 +1,35 @@
-//! How long each run is made where there is only so much time: all get the same share, and what one does not need is there for the others.
+//! The division of a time budget among the soak tests: equal shares, of which the unused part goes
+//! to the others.
 
 use std::time::Duration;
 
 use super::Run;
 
-/// A run, and how long it took at its least length.
+/// A soak test with its time at the minimum count.
 #[derive(Debug, Clone, Copy)]
 pub struct Tried {
-    /// The run.
+    /// The soak test.
     pub run: Run,
-    /// What its least length took.
+    /// The time of the minimum count.
     pub took: Duration,
 }
 
 impl Tried {
-    /// What so many take, as far as can be told.
+    /// Estimates the time of `count` repetitions.
     fn time(&self, count: usize) -> f64 {
         self.took.as_secs_f64() * count as f64 / self.run.least as f64
     }
 
-    /// How many there are time for: between the least and the full length.
+    /// Returns the count that fits into `seconds`, between the minimum and the full count.
     fn count(&self, seconds: f64) -> usize {
         let each = (self.took.as_secs_f64() / self.run.least as f64).max(f64::MIN_POSITIVE);
-        // Beyond what a `usize` holds, the conversion gives its greatest value.
+        // The conversion saturates at the bounds of `usize`.
         ((seconds / each) as usize).clamp(self.run.least, self.run.full)
     }
 }
 
-/// How often each of these runs is made within this time, in their order. None is shorter than its least length, even where that takes longer.
+/// Returns the count for each run within `time`, in the order of the runs. No count is below its
+/// minimum, even if that exceeds the budget.
 #[must_use]
 pub fn plan(tried: &[Tried], time: Duration) -> Vec<usize> {
     let mut cheapest: Vec<usize> = (0..tried.len()).collect();
@@ -56,7 +58,7 @@ mod tests {
 
     #[test]
     fn what_a_short_run_does_not_need_is_there_for_the_long_ones() {
-        // A second for ten: at full length 100, 10 and 10,000 seconds.
+        // One second for ten repetitions, so 100, 10 and 10,000 seconds at full length.
         let runs = [tried(10, 1_000, 1), tried(10, 100, 1), tried(10, 100_000, 1)];
         assert_eq!(plan(&runs, Duration::from_secs(310)), [1_000, 100, 2_000]);
         assert_eq!(plan(&runs, Duration::from_secs(30)), [100, 100, 100]);

@@ -1,4 +1,5 @@
-//! Calls that want more than they may have, of each thing in turn: each is refused, and what it had is given back.
+//! A soak test for limits: each call exceeds one limit, fails with that limit, and releases its
+//! resources.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ use crate::oracle::Books;
 use crate::wat::Told;
 use crate::{Wat, World};
 
-/// The plugins that are refused something as they are instantiated or run, each with the limit that it meets.
+/// Returns the plugins that exceed a limit during instantiation or execution, with the name of the
+/// limit.
 fn greedy() -> Vec<(Wat, &'static str)> {
     let named = |name: &str| Wat::new(Told::new(name));
     let grown =
@@ -30,7 +32,7 @@ fn greedy() -> Vec<(Wat, &'static str)> {
     ]
 }
 
-/// The calls of guests, each with the limit that it meets.
+/// Returns the calls of guests that exceed a limit, with the name of the limit.
 fn calls() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("abuse", json!({"how": "hold-pollables", "amount": 10_000}), "handles"),
@@ -41,11 +43,11 @@ fn calls() -> Vec<(&'static str, Value, &'static str)> {
     ]
 }
 
-/// Makes so many calls, each of which is refused something.
+/// Makes `count` calls, each of which exceeds a limit.
 ///
 /// # Panics
 ///
-/// Where no host can be built for them.
+/// If the host cannot be built.
 pub fn refusals(count: usize) -> Report {
     let world = World::new();
     world.file("file.txt", "inside");
@@ -60,7 +62,7 @@ pub fn refusals(count: usize) -> Report {
     let builder = [HOSTILE_ABUSE, LIMITS_FILES, LIMITS_HANDLES]
         .iter()
         .fold(builder, |builder, guest| builder.plugins(guest.directory()));
-    // Less than a plugin may have as it is asked what it is.
+    // Below the memory limit that applies while a plugin is described, so that every plugin loads.
     let limits = Limits { memory: 32 << 20, ..Limits::default() };
     let builder = builder.policy(Policy::default().allowing(SideEffects::Write)).limits(limits);
     let host = builder.cache(CacheMode::Directory(cache())).build().expect("the host can be built");

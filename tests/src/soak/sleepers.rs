@@ -1,4 +1,5 @@
-//! As many guests as there are sandboxes, all asleep: they cost little, and a shutdown ends all of them at once.
+//! A soak test for sleeping guests, as many as one plugin has sandboxes: they use little memory,
+//! and closing the session cancels all of them.
 
 use std::time::{Duration, Instant};
 
@@ -11,33 +12,35 @@ use crate::guest::CANCEL_SLEEP;
 use crate::oracle::Books;
 use crate::stage::class;
 
-/// How many sleep at once: all the sandboxes that one plugin gets.
+/// The number of sleeping guests: all sandboxes of one plugin.
 const WIDTH: u32 = 128;
-/// The pool has so many places more, for other plugins and for loading. Which of all of them a round uses is chance, so that it takes some hundred rounds until all were used.
+/// The additional slots of the pooling allocator, for other plugins and for loading. Each round
+/// uses an arbitrary subset of all slots, so it takes some hundred rounds until every slot was
+/// used.
 const SPARE: usize = 128 + 16;
-/// What each may hold while it sleeps, in bytes.
+/// The maximum memory of a sleeping guest, in bytes.
 const EACH: usize = 3 << 19;
-/// The time within which all of them are cancelled.
+/// The maximum time until all guests are cancelled.
 const SHUTDOWN: Duration = Duration::from_secs(1);
 
-/// What came of one round.
+/// The measurements of one round.
 struct Round {
     asleep: usize,
     took: Duration,
     cancelled: usize,
 }
 
-/// Puts 128 guests to sleep and cancels them, so many times.
+/// Runs `rounds` rounds in which 128 guests sleep and are cancelled.
 ///
 /// # Panics
 ///
-/// Where no host can be built for them.
+/// If the host cannot be built.
 pub fn sleepers(rounds: usize) -> Report {
     let stage = Stage::new(&[CANCEL_SLEEP], |builder| builder.shipped(Shipped::LeftOut));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("a runtime can be started");
     let unused = Books::now();
-    // The first one has the code loaded, and is cancelled before it sleeps.
+    // The first round loads the code, which would count as memory of the guests.
     let _ = runtime.block_on(round(&stage));
     let base = Books::now();
     let first = runtime.block_on(round(&stage));

@@ -1,5 +1,6 @@
-//! Calls that are small as text and large once they are read: results, inputs, and renames below deep directories. The process grows by no more than a call may have,
-//! and nothing of it stays.
+//! A soak test for small texts that need much memory once they are parsed: results, inputs, and
+//! renames below deep directories. The process grows by no more than the call's memory limit, and
+//! releases it afterwards.
 
 use palisade::{CacheMode, Call, Host, Limits, Policy, Shipped, SideEffects, ToolResult};
 use serde_json::json;
@@ -10,40 +11,41 @@ use crate::guest::{HOSTILE_ECHO, LIMITS_FILES, cache};
 use crate::oracle::{Books, HOST_ROOM, Peak};
 use crate::{World, swell};
 
-/// Members of a result of 3.5 MB, and of an input of 343 KB.
+/// The number of members of a result of 3.5 MB, and of an input of 343 KB.
 const RESULT: u32 = 500_000;
 const INPUT: usize = 49_000;
-/// Renames of one call, below 126 directories.
+/// The number of renames in one call, below 126 directories.
 const RENAMES: usize = 4_200;
-/// What each call may hold in the sandbox and for its sake, in bytes.
+/// The memory limit of each call, in the sandbox and in the host, in bytes.
 const CALL: u64 = 16 << 20;
-/// How many calls are made before anything is counted.
+/// The number of calls before the resources are recorded.
 const WARM: usize = 2;
 
-/// Results that expand when they are read.
+/// Makes calls whose results expand when they are parsed.
 ///
 /// # Panics
 ///
-/// Where no host can be built for them.
+/// If the host cannot be built.
 pub fn results(count: usize) -> Report {
     swollen(count, || Call::new("swell", json!({})))
 }
 
-/// Inputs that expand when they are read.
+/// Makes calls whose inputs expand when they are parsed.
 ///
 /// # Panics
 ///
-/// Where no host can be built for them.
+/// If the host cannot be built.
 pub fn inputs(count: usize) -> Report {
     let text = format!("{{\"text\":\"hello\",\"more\":{}}}", swell::list(INPUT));
     swollen(count, || Call::new("echo", text.clone()))
 }
 
-/// Renames whose names fill the longest path there is.
+/// Makes calls with renames below directories whose names together exceed the maximum length of a
+/// path.
 ///
 /// # Panics
 ///
-/// Where no host can be built for them.
+/// If the host cannot be built.
 pub fn renames(count: usize) -> Report {
     swollen(count, || Call::new("shuffle", json!({"amount": RENAMES})))
 }
@@ -52,7 +54,8 @@ fn swollen(count: usize, call: impl Fn() -> Call) -> Report {
     let world = World::new();
     let host = host(&world);
     let one = || block_on(host.dispatch(host.session(), call()));
-    // What the first of them holds counts: an allocator keeps it for those that come after.
+    // Measure the growth from here, before the first large call: an allocator keeps its memory for
+    // later calls, which then do not grow the process.
     let small = block_on(host.call("echo", json!({"text": "hello"}), json!({})));
     assert!(small.is_success(), "{small}");
     let peak = Peak::of_this();
