@@ -1,4 +1,4 @@
-//! The border `output`: see `tests/src/fuzz/output.rs`.
+//! The fuzz target `output`, implemented in `tests/src/fuzz/output.rs`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| palisade_tests::fuzz::output(bytes));

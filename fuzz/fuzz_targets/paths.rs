@@ -1,4 +1,4 @@
-//! The border `paths`: see `tests/src/fuzz/paths.rs`.
+//! The fuzz target `paths`, implemented in `tests/src/fuzz/paths.rs`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| palisade_tests::fuzz::paths(bytes));

@@ -1,4 +1,4 @@
-//! The border `schema`: see `tests/src/fuzz/schema.rs`.
+//! The fuzz target `schema`, implemented in `tests/src/fuzz/schema.rs`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| palisade_tests::fuzz::schema(bytes));

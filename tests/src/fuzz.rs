@@ -1,7 +1,9 @@
-//! What a fuzzer may hand to each border of the host, and what must hold whatever that is.
+//! The fuzz targets: one function per input of the host that an attacker controls, with the
+//! invariants that must hold for any input.
 //!
-//! Each border is a function of bytes: `fuzz/` hands it what libFuzzer finds, and the suite `fuzz` what it has found so far (`fuzz/corpus`). A function returns
-//! whatever the bytes are; it panics where the host broke a promise.
+//! Each target is a function of bytes: `fuzz/` calls it with the inputs of libFuzzer, and the suite
+//! `fuzz` with the recorded corpus (`fuzz/corpus`). A target returns for any bytes, and panics if
+//! the host violates an invariant.
 
 mod component;
 mod output;
@@ -17,10 +19,10 @@ pub use reply::reply;
 pub use schema::schema;
 pub use settings::settings;
 
-/// Takes whatever bytes there are.
+/// A fuzz target: accepts any bytes.
 pub type Border = fn(&[u8]);
 
-/// Every border by its name, which is also that of its corpus.
+/// The fuzz targets by name, which is also the directory name of their corpus.
 pub const BORDERS: [(&str, Border); 6] = [
     ("component", component),
     ("output", output),
@@ -30,14 +32,15 @@ pub const BORDERS: [(&str, Border); 6] = [
     ("settings", settings),
 ];
 
-/// What no message is longer than, in bytes.
+/// The maximum length of a message, in bytes.
 const MESSAGE: usize = 8 * 1024;
 
-/// A message for people: there is one, it ends, and nothing in it steers a terminal.
+/// Checks that a message for people is not empty, not too long, and free of control characters that
+/// a terminal would interpret.
 ///
 /// # Panics
 ///
-/// Where it is not so.
+/// If the message is none of this.
 fn check_message(message: &str) {
     assert!(!message.is_empty() && message.len() <= MESSAGE, "a message of {} bytes", message.len());
     let steers = |c: char| c.is_control() && !matches!(c, '\n' | '\t');

@@ -1,4 +1,4 @@
-//! The loader's border: any bytes, as a plugin's file.
+//! The fuzz target of the plugin loader: any bytes as a plugin's file.
 
 use std::sync::LazyLock;
 
@@ -6,14 +6,15 @@ use palisade::sandbox::{Cache, Sandbox, Trust};
 
 use super::check_message;
 
-/// Without a cache, since each file is another one.
+/// Without a cache: every input is a different file.
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| Sandbox::new(Cache::off()).expect("the engine starts"));
 
-/// Loads the bytes as a plugin: they are refused with a reason, or everything they say of themselves is in order.
+/// Loads the bytes as a plugin, which either fails with a proper message or yields valid
+/// definitions.
 ///
 /// # Panics
 ///
-/// Where that does not hold.
+/// If the message or a definition is invalid.
 pub fn component(bytes: &[u8]) {
     match SANDBOX.prepare(bytes, Trust::Nobody) {
         Err(refused) => check_message(&refused.to_string()),

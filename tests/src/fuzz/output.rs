@@ -1,4 +1,5 @@
-//! The border of outputs: any bytes as what a guest's memory holds where the host looks for its result.
+//! The fuzz target of tool outputs: any bytes as the contents of a guest's memory at the place of
+//! its result.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -12,12 +13,15 @@ use tempfile::TempDir;
 use crate::uniform;
 use crate::wat::{Told, Wat};
 
-/// Where the bytes lie in the guest's memory: at the start of the page that it asks for. Pointers in them are absolute.
+/// The address of the bytes in the guest's memory: the start of the page that the guest allocates.
+/// Pointers in the bytes are absolute.
 pub const ANSWER: u32 = 2 * 65_536;
-/// More than these are left out, so that the page is always the same one.
+/// The maximum number of bytes used; the rest is dropped, so that the call always allocates the
+/// same page.
 const LONGEST: usize = 4096;
 
-/// Turns the text of the call, `{"hex":"…"}`, into bytes at the start of a new page, and says that the result is there.
+/// The guest's code that decodes the input of the call, `{"hex":"…"}`, to the start of a new page,
+/// and returns that page as the address of the result.
 const DECODE: &str = r"(local $to i32) (local $from i32) (local $end i32) (local $base i32)
     (local.set $base (i32.mul (memory.grow (i32.const 1)) (i32.const 65536)))
     (local.set $to (local.get $base))
@@ -39,7 +43,8 @@ const DIGIT: &str = r"(func $digit (param $c i32) (result i32)
       (i32.sub (local.get $c) (i32.const 87))
       (i32.le_u (local.get $c) (i32.const 57))))";
 
-/// A host with a plugin that answers whatever it is told to, freely and under an output schema.
+/// A host with a plugin that returns any given bytes as its result, without and with an output
+/// schema.
 struct Answering {
     host: Host,
     runtime: tokio::runtime::Runtime,
@@ -48,11 +53,12 @@ struct Answering {
 
 static ANSWERING: LazyLock<Answering> = LazyLock::new(Answering::new);
 
-/// The first byte says whether the tool has an output schema; the rest is what its answer is made of.
+/// Runs a call whose result is made of the bytes. The first byte selects the tool, without or with
+/// an output schema; the rest is the guest's memory.
 ///
 /// # Panics
 ///
-/// Where the result is not one that the contract knows, or the next call fails.
+/// If the result violates the contract, or cannot be written as a message to a provider.
 pub fn output(bytes: &[u8]) {
     let result = answer(bytes);
     uniform::check_shape(&result.to_json());
@@ -63,7 +69,7 @@ pub fn output(bytes: &[u8]) {
     }
 }
 
-/// What the host makes of such an answer.
+/// Returns the host's result for the guest's memory in `bytes`.
 #[must_use]
 pub fn answer(bytes: &[u8]) -> ToolResult {
     let (which, answer) = bytes.split_first().unwrap_or((&0, &[]));
@@ -71,7 +77,7 @@ pub fn answer(bytes: &[u8]) -> ToolResult {
     ANSWERING.call(tool, &answer[..answer.len().min(LONGEST)])
 }
 
-/// A reply of this provider with one call.
+/// Returns a provider's reply with one call.
 fn asked(provider: Provider) -> String {
     let call = match provider {
         Provider::OpenAi => {
@@ -111,7 +117,7 @@ impl Answering {
     }
 }
 
-/// The plugin.
+/// Builds the plugin.
 fn plugin() -> Vec<u8> {
     let bound = r#"{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}"#;
     let tools = vec![Told::new("free"), Told { output: Some(bound.to_owned()), ..Told::new("bound") }];

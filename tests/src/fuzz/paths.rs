@@ -1,4 +1,5 @@
-//! The border of the file system: any plan of operations on a real tree, carried out by a guest.
+//! The fuzz target of the file system: any sequence of operations on a real tree, executed by a
+//! guest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,8 @@ const OPERATIONS: [&str; 20] = [
     "set-size",
 ];
 
-/// What paths are made of: what is there, what leads out, and what means something to some system.
+/// The components of paths: existing names, links that lead out of the workspace, and names with a
+/// special meaning on some system.
 const PARTS: [&str; 32] = [
     "..",
     ".",
@@ -69,26 +71,27 @@ const PARTS: [&str; 32] = [
     "a\\b",
     "git~1",
 ];
-/// A plan goes on no longer than this.
+/// The maximum number of steps of a plan.
 const STEPS: usize = 24;
-/// The parts of a path.
+/// One more than the maximum number of components of a path.
 const LONGEST_PATH: u8 = 6;
 
-/// A host on a tree that is made anew for each plan.
+/// A host with a tree that is created anew for each plan.
 struct Ground {
     world: World,
     host: Host,
     runtime: tokio::runtime::Runtime,
 }
 
-/// One plan at a time.
+/// The shared host. The lock keeps plans apart, since they use one tree.
 static GROUND: LazyLock<Mutex<Ground>> = LazyLock::new(|| Mutex::new(Ground::new()));
 
-/// The bytes as a plan.
+/// Executes the bytes as a plan.
 ///
 /// # Panics
 ///
-/// Where anything beside the workspace or in `.git` was read or changed, or the call did not end as one that may do all this.
+/// If the guest read or changed anything outside of the workspace, changed anything in `.git`, or
+/// the call failed.
 pub fn paths(bytes: &[u8]) {
     let steps = plan(&mut bytes.iter().copied());
     let ground = furnished();
@@ -101,14 +104,15 @@ pub fn paths(bytes: &[u8]) {
     assert!(!result.to_json().to_string().contains(SECRET), "something beside the workspace was read: {steps:?}");
 }
 
-/// What is protected in the tree that plans are carried out on.
+/// Returns the protected entries of the tree that plans run on.
 #[must_use]
 pub fn protected() -> Vec<(PathBuf, String)> {
     furnished().protected()
 }
 
 fn furnished() -> MutexGuard<'static, Ground> {
-    // What a broken promise leaves behind is cleared for the next plan.
+    // A failed plan poisons the lock; the tree is created anew, so that the next plan is not
+    // affected.
     let ground = GROUND.lock().unwrap_or_else(PoisonError::into_inner);
     ground.furnish();
     ground
@@ -129,7 +133,8 @@ fn plan(bytes: &mut impl Iterator<Item = u8>) -> Vec<Value> {
     steps
 }
 
-/// A number of parts, and then each of them: one of those there are, or a character of its own.
+/// Decodes a path: the number of components, and then for each an index into [`PARTS`] or a
+/// character.
 fn path(bytes: &mut impl Iterator<Item = u8>) -> String {
     let count = bytes.next().unwrap_or(1) % LONGEST_PATH;
     let part = |byte: u8| match PARTS.get(usize::from(byte)) {
@@ -149,7 +154,8 @@ impl Ground {
         Self { host: builder.build().expect("the host can be built"), world, runtime }
     }
 
-    /// The workspace as it is at the start: files, directories, links of every kind, a repository and one that is kept elsewhere.
+    /// Creates the initial workspace: files, directories, links of every kind, a repository, and
+    /// one with its `.git` directory elsewhere.
     fn furnish(&self) {
         let root = self.world.root();
         for entry in fs::read_dir(&root).expect("the workspace is there").flatten() {
@@ -174,7 +180,8 @@ impl Ground {
         }
     }
 
-    /// What no tool may change within the workspace: everything from a `.git` on, wherever the project around it was moved to.
+    /// Returns the entries that no tool may change: everything from a `.git` component on, also if
+    /// the project around it was moved.
     fn protected(&self) -> Vec<(PathBuf, String)> {
         let from_git = |path: &Path| -> Option<PathBuf> {
             let whole = path.components().map(std::path::Component::as_os_str);

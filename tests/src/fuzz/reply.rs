@@ -1,4 +1,4 @@
-//! The border of models: any text as a provider's reply with calls of tools.
+//! The fuzz target of model replies: any text as a provider's reply with tool calls.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,12 @@ use palisade::{ToolResult, tool::CallId};
 
 use super::check_message;
 
-/// The first byte says which provider; the rest is its reply.
+/// Reads the bytes as a provider's reply. The first byte selects the provider; the rest is the
+/// reply.
 ///
 /// # Panics
 ///
-/// Where two calls have one id, a message is none, or the results cannot be written down.
+/// If two calls have the same id, a message is invalid, or the results cannot be written.
 pub fn reply(bytes: &[u8]) {
     let Some((which, text)) = bytes.split_first() else { return };
     let provider = Provider::ALL[usize::from(*which) % Provider::ALL.len()];

@@ -1,4 +1,5 @@
-//! The border of schemas and arguments: any text as a tool's input schema, any other as the input of a call.
+//! The fuzz target of schemas and inputs: any text as a tool's input schema, and any text as the
+//! input of a call.
 
 use palisade::tool::budget::{Exhausted, Unlimited};
 use palisade::tool::formats::{Format, Strictness, export};
@@ -7,14 +8,15 @@ use palisade::tool::{Definition, Schema, SideEffects, Violations, schema::unrevi
 
 use super::check_message;
 
-/// What divides the schema from the input.
+/// The separator between the schema and the input.
 const DIVISION: char = '\0';
 
-/// The text up to the first NUL as a schema, the rest as an input.
+/// Uses the text up to the first NUL as a schema, and the rest as an input.
 ///
 /// # Panics
 ///
-/// Where a check contradicts itself or the validator underneath, or a message is none.
+/// If two validations differ, the validation differs from the underlying validator's, or a message
+/// is invalid.
 pub fn schema(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (schema, input) = text.split_once(DIVISION).unwrap_or((&text, "{}"));
@@ -27,7 +29,8 @@ pub fn schema(bytes: &[u8]) {
     }
 }
 
-/// An input: what the guest gets is the canonical form, so that must be judged as what came was.
+/// Validates an input. The guest receives its canonical form, which must therefore be the same
+/// value.
 fn given(schema: &Schema, input: &str) {
     let value = match parse_bounded(input, JsonBounds::CALL_INPUT) {
         Ok(value) => value,
@@ -54,7 +57,7 @@ fn told(violations: &Violations) {
     check_message(&violations.to_string());
 }
 
-/// A tool with this schema, in every format.
+/// Exports a tool with this schema in every format.
 fn exported(schema: &Schema) {
     let made = Definition::with_schema("tool", "A tool.", SideEffects::None, schema.clone());
     let definition = made.expect("the rest is in order");

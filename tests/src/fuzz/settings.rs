@@ -1,4 +1,5 @@
-//! The border of configuration: any text as a `palisade.toml`, the user's own or that of a project, which may come from anybody.
+//! The fuzz target of configuration: any text as a user's `palisade.toml`, and as that of an
+//! untrusted project.
 
 use std::fs;
 use std::path::Path;
@@ -8,14 +9,15 @@ use palisade::config::{FileConfig, Settings};
 
 use super::check_message;
 
-/// The bytes as a file of the user, and as one of a project.
+/// Reads the bytes as a user's file, and as a project's.
 ///
 /// # Panics
 ///
-/// Where a message is none, or where a project's file has loosened what holds without one.
+/// If a message is invalid, or a project's file has loosened a default.
 pub fn settings(bytes: &[u8]) {
     if let Ok(text) = str::from_utf8(bytes) {
-        // What is wrong is quoted with the lines around it; the length of that is the file's own.
+        // Not checked with `check_message`: the message quotes lines of the file, whose length is
+        // not bounded.
         assert!(FileConfig::parse(text).err().is_none_or(|refused| !refused.is_empty()));
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -30,7 +32,7 @@ pub fn settings(bytes: &[u8]) {
     }
 }
 
-/// A project's file only ever asks for more caution.
+/// Checks that a project's file can only tighten the settings.
 fn tightened(with: &Settings, workspace: &Path) {
     let without = Settings::default();
     let (policy, usual) = (with.policy(workspace), without.policy(workspace));
