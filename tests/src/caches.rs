@@ -1,16 +1,18 @@
-//! Directories for compiled code, one for each run: a verdict about a plugin must not outlive the host that gave it.
+//! Directories for compiled code, one per test run: a cached verdict about a plugin must not
+//! outlive the host build that made it.
 
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// A directory below `home` for the run of the suites that this process belongs to. All processes below one cargo share it, so that a guest is compiled once for all
-/// suites. Directories of runs that have ended are removed.
+/// Returns the directory below `home` for the current test run, and removes those of ended runs.
+/// All processes below the same cargo process share the directory, so that a guest is compiled once
+/// for all suites.
 ///
 /// # Panics
 ///
-/// Where it cannot be made.
+/// If the directory cannot be created.
 #[must_use]
 pub fn of_this_run(home: &Path) -> PathBuf {
     let run = Process::running();
@@ -18,12 +20,12 @@ pub fn of_this_run(home: &Path) -> PathBuf {
     private(home.join(run.to_string()))
 }
 
-/// A directory below `home` for this build of this program, for measurements that are made by several processes and begin with compiled code. Directories of
-/// other builds are removed.
+/// Returns the directory below `home` for this build of this program, and removes those of other
+/// builds. For measurements made by several processes that start with compiled code.
 ///
 /// # Panics
 ///
-/// Where the program does not know its own file, or the directory cannot be made.
+/// If the program cannot read its own file's metadata, or the directory cannot be created.
 #[must_use]
 pub fn of_this_build(home: &Path) -> PathBuf {
     let own = std::env::current_exe().and_then(fs::metadata).expect("a program knows its own file");
@@ -33,7 +35,8 @@ pub fn of_this_build(home: &Path) -> PathBuf {
     private(home.join(build))
 }
 
-/// Removes what is not kept. Another process may be at it as well, and what cannot be removed harms nobody.
+/// Removes the entries that `keeps` does not select. Best effort: another process may remove them
+/// at the same time, and a leftover directory is harmless.
 fn sweep(home: &Path, keeps: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(home).into_iter().flatten().flatten() {
         if entry.file_name().to_str().is_none_or(|name| !keeps(name)) {
@@ -42,7 +45,7 @@ fn sweep(home: &Path, keeps: impl Fn(&str) -> bool) {
     }
 }
 
-/// A directory that only its owner can enter, as a cache has to be.
+/// Creates a directory that only its owner can enter, as the cache requires.
 fn private(path: PathBuf) -> PathBuf {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -52,7 +55,7 @@ fn private(path: PathBuf) -> PathBuf {
     path
 }
 
-/// A process, told by its start from a later one of the same number.
+/// A process, identified by id and start time, since ids are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
     id: u32,
@@ -66,13 +69,13 @@ impl fmt::Display for Process {
 }
 
 impl Process {
-    /// The cargo that runs this process, directly or through others; else the process itself.
+    /// Returns the nearest ancestor that is cargo, or the process itself if there is none.
     fn running() -> Self {
         let own = std::process::id();
         let mut line = std::iter::successors(Stat::of(own), |stat| Stat::of(stat.parent));
         let cargo = line.find(|stat| stat.name.starts_with("cargo"));
         let runner = cargo.or_else(|| Stat::of(own));
-        // Where the kernel does not tell, each process has a directory of its own.
+        // Without `/proc`, each process gets a directory of its own.
         runner.map_or(Self { id: own, start: 0 }, |stat| Self { id: stat.id, start: stat.start })
     }
 
@@ -86,7 +89,7 @@ impl Process {
     }
 }
 
-/// What the kernel tells of a process.
+/// The fields of `/proc/PID/stat` that are used here.
 struct Stat {
     id: u32,
     name: String,
@@ -95,10 +98,10 @@ struct Stat {
 }
 
 impl Stat {
-    /// `None` where there is no such process, or no `/proc`.
+    /// Returns `None` if there is no such process, or no `/proc`.
     fn of(id: u32) -> Option<Self> {
         let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        // The name may hold anything, brackets and spaces among it.
+        // The name may contain brackets and spaces, so it ends at the last bracket.
         let (head, tail) = text.rsplit_once(") ")?;
         let fields: Vec<&str> = tail.split(' ').collect();
         Some(Self {
@@ -122,7 +125,7 @@ mod tests {
         let mut other = Command::new("cat").stdin(Stdio::piped()).spawn().expect("a process");
         let stat = Stat::of(other.id()).expect("it runs");
         let theirs = private(home.path().join(Process { id: stat.id, start: stat.start }.to_string()));
-        // Of the same number, but begun at another time.
+        // A process with the same id and another start time.
         let past = private(home.path().join(Process { id: stat.id, start: stat.start + 1 }.to_string()));
         assert_eq!(of_this_run(home.path()), own, "the same for the whole run");
         assert!(own.is_dir() && theirs.is_dir() && !past.exists());

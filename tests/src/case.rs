@@ -1,4 +1,5 @@
-//! One case, driven through the library and through the program, so that the two cannot differ.
+//! A test case that makes one call through the library and through the program, and requires equal
+//! results.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,14 +15,14 @@ use crate::program::Program;
 use crate::seen::{Run, Seen};
 use crate::world::World;
 
-/// Where the plugins of a case come from.
+/// The source of a case's plugins.
 #[derive(Debug, Clone)]
 pub enum Plugins {
-    /// A guest that the build script has built.
+    /// A guest built by the build script.
     Guest(Guest),
-    /// A component made by the test, under the name that its file gets.
+    /// A component made by the test, with the file name it gets.
     Component(String, Vec<u8>),
-    /// Those that come with the host.
+    /// The built-in plugins of the host.
     Shipped,
 }
 
@@ -34,7 +35,7 @@ impl From<Guest> for Plugins {
 type Arrange = Box<dyn Fn(&World)>;
 type Input = Box<dyn Fn(&World) -> String>;
 
-/// A call to be made, with everything around it.
+/// A call with its plugins, input, workspace and limits.
 pub struct Case {
     plugins: Plugins,
     tool: String,
@@ -47,7 +48,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// A call of a tool with an empty input in an empty workspace.
+    /// Creates a call of a tool with an empty input in an empty workspace.
     #[must_use]
     pub fn new(plugins: impl Into<Plugins>, tool: &str) -> Self {
         Self {
@@ -62,14 +63,14 @@ impl Case {
         }
     }
 
-    /// With this input.
+    /// Sets the input.
     #[must_use]
     #[allow(clippy::needless_pass_by_value, reason = "a literal is what it is given")]
     pub fn input(self, input: Value) -> Self {
         self.text(&input.to_string())
     }
 
-    /// With this text as input, whatever it is.
+    /// Sets the input to a text, which need not be valid JSON.
     #[must_use]
     pub fn text(mut self, text: &str) -> Self {
         let text = text.to_owned();
@@ -77,28 +78,28 @@ impl Case {
         self
     }
 
-    /// With an input that depends on where the workspace is.
+    /// Sets an input that depends on the location of the workspace.
     #[must_use]
     pub fn input_at(mut self, input: impl Fn(&World) -> Value + 'static) -> Self {
         self.input = Box::new(move |world| input(world).to_string());
         self
     }
 
-    /// In a workspace that is prepared like this. Can be given several times.
+    /// Adds a preparation of the workspace. Can be called several times.
     #[must_use]
     pub fn arrange(mut self, arrange: impl Fn(&World) + 'static) -> Self {
         self.arrange.push(Box::new(arrange));
         self
     }
 
-    /// With a prompt lifted, as `--allow` does.
+    /// Allows a class of side effects without confirmation, as `--allow` does.
     #[must_use]
     pub fn allow(mut self, class: SideEffects) -> Self {
         self.allow.push(class);
         self
     }
 
-    /// With so much time.
+    /// Sets the timeout of the call.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -109,25 +110,27 @@ impl Case {
         if self.memory.is_some() { "with PALISADE_MEMORY" } else { "in ~/.config/palisade/palisade.toml" }
     }
 
-    /// With so much memory, in MiB.
+    /// Sets the memory limit of the call, in MiB.
     #[must_use]
     pub fn memory_mib(mut self, mib: u64) -> Self {
         self.memory = Some(mib << 20);
         self
     }
 
-    /// With a part of the result, a JSON pointer, that differs from call to call by its nature.
+    /// Excludes a part of the result from comparison, given as a JSON pointer: it differs from call
+    /// to call.
     #[must_use]
     pub fn varying(mut self, pointer: &'static str) -> Self {
         self.varying.push(pointer);
         self
     }
 
-    /// Makes the call in both ways, checks what holds for every call, and gives back what was seen.
+    /// Makes the call through the library and through the program, checks the invariants of all
+    /// calls, and returns the observed result.
     ///
     /// # Panics
     ///
-    /// Where the two ways differ, or one of them breaks a promise that is the same for all calls.
+    /// If the two results differ, or one of them violates an invariant.
     #[must_use]
     #[track_caller]
     pub fn check(self) -> Seen {
@@ -135,11 +138,12 @@ impl Case {
         Seen::compare(library, program, &self.varying)
     }
 
-    /// Makes the call through the library only, for what the command line cannot say; `change` adds that to the call.
+    /// Makes the call through the library only, for options that the command line lacks: `change`
+    /// adds them to the call.
     ///
     /// # Panics
     ///
-    /// Where the call breaks a promise that is the same for all calls.
+    /// If the call violates an invariant.
     #[must_use]
     #[track_caller]
     pub fn check_library(self, change: impl FnOnce(Call) -> Call) -> Seen {
@@ -148,11 +152,12 @@ impl Case {
         Seen::alone(run)
     }
 
-    /// As [`check_library`](Self::check_library), with a recorder that can act on what it hears.
+    /// Makes the call as [`check_library`](Self::check_library) does, with a recorder that can
+    /// react to events.
     ///
     /// # Panics
     ///
-    /// Where the call breaks a promise that is the same for all calls.
+    /// If the call violates an invariant.
     #[must_use]
     #[track_caller]
     pub fn check_heard(self, recorder: &Recorder, change: impl FnOnce(Call) -> Call) -> Seen {
@@ -161,7 +166,7 @@ impl Case {
         Seen::alone(run)
     }
 
-    /// A prepared world.
+    /// Creates a world and prepares its workspace.
     #[must_use]
     pub fn world(&self) -> World {
         let world = World::new();
@@ -172,20 +177,20 @@ impl Case {
         world
     }
 
-    /// The program, about to make this call.
+    /// Returns the program, ready to make this call.
     #[must_use]
     pub fn program<'w>(&self, world: &'w World) -> Program<'w> {
         let program = Program::new(world).args(["call", &self.tool, "-", "--json"]).stdin((self.input)(world));
         self.with_plugins(program.args(self.running()), world)
     }
 
-    /// The program, about to serve the tools of this case and a benign one.
+    /// Returns the program, ready to serve the tools of this case and of a benign plugin.
     #[must_use]
     pub(crate) fn server<'w>(&self, world: &'w World) -> Program<'w> {
         self.with_plugins(Program::new(world), world).args(["--plugins"]).args([HOSTILE_ECHO.directory()])
     }
 
-    /// What the verbs that run tools are told.
+    /// Returns the options for the verbs that run tools.
     pub(crate) fn running(&self) -> Vec<String> {
         let classes = self.allow.iter().flat_map(|class| ["--allow".to_owned(), class.as_str().to_owned()]);
         let timeout = self.timeout.map(|timeout| ["--timeout".to_owned(), format!("{}ms", timeout.as_millis())]);
@@ -202,12 +207,12 @@ impl Case {
         }
     }
 
-    /// The host that makes this call through the library, not yet built.
+    /// Returns the builder of the host that makes this call through the library.
     #[must_use]
     pub fn builder(&self, world: &World) -> HostBuilder {
         let policy = self.allow.iter().fold(Policy::default(), |policy, class| policy.allowing(*class));
         let limits = Limits { memory: self.memory.unwrap_or(Limits::default().memory), ..Limits::default() };
-        // As the program says it.
+        // The program names the same places in its messages.
         let places = Places::new("in ~/.config/palisade/palisade.toml").with("limits.memory", self.place_of_memory());
         let builder =
             Host::builder().workspace(world.root()).policy(policy).limits(limits).cache(CacheMode::Directory(cache()));
@@ -218,7 +223,7 @@ impl Case {
         }
     }
 
-    /// The call itself.
+    /// Returns the call.
     #[must_use]
     pub fn to_call(&self, world: &World) -> Call {
         let call = Call::new(&self.tool, (self.input)(world));
@@ -228,27 +233,27 @@ impl Case {
         }
     }
 
-    /// The time that it has: its own, or what its class gets.
+    /// Returns the timeout of the call: its own, or the default.
     pub(crate) fn time(&self) -> Duration {
         self.timeout.unwrap_or(palisade::sandbox::limits::TIMEOUT)
     }
 
-    /// The tool.
+    /// Returns the name of the tool.
     pub(crate) fn tool(&self) -> &str {
         &self.tool
     }
 
-    /// The input, as JSON.
+    /// Returns the input as JSON.
     pub(crate) fn arguments(&self, world: &World) -> Value {
         serde_json::from_str(&(self.input)(world)).expect("the input is JSON")
     }
 
-    /// The memory that the call may have, in bytes.
+    /// Returns the memory limit of the call, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         usize::try_from(self.memory.unwrap_or(Limits::default().memory)).unwrap_or(usize::MAX)
     }
 
-    /// What differs from call to call.
+    /// Returns the JSON pointers to the parts of the result that differ from call to call.
     pub(crate) fn varies(&self) -> &[&'static str] {
         &self.varying
     }
@@ -287,14 +292,15 @@ impl Case {
     }
 }
 
-/// What no case takes, however slow the machine is. One that waits for what never comes fails in place of the whole run.
+/// An upper bound for the time of a case, also on a slow machine. A case that hangs then fails
+/// instead of blocking the whole run.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Runs a future to its end, on this thread.
+/// Runs a future to completion on this thread.
 ///
 /// # Panics
 ///
-/// Where no runtime can be started, or it does not come to its end.
+/// If no runtime can be started, or the future does not complete within two minutes.
 pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let bounded = async { tokio::time::timeout(PATIENCE, work).await.expect("it comes to an end") };

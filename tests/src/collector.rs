@@ -1,4 +1,5 @@
-//! A collector of telemetry that takes what comes and keeps it, or takes nothing and keeps who asks waiting.
+//! A telemetry collector that either answers and records requests, or leaves them without an
+//! answer.
 
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -6,53 +7,53 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// What no request takes, however slow the machine is.
+/// An upper bound for the time until a request arrives, also on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A collector on a port of its own.
+/// A collector that listens on its own port.
 pub struct Collector {
     address: String,
     requests: Receiver<Request>,
 }
 
-/// What somebody has sent.
+/// A received request.
 #[derive(Debug)]
 pub struct Request {
-    /// Its path.
+    /// The path of the request line.
     pub path: String,
-    /// The lines of its head, in small letters.
+    /// The request line and the header lines, in lower case.
     pub head: String,
-    /// Its body.
+    /// The body.
     pub body: Vec<u8>,
 }
 
 impl Request {
-    /// The body as JSON.
+    /// Parses the body as JSON.
     ///
     /// # Panics
     ///
-    /// Where it is none.
+    /// If the body is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
     }
 }
 
-/// What becomes of requests.
+/// The collector's treatment of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// Each is answered with 200.
+    /// Every request is answered with status 200.
     Takes,
-    /// None is answered, and every connection stays open.
+    /// No request is answered, and every connection stays open.
     Hangs,
 }
 
 impl Collector {
-    /// Begins to listen.
+    /// Starts to listen.
     ///
     /// # Panics
     ///
-    /// Where no port can be had.
+    /// If no port can be bound.
     #[must_use]
     pub fn start(manner: Manner) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -62,7 +63,7 @@ impl Collector {
         Self { address, requests }
     }
 
-    /// Where it listens.
+    /// Returns the URL of the collector.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
@@ -72,21 +73,22 @@ impl Collector {
     ///
     /// # Panics
     ///
-    /// Where none comes.
+    /// If no request arrives in time.
     #[track_caller]
     #[must_use]
     pub fn next(&self) -> Request {
         self.requests.recv_timeout(PATIENCE).expect("something is sent")
     }
 
-    /// What has come that nobody has waited for.
+    /// Returns the received requests that were not taken by [`next`](Self::next).
     #[must_use]
     pub fn rest(&self) -> Vec<Request> {
         self.requests.try_iter().collect()
     }
 }
 
-/// One connection after the other, so that a request is kept before the next is taken.
+/// Serves one connection after the other, so that a request is recorded before the next one is
+/// read.
 fn serve(listener: &TcpListener, manner: Manner, send: &Sender<Request>) {
     let mut open = Vec::new();
     for mut stream in listener.incoming().map_while(Result::ok) {

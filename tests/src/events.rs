@@ -1,14 +1,14 @@
-//! A subscriber that keeps what it hears, and can act on it at once.
+//! A subscriber that records events and can react to them at once.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use palisade::{Envelope, Event, Subscriber};
 
-/// What happens at each event.
+/// A function called at each event.
 type Reaction = Arc<dyn Fn(&Event) + Send + Sync>;
 
-/// Keeps every event.
+/// A recorder of every event about a call.
 #[derive(Clone, Default)]
 pub struct Recorder {
     heard: Arc<Mutex<Vec<Event>>>,
@@ -17,19 +17,19 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Does something at each event, on the thread of the call.
+    /// Creates a recorder that calls `react` at each event, on the thread of the call.
     #[must_use]
     pub fn reacting(react: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         Self { heard: Arc::default(), react: Some(Arc::new(react)), more: Arc::default() }
     }
 
-    /// What was heard so far.
+    /// Returns the recorded events.
     #[must_use]
     pub fn events(&self) -> Vec<Event> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Completes once what was heard so far is enough.
+    /// Completes once `enough` accepts the recorded events.
     pub async fn until(&self, enough: impl Fn(&[Event]) -> bool) {
         loop {
             let more = self.more.notified();
@@ -40,30 +40,31 @@ impl Recorder {
         }
     }
 
-    /// What was heard of one call.
+    /// Returns the recorded events of one call.
     #[must_use]
     pub fn of(&self, call: &str) -> Vec<Event> {
         self.events().into_iter().filter(|event| event.subject().is_some_and(|s| s.call_id.as_str() == call)).collect()
     }
 
-    /// The names of what was heard of one call.
+    /// Returns the names of the recorded events of one call.
     #[must_use]
     pub fn names_of(&self, call: &str) -> Vec<&'static str> {
         self.of(call).iter().map(Event::name).collect()
     }
 
-    /// The names of what was heard.
+    /// Returns the names of the recorded events.
     #[must_use]
     pub fn names(&self) -> Vec<&'static str> {
         self.events().iter().map(Event::name).collect()
     }
 
-    /// Forgets what was heard so far.
+    /// Clears the recorded events.
     pub fn forget(&self) {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// The calls that did not end once and for all, each with what is wrong.
+    /// Returns a description of each call that does not have exactly one terminal event, at its
+    /// end.
     #[must_use]
     pub fn unended(&self) -> Vec<String> {
         let events = self.events();
@@ -82,7 +83,7 @@ impl Recorder {
         }
     }
 
-    /// The events that end a call.
+    /// Returns the recorded terminal events.
     #[must_use]
     pub fn terminal(&self) -> Vec<Event> {
         self.events().into_iter().filter(Event::is_terminal).collect()
@@ -91,7 +92,7 @@ impl Recorder {
 
 impl Subscriber for Recorder {
     fn receive(&self, event: &Envelope) {
-        // What happens around plugins is heard before any call, and is no part of one.
+        // Plugin events belong to no call and are emitted before the first one.
         if event.event.subject().is_none() {
             return;
         }

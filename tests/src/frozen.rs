@@ -1,4 +1,5 @@
-//! A file system that can be stopped: whoever asks for a file of it then hangs in the kernel, as on a network mount whose server has gone.
+//! A file system whose server can be stopped: file system calls on it then hang in the kernel, as
+//! on a network mount with an unreachable server.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead as _, BufReader};
@@ -11,22 +12,22 @@ use terminal::thread::{UnshareFlags, unshare};
 
 use crate::program::beside_tests;
 
-/// What its one file says.
+/// The contents of `notes.txt`.
 pub const NOTES: &str = "from the file server";
 
-/// A mounted directory with the files `notes.txt` and `trap.txt`, and the directory `folder`. The
-/// first request after the second was opened stops the server.
+/// A mount point with the files `notes.txt` and `trap.txt`, and the directory `folder`. The server
+/// stops at the first request after `trap.txt` was opened.
 pub struct Frozen {
     server: Child,
     at: PathBuf,
 }
 
 impl Frozen {
-    /// Mounts one at a directory.
+    /// Mounts the file system at a directory.
     ///
     /// # Panics
     ///
-    /// Where the server does not start.
+    /// If the server does not start.
     #[must_use]
     pub fn mount(at: &Path) -> Self {
         let mut server = Command::new(beside_tests("frozen"))
@@ -38,37 +39,38 @@ impl Frozen {
         let said = server.stdout.take().map(|out| BufReader::new(out).read_line(&mut ready));
         let made = Self { server, at: at.to_owned() };
         assert!(matches!(said, Some(Ok(_))) && ready == "ready\n", "the file server mounts: {said:?} {ready:?}");
-        // From now on the kernel knows that closing a file is none of the server's business: it would wait for its word even at the end of a process.
+        // The first close teaches the kernel that the server does not implement FLUSH. Otherwise
+        // the kernel would wait for the server's reply even when a process exits.
         let read = std::fs::read_to_string(at.join("notes.txt"));
         assert!(matches!(read.as_deref(), Ok(NOTES)), "{read:?}");
         made
     }
 
-    /// From now on nobody gets an answer.
+    /// Stops the server: from now on no request is answered.
     ///
     /// # Panics
     ///
-    /// Where there is no server any more.
+    /// If the server has ended.
     pub fn stop(&self) {
         kill_process(self.pid(), Signal::Stop).expect("the server is there");
         self.wait_for_stop();
     }
 
-    /// Comes back once the server has stopped, by itself or by [`stop`](Self::stop).
+    /// Waits until the server has stopped, by itself or by [`stop`](Self::stop).
     ///
     /// # Panics
     ///
-    /// Where it ends in place of stopping.
+    /// If the server ends instead of stopping.
     pub fn wait_for_stop(&self) {
         let status = waitpid(Some(self.pid()), WaitOptions::UNTRACED).expect("the server can be waited for");
         assert!(status.is_some_and(terminal::process::WaitStatus::stopped), "the server stops");
     }
 
-    /// Answers again, also whatever was asked meanwhile.
+    /// Continues the server, which then also answers the queued requests.
     ///
     /// # Panics
     ///
-    /// Where there is no server any more.
+    /// If the server has ended.
     pub fn go_on(&self) {
         kill_process(self.pid(), Signal::Cont).expect("the server is there");
     }
@@ -79,7 +81,7 @@ impl Frozen {
 }
 
 impl Drop for Frozen {
-    /// With its server gone, whoever hangs gets an error.
+    /// Kills the server, so that hanging processes get an error, and unmounts the directory.
     fn drop(&mut self) {
         let _ = self.server.kill();
         let _ = self.server.wait();
@@ -87,11 +89,12 @@ impl Drop for Frozen {
     }
 }
 
-/// Runs a test on a thread with mounts of its own, so that nothing stays mounted however it ends. Where that is not possible, says so and does nothing.
+/// Runs a test on a thread with its own mount namespace, so that no mount outlives the test. Skips
+/// the test if mounting is not possible.
 ///
 /// # Panics
 ///
-/// Where the test does.
+/// If the test panics.
 pub fn with_own_mounts(test: impl FnOnce() + Send) {
     let run = || match own_mounts() {
         Ok(()) => test(),

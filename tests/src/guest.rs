@@ -1,11 +1,11 @@
-//! The guests that the build script has built.
+//! The guests built by the build script.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::caches;
 
-/// A guest in a directory of its own.
+/// A guest in its own directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guest {
     name: &'static str,
@@ -16,26 +16,26 @@ impl Guest {
         Self { name }
     }
 
-    /// Its name, which is also the plugin's.
+    /// Returns the name of the guest, which is also the plugin's.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.name
     }
 
-    /// The directory that holds it and nothing else.
+    /// Returns the directory that holds only this guest.
     #[must_use]
     pub fn directory(self) -> PathBuf {
         Path::new(env!("OUT_DIR")).join("guests").join(self.name)
     }
 
-    /// The component itself.
+    /// Returns the path of the component.
     #[must_use]
     pub fn file(self) -> PathBuf {
         self.directory().join(format!("{}.wasm", self.name))
     }
 }
 
-/// Where compiled code is kept for all suites of this run.
+/// Returns the cache directory for compiled code, shared by all suites of this run.
 #[must_use]
 pub fn cache() -> PathBuf {
     static HERE: OnceLock<PathBuf> = OnceLock::new();
@@ -44,7 +44,7 @@ pub fn cache() -> PathBuf {
 
 include!(concat!(env!("OUT_DIR"), "/guests.rs"));
 
-/// Looks for a test or a module of the name that it is given: `foreach_contract!(is_tested)`.
+/// Requires a test or a module with the guest's name: `foreach_contract!(is_tested)`.
 #[macro_export]
 macro_rules! is_tested {
     ($guest:ident) => {
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn every_suite_that_has_guests_looks_for_their_tests() {
-        // What is measured is no promise of a suite: `host/benches` uses it.
+        // Guests for benchmarks belong to `host/benches`, not to a suite.
         for suite in SUITES.iter().filter(|suite| **suite != "bench") {
             let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(format!("{suite}.rs"));
             let source = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));

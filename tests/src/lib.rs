@@ -1,4 +1,5 @@
-//! What the suites share: guests, workspaces with a canary beside them, and one way to run a case through the library and through the program.
+//! The common parts of the test suites: guests, workspaces with a canary beside them, and test
+//! cases that run through the library and through the program.
 
 pub mod bomb;
 pub mod caches;
@@ -38,8 +39,8 @@ pub use world::World;
 
 use std::io::Write as _;
 
-/// Says why a test does nothing on this machine, where whoever runs the suite sees it.
+/// Reports on standard error why a test is skipped.
 pub fn skip(why: &str) {
-    // Not printed: the harness would keep that to itself.
+    // Not `eprintln!`: the test harness would capture it.
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }

@@ -1,4 +1,4 @@
-//! A client of the Model Context Protocol that reads and writes lines, and takes nothing for granted.
+//! An MCP client over standard input and output that works on raw lines and checks each message.
 
 use crate::program::{Program, Ran, finish};
 use serde_json::{Value, json};
@@ -7,40 +7,42 @@ use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// What no answer takes, however slow the machine is.
+/// An upper bound for the time until a message arrives, also on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The previous revision, with a handshake.
+/// The previous protocol revision, with a handshake.
 pub const LEGACY: &str = "2025-11-25";
-/// The current one, in which each request stands for itself.
+/// The current protocol revision, which is stateless: each request carries the client's
+/// capabilities.
 pub const MODERN: &str = "2026-07-28";
 
-/// A program that serves on its standard input and output, and all that it has said.
+/// A client with its server process and all messages received so far.
 pub struct Client {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
     next: u64,
-    /// What has come that nobody has asked for yet: notifications, and requests of the server.
+    /// The received notifications, requests of the server and responses that no method has returned
+    /// yet.
     pub aside: Vec<Value>,
 }
 
 impl Client {
-    /// Starts the program.
+    /// Starts the program with `serve`.
     ///
     /// # Panics
     ///
-    /// Where it cannot be started.
+    /// If the program cannot be started.
     #[must_use]
     pub fn start(program: Program<'_>) -> Self {
         Self::start_with(program, &[])
     }
 
-    /// Starts the program, with options of `serve`.
+    /// Starts the program with `serve` and these options.
     ///
     /// # Panics
     ///
-    /// Where it cannot be started.
+    /// If the program cannot be started.
     #[must_use]
     pub fn start_with(program: Program<'_>, options: &[&str]) -> Self {
         let mut child = program.args(["serve"]).args(options.iter().copied()).open();
@@ -57,21 +59,21 @@ impl Client {
         Self { child, input, lines, next: 1, aside: Vec::new() }
     }
 
-    /// The same, past the handshake of the previous revision.
+    /// Starts the program and performs the handshake of the previous revision.
     ///
     /// # Panics
     ///
-    /// Where the handshake fails.
+    /// If the handshake fails.
     #[must_use]
     pub fn legacy(program: Program<'_>, capabilities: &Value) -> Self {
         Self::start(program).shake_hands(capabilities)
     }
 
-    /// The same, for a program that was started.
+    /// Performs the handshake of the previous revision with a running program.
     ///
     /// # Panics
     ///
-    /// Where the handshake fails.
+    /// If the handshake fails.
     #[must_use]
     pub fn shake_hands(mut self, capabilities: &Value) -> Self {
         let answer = self.initialize(LEGACY, capabilities);
@@ -79,7 +81,7 @@ impl Client {
         self
     }
 
-    /// The handshake; what the server answers.
+    /// Sends the handshake's messages, and returns the server's response.
     pub fn initialize(&mut self, version: &str, capabilities: &Value) -> Value {
         let info = json!({"name": "suite", "version": "1"});
         let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": info});
@@ -88,11 +90,11 @@ impl Client {
         answer
     }
 
-    /// Writes bytes as they are.
+    /// Writes raw bytes.
     ///
     /// # Panics
     ///
-    /// Where the program does not take them.
+    /// If the program does not read the bytes.
     pub fn write(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().expect("the input is open");
         input.write_all(bytes).expect("the program reads");
@@ -108,7 +110,7 @@ impl Client {
         self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Sends a request, and does not wait for its answer.
+    /// Sends a request without waiting for its response, and returns its id.
     pub fn begin(&mut self, method: &str, params: &Value) -> u64 {
         let id = self.next;
         self.next += 1;
@@ -116,20 +118,21 @@ impl Client {
         id
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     #[track_caller]
     pub fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.begin(method, params);
         self.answer(id)
     }
 
-    /// As [`ask`](Self::ask), in the current revision, as a client with these capabilities.
+    /// Sends a request as [`ask`](Self::ask) does, in the current revision, with these client
+    /// capabilities.
     #[track_caller]
     pub fn ask_modern(&mut self, method: &str, params: Value, capabilities: &Value) -> Value {
         self.ask(method, &modern(params, capabilities))
     }
 
-    /// Waits for the answer to a request. What else comes is put aside.
+    /// Waits for the response to a request. Other messages are kept in `aside`.
     #[track_caller]
     pub fn answer(&mut self, id: u64) -> Value {
         loop {
@@ -141,11 +144,11 @@ impl Client {
         }
     }
 
-    /// The next message, whatever it is.
+    /// Returns the next message of any kind.
     ///
     /// # Panics
     ///
-    /// Where none comes, or a line is no message.
+    /// If no message arrives in time, or a line is not a message.
     #[track_caller]
     pub fn hear(&mut self) -> Value {
         match self.lines.recv_timeout(PATIENCE) {
@@ -155,13 +158,14 @@ impl Client {
         }
     }
 
-    /// The next message, if one comes within this time.
+    /// Returns the next message, or `None` if none arrives within `time`.
     #[track_caller]
     pub fn hear_within(&mut self, time: Duration) -> Option<Value> {
         self.lines.recv_timeout(time).ok().map(|line| message(&line))
     }
 
-    /// Waits for a message of this method, and gives it back with its parameters. What else comes is put aside.
+    /// Waits for a notification or request with this method, and returns it. Other messages are
+    /// kept in `aside`.
     #[track_caller]
     pub fn hear_of(&mut self, method: &str) -> Value {
         if let Some(place) = self.aside.iter().position(|message| message["method"] == method) {
@@ -176,19 +180,20 @@ impl Client {
         }
     }
 
-    /// What has been put aside of one method.
+    /// Returns the messages with this method in `aside`.
     #[must_use]
     pub fn told(&self, method: &str) -> Vec<&Value> {
         self.aside.iter().filter(|message| message["method"] == method).collect()
     }
 
-    /// The program itself.
+    /// Returns the id of the server's process.
     #[must_use]
     pub fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends the input, waits for the end of the program, and gives back what it had still said.
+    /// Closes the input, waits for the program to exit, and returns its result and remaining
+    /// messages.
     #[track_caller]
     pub fn end(mut self) -> (Ran, Vec<Value>) {
         drop(self.input.take());
@@ -197,7 +202,7 @@ impl Client {
     }
 }
 
-/// Parameters with what each request of the current revision says of its client.
+/// Adds the metadata that each request of the current revision carries to `params`.
 #[must_use]
 pub fn modern(mut params: Value, capabilities: &Value) -> Value {
     let meta = json!({
@@ -211,7 +216,7 @@ pub fn modern(mut params: Value, capabilities: &Value) -> Value {
     params
 }
 
-/// Every line is a message, and nothing else.
+/// Parses a line, which must be one JSON-RPC message.
 #[track_caller]
 fn message(line: &str) -> Value {
     let message: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("no JSON ({error}): {line:?}"));

@@ -1,4 +1,5 @@
-//! A program that serves MCP over HTTP, and raw requests to it: what is sent is what a test says, and nothing else.
+//! A program that serves MCP over HTTP, and raw requests to it, in which a test controls every
+//! header.
 
 use crate::program::{Program, Ran, finish};
 use serde_json::Value;
@@ -8,74 +9,74 @@ use std::process::Child;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What no answer takes, however slow the machine is.
+/// An upper bound for the time until a response arrives, also on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program that serves.
+/// A running server.
 pub struct Endpoint {
-    /// There until its end is waited for.
+    /// The process, until `end` takes it.
     child: Option<Child>,
-    /// All that it says after its address, at its end.
+    /// The reader of standard error after its first line.
     said: Option<JoinHandle<String>>,
-    /// Where: an address with its port.
+    /// The address of the server, with its port.
     pub address: String,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
-    /// The status.
+    /// The status code.
     pub status: u16,
-    /// The head, in small letters.
+    /// The status line and the headers, in lower case.
     pub head: String,
-    /// The body, whole.
+    /// The whole body.
     pub body: String,
 }
 
 impl Endpoint {
-    /// Starts the program with these words after `serve --http 127.0.0.1:0 --token none`.
+    /// Starts the program with these arguments after `serve --http 127.0.0.1:0 --token none`.
     ///
     /// # Panics
     ///
-    /// Where it does not say where it serves.
+    /// If the program does not report its address.
     #[must_use]
     pub fn start(program: Program<'_>, words: &[&str]) -> Self {
         Self::guarded(program, &[&["--token", "none"], words].concat())
     }
 
-    /// The same, with a token: the one that these words name, or else one that the program makes.
+    /// Starts the program with a token: the one in these arguments, or a generated one.
     ///
     /// # Panics
     ///
-    /// Where it does not say where it serves.
+    /// If the program does not report its address.
     #[must_use]
     pub fn guarded(program: Program<'_>, words: &[&str]) -> Self {
         Self::at("127.0.0.1:0", program, words)
     }
 
-    /// The same at an address of this machine.
+    /// Starts the program with a token at a local address.
     ///
     /// # Panics
     ///
-    /// Where it does not serve.
+    /// If the program does not report its address.
     #[must_use]
     pub fn at(address: &str, program: Program<'_>, words: &[&str]) -> Self {
         let mut child = program.args(["serve", "--http", address]).args(words.to_vec()).open();
         let mut said = BufReader::new(child.stderr.take().expect("its standard error is a pipe"));
         let mut line = String::new();
         said.read_line(&mut line).expect("it says where it serves");
-        // What else it says is read, so that it never waits for a reader.
+        // Drain standard error, so that the program never blocks on a full pipe.
         let said = std::thread::spawn(move || std::io::read_to_string(&mut said).expect("it says UTF-8"));
         let address = line.trim().strip_prefix("serving MCP on http://").and_then(|rest| rest.strip_suffix("/mcp"));
         let address = address.unwrap_or_else(|| panic!("no address: {line}")).to_owned();
         Self { child: Some(child), said: Some(said), address }
     }
 
-    /// Sends a request, and does not read what comes back.
+    /// Sends a request without reading its response.
     ///
     /// # Panics
     ///
-    /// Where it cannot be sent.
+    /// If the server does not accept a connection.
     #[must_use]
     pub fn begin(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut socket = TcpStream::connect(&self.address).expect("somebody listens");
@@ -90,38 +91,39 @@ impl Endpoint {
         for (name, value) in usual.iter().filter(|(name, _)| !is_named(name)).chain(headers) {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
-        // One that refuses early may close before it has read all.
+        // A server that refuses a request early may close the connection before it has read
+        // everything.
         let _ = socket.write_all(format!("{head}\r\n{body}").as_bytes());
         socket
     }
 
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     #[must_use]
     pub fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         answer(self.begin(method, headers, body))
     }
 
-    /// Sends a message.
+    /// Sends a message with POST and reads the whole response.
     #[must_use]
     pub fn post(&self, headers: &[(&str, &str)], message: &Value) -> Answer {
         self.send("POST", headers, &message.to_string())
     }
 
-    /// The program.
+    /// Returns the process.
     ///
     /// # Panics
     ///
-    /// Never: it is there until [`end`](Self::end) takes it.
+    /// Never: the process is present until [`end`](Self::end) takes it.
     #[must_use]
     pub fn child(&self) -> &Child {
         self.child.as_ref().expect("it is there until its end")
     }
 
-    /// Waits for its end. What it said first is not in it.
+    /// Waits for the program to exit. The result lacks the first line of standard error.
     ///
     /// # Panics
     ///
-    /// Where it does not end.
+    /// If the program does not exit.
     #[must_use]
     pub fn end(mut self) -> Ran {
         let mut ran = finish(self.child.take().expect("it is there until its end"));
@@ -131,7 +133,7 @@ impl Endpoint {
 }
 
 impl Drop for Endpoint {
-    /// Nobody else ends it.
+    /// Kills the server, which would otherwise outlive a failed test.
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             let _ = child.kill();
@@ -140,15 +142,15 @@ impl Drop for Endpoint {
     }
 }
 
-/// Reads an answer to its end.
+/// Reads a whole response.
 ///
 /// # Panics
 ///
-/// Where it is none.
+/// If the bytes are not an HTTP response.
 #[must_use]
 pub fn answer(mut socket: TcpStream) -> Answer {
     let mut bytes = Vec::new();
-    // A connection that is reset has answered before.
+    // A reset after the response is no error.
     let _ = socket.read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
@@ -158,17 +160,17 @@ pub fn answer(mut socket: TcpStream) -> Answer {
 }
 
 impl Answer {
-    /// A header's value.
+    /// Returns the value of a header, whose name is given in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
 
-    /// The last message in it: the body, or the data of its last event.
+    /// Returns the last JSON message of the response: the body, or the data of the last event.
     ///
     /// # Panics
     ///
-    /// Where there is none.
+    /// If there is no message.
     #[track_caller]
     #[must_use]
     pub fn message(&self) -> Value {

@@ -1,4 +1,4 @@
-//! Native tools for the suites: made of a name and a function.
+//! Native tools for the suites, each made of a name and a function.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
-/// What a native tool does.
+/// The function that implements a native tool.
 type Run = Arc<dyn for<'a> Fn(&'a Value, &'a ToolContext) -> Result<ToolOutput, ErrorKind> + Send + Sync>;
 
 /// A native tool.
@@ -20,11 +20,11 @@ pub struct Native {
 }
 
 impl Native {
-    /// A tool of class none that takes any object.
+    /// Creates a tool without side effects that accepts any object.
     ///
     /// # Panics
     ///
-    /// Where the name is not valid.
+    /// If the name is invalid.
     #[must_use]
     pub fn new(
         name: &str,
@@ -34,13 +34,13 @@ impl Native {
         Self { definition: definition.expect("a valid definition"), run: Arc::new(run) }
     }
 
-    /// With another definition.
+    /// Replaces the definition.
     #[must_use]
     pub fn defined(self, definition: Definition) -> Self {
         Self { definition, ..self }
     }
 
-    /// A factory that makes a new instance each time.
+    /// Returns a factory that creates a new instance for each call.
     #[must_use]
     pub fn factory(self) -> Factory {
         let (definition, run) = (self.definition, self.run);
@@ -62,23 +62,23 @@ impl Tool for Native {
     }
 }
 
-/// The factory of a tool that answers with its own name.
+/// Returns the factory of a tool whose output is its own name.
 #[must_use]
 pub fn echo(name: &str) -> Factory {
     let text = name.to_owned();
     Native::new(name, move |_, _| Ok(ToolOutput::text(text.clone()))).factory()
 }
 
-/// How a waiting tool learns that it is to stop.
+/// The signal that makes a waiting tool stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
-    /// It watches its context.
+    /// The cancellation of the call's context.
     ByContext,
-    /// It waits for `cancel()`.
+    /// A call of `cancel()`.
     ByCancel,
 }
 
-/// A native tool that waits until it is told to stop.
+/// A native tool that waits for a signal to stop.
 #[derive(Clone)]
 pub struct Waiting {
     definition: Definition,
@@ -90,11 +90,11 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// A tool that gives this back once it is told to stop.
+    /// Creates a tool that returns the result of `then` after its signal.
     ///
     /// # Panics
     ///
-    /// Where the name is not valid.
+    /// If the name is invalid.
     #[must_use]
     pub fn new(
         name: &str,
@@ -112,7 +112,7 @@ impl Waiting {
         }
     }
 
-    /// A factory of it; all instances share their signals.
+    /// Returns a factory of this tool; all instances share their signals.
     #[must_use]
     pub fn factory(&self) -> Factory {
         let tool = self.clone();
@@ -124,7 +124,7 @@ impl Waiting {
         self.started.notified().await;
     }
 
-    /// How often a call was told to stop from outside.
+    /// Returns the number of calls of `cancel()`.
     #[must_use]
     pub fn cancellations(&self) -> usize {
         self.cancelled.load(Ordering::SeqCst)

@@ -1,4 +1,4 @@
-//! Running the program, as a person or a script would.
+//! Runs of the program from the command line, in an isolated environment.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -12,29 +12,32 @@ use serde_json::Value;
 use crate::guest::cache;
 use crate::world::World;
 
-/// What no run takes, however slow the machine is. A program that hangs fails its test in place of the whole run.
+/// An upper bound for the time of a run, also on a slow machine. A program that hangs then fails
+/// its test instead of blocking the whole run.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The program with its command line, in an environment of its own.
+/// The program with its command line, in an isolated environment.
 pub struct Program<'w> {
     command: Command,
     stdin: Vec<u8>,
     world: PhantomData<&'w World>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Ran {
-    /// The exit code; 128 and the signal's number where a signal ended it.
+    /// The exit code, or 128 plus the signal's number if a signal ended the program.
     pub code: i32,
-    /// Standard output.
+    /// The contents of standard output.
     pub stdout: String,
-    /// Standard error.
+    /// The contents of standard error.
     pub stderr: String,
 }
 
 impl<'w> Program<'w> {
-    /// The program in a world: its workspace, its home without configuration, no variable of the machine but the path.
+    /// Returns the program for a world: with its workspace and its home directory without
+    /// configuration, and with none of the caller's environment variables except `PATH`,
+    /// `LD_LIBRARY_PATH` and `LLVM_PROFILE_FILE`.
     #[must_use]
     pub fn new(world: &'w World) -> Self {
         let mut command = Command::new(executable());
@@ -52,21 +55,22 @@ impl<'w> Program<'w> {
         Self { command, stdin: Vec::new(), world: PhantomData }
     }
 
-    /// More of the command line.
+    /// Appends arguments to the command line.
     #[must_use]
     pub fn args<T: Into<OsString>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
         self.command.args(args.into_iter().map(Into::into));
         self
     }
 
-    /// A variable of its environment.
+    /// Sets an environment variable.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.command.env(name, value.into());
         self
     }
 
-    /// Started by another program, which gets these arguments and then the command line.
+    /// Starts the program through another one, which gets these arguments and then the command
+    /// line.
     #[must_use]
     pub fn through<T: Into<OsString>>(mut self, starter: &str, args: impl IntoIterator<Item = T>) -> Self {
         let mut command = Command::new(starter);
@@ -79,32 +83,32 @@ impl<'w> Program<'w> {
         self
     }
 
-    /// In another directory.
+    /// Sets the working directory.
     #[must_use]
     pub fn directory(mut self, directory: PathBuf) -> Self {
         self.command.current_dir(directory);
         self
     }
 
-    /// What it reads on standard input.
+    /// Sets the contents of standard input.
     #[must_use]
     pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.stdin = text.into();
         self
     }
 
-    /// Sends standard output somewhere else.
+    /// Redirects standard output.
     #[must_use]
     pub fn stdout(mut self, to: impl Into<Stdio>) -> Self {
         self.command.stdout(to);
         self
     }
 
-    /// Runs it to its end.
+    /// Runs the program until it exits.
     ///
     /// # Panics
     ///
-    /// Where it cannot be started, hangs, prints what is no UTF-8, or panics.
+    /// If the program cannot be started, hangs, panics, or prints invalid UTF-8.
     #[track_caller]
     #[must_use]
     pub fn run(mut self) -> Ran {
@@ -112,7 +116,7 @@ impl<'w> Program<'w> {
         finish(self.start())
     }
 
-    /// Runs it with standard output as it was set.
+    /// Runs the program until it exits, without capturing standard output if it was redirected.
     ///
     /// # Panics
     ///
@@ -123,11 +127,11 @@ impl<'w> Program<'w> {
         finish(self.start())
     }
 
-    /// Starts it, with all three ends open.
+    /// Starts the program with pipes for all three standard streams.
     ///
     /// # Panics
     ///
-    /// Where it cannot be started.
+    /// If the program cannot be started.
     #[track_caller]
     #[must_use]
     pub fn open(mut self) -> Child {
@@ -135,11 +139,11 @@ impl<'w> Program<'w> {
         self.command.spawn().expect("the program can be started")
     }
 
-    /// Starts it, its standard input written and closed.
+    /// Starts the program, writes its standard input and closes that.
     ///
     /// # Panics
     ///
-    /// Where it cannot be started.
+    /// If the program cannot be started.
     #[track_caller]
     #[must_use]
     pub fn start(mut self) -> Child {
@@ -147,17 +151,17 @@ impl<'w> Program<'w> {
             self.command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be started");
         let mut pipe = child.stdin.take().expect("its standard input is a pipe");
         let text = self.stdin;
-        // A thread of its own, because a program that does not read its input must not hold the test.
+        // On another thread: the write blocks if the program does not read its input.
         std::thread::spawn(move || pipe.write_all(&text));
         child
     }
 }
 
-/// Waits for the end of a program that was started.
+/// Waits until a started program exits.
 ///
 /// # Panics
 ///
-/// Where it hangs, prints what is no UTF-8, or panics.
+/// If the program hangs, panics, or prints invalid UTF-8.
 #[track_caller]
 #[must_use]
 pub fn finish(child: Child) -> Ran {
@@ -178,18 +182,18 @@ pub fn finish(child: Child) -> Ran {
     ran
 }
 
-/// A log without the lines on which a guest that crashed is quoted: it may have said that it panicked.
+/// Removes the lines of a log that quote a crashed guest, which may mention a panic of its own.
 pub(crate) fn without_crashes(log: &str) -> String {
     let quotes = |line: &str| ["the plugin crashed: ", "the plugin crashed; "].iter().any(|words| line.contains(words));
     log.lines().filter(|line| !quotes(line)).collect::<Vec<_>>().join("\n")
 }
 
 impl Ran {
-    /// Standard output, which is one JSON value.
+    /// Parses standard output as one JSON value.
     ///
     /// # Panics
     ///
-    /// Where it is not.
+    /// If standard output is not one JSON value.
     #[track_caller]
     #[must_use]
     pub fn json(&self) -> Value {
@@ -200,7 +204,7 @@ impl Ran {
     ///
     /// # Panics
     ///
-    /// Where it is another.
+    /// If the exit code differs.
     #[track_caller]
     #[must_use]
     pub fn left_with(self, code: i32) -> Self {
@@ -208,11 +212,11 @@ impl Ran {
         self
     }
 
-    /// Checks that standard error says each of these.
+    /// Checks that standard error contains each of the given texts.
     ///
     /// # Panics
     ///
-    /// Where it does not.
+    /// If a text is missing.
     #[track_caller]
     pub fn complains(&self, of: &[&str]) -> &Self {
         for part in of {
@@ -222,17 +226,17 @@ impl Ran {
     }
 }
 
-/// The program beside the test that is running: cargo builds it for every suite.
+/// Returns the path of the program, which cargo builds for every suite.
 #[must_use]
 pub fn executable() -> PathBuf {
     beside_tests("palisade-under-test")
 }
 
-/// A program of this package, which cargo builds for every suite.
+/// Returns the path of a binary of this package, which cargo builds for every suite.
 pub(crate) fn beside_tests(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("a test knows where it is");
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    // Tests lie in the directory `deps` of a profile, the long runs beside it.
+    // Tests are in the directory `deps` of the profile, the soak tests in the directory above.
     let programs = own.ancestors().skip(1).take(2).map(|folder| folder.join(&file));
     let found = programs.into_iter().find(|program| program.is_file());
     found
@@ -250,7 +254,7 @@ fn code(status: std::process::ExitStatus) -> i32 {
     status.code().unwrap_or(-1)
 }
 
-/// Ends a program that hangs.
+/// Kills a program that hangs.
 #[cfg(unix)]
 fn kill(id: u32) {
     let process = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);

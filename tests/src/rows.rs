@@ -1,27 +1,28 @@
-//! Tables in the documents of the suites: each row names tests, and every test that is named exists.
+//! Tables in the documentation of the suites, whose rows name tests that must exist.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One row of a table.
+/// A row of a table.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What it is called.
+    /// The text of the first cell.
     pub name: String,
-    /// What it is about.
+    /// The text of the second cell.
     pub behaviour: String,
-    /// The tests that it names.
+    /// The names in backquotes in the third cell, which are tests.
     pub tests: Vec<String>,
-    /// The cell that names them, as written.
+    /// The text of the third cell.
     pub text: String,
 }
 
-/// The rows of a table in this directory.
+/// Returns the rows of a table in a file of this package. A row is a line whose first cell
+/// `is_name` accepts.
 ///
 /// # Panics
 ///
-/// Where it cannot be read.
+/// If the file cannot be read.
 #[must_use]
 pub fn rows(table: &str, is_name: impl Fn(&str) -> bool) -> Vec<Row> {
     let text = fs::read_to_string(here().join(table)).expect("the table is there");
@@ -32,7 +33,7 @@ fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-/// Reads a line of the table; its head and everything around it is no row.
+/// Parses a line, or returns `None` if it is not a row.
 fn row(line: &str, is_name: impl Fn(&str) -> bool) -> Option<Row> {
     let mut cells = line.strip_prefix('|')?.split('|').map(str::trim);
     let name = cells.next().filter(|name| is_name(name))?.to_owned();
@@ -42,11 +43,12 @@ fn row(line: &str, is_name: impl Fn(&str) -> bool) -> Option<Row> {
     Some(Row { name, behaviour, tests, text })
 }
 
-/// Every test of the suites, by suite, module and function, and every unit test of the host, by `palisade`, the path of its file and function.
+/// Returns the names of all tests: those of the suites by suite, module and function, and the unit
+/// tests of the host by `palisade`, the path of their file and function.
 ///
 /// # Panics
 ///
-/// Where the sources cannot be read.
+/// If a source file cannot be read.
 #[must_use]
 pub fn tests() -> BTreeSet<String> {
     let suites = fs::read_dir(here().join("tests")).expect("the suites are there");
@@ -59,7 +61,7 @@ pub fn tests() -> BTreeSet<String> {
     found
 }
 
-/// The unit tests of a crate, each under the path of its file.
+/// Adds the unit tests of a crate, each with the path of its file.
 fn below(folder: &Path, name: &str, found: &mut BTreeSet<String>) {
     for path in fs::read_dir(folder).expect("the sources are there").flatten().map(|entry| entry.path()) {
         let name = format!("{name}::{}", path.file_stem().unwrap_or_default().to_string_lossy());
@@ -86,7 +88,7 @@ fn collect(file: &Path, name: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The name of the function below `#[test]`.
+/// Returns the name of the function that follows the attribute.
 fn function<'a>(lines: &[&'a str]) -> Option<&'a str> {
     lines.iter().find_map(|line| line.strip_prefix("fn ").or_else(|| line.strip_prefix("async fn "))?.split('(').next())
 }

@@ -1,4 +1,4 @@
-//! What was seen of a case, and what holds for every one of them.
+//! The observations of a case, and the invariants that hold for every case.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::uniform;
 use crate::world::{SECRET, Snapshot, World};
 
-/// One run of a case.
+/// A run of a case.
 pub struct Run {
     world: Arc<World>,
     before: [Snapshot; 2],
@@ -17,19 +17,19 @@ pub struct Run {
 }
 
 impl Run {
-    /// Looks at the world before anything happens in it.
+    /// Records the world in its initial state.
     #[must_use]
     pub(crate) fn start(world: Arc<World>) -> Self {
         let before = [world.inside(), world.outside()];
         Self { world, before, result: Value::Null, events: Vec::new() }
     }
 
-    /// The world that it runs in.
+    /// Returns the world of the run.
     pub(crate) fn world(&self) -> &World {
         &self.world
     }
 
-    /// Takes what came of it, and checks what holds for every call.
+    /// Sets the result and the events, and checks the invariants of every call.
     #[track_caller]
     pub(crate) fn ended(mut self, result: Value, events: Vec<Event>) -> Self {
         uniform::check_shape(&result);
@@ -43,7 +43,7 @@ impl Run {
         self
     }
 
-    /// The result without what differs from run to run.
+    /// Returns the result without the parts that differ from run to run.
     fn comparable(&self, varying: &[&str]) -> Value {
         let mut result: Value =
             serde_json::from_str(&self.world.anonymous(&self.result.to_string())).expect("still JSON");
@@ -56,9 +56,9 @@ impl Run {
     }
 }
 
-/// What was seen of a case.
+/// The observations of a case.
 pub struct Seen {
-    /// The result, in the form that `call --json` prints.
+    /// The result, in the format of `call --json`.
     pub result: Value,
     /// The events of the run through the library.
     pub events: Vec<Event>,
@@ -76,27 +76,28 @@ impl Seen {
 
     #[track_caller]
     pub(crate) fn alone(mut run: Run) -> Self {
-        // Moved: a copy would grow the process beside another test's oracle.
+        // Moved instead of cloned: a copy would count as growth for the oracle of a concurrent
+        // test.
         let (result, events) = (std::mem::take(&mut run.result), std::mem::take(&mut run.events));
         Self { result, events, runs: vec![run] }
     }
 
-    /// The output of a call that succeeded.
+    /// Returns the output of a successful call.
     ///
     /// # Panics
     ///
-    /// Where it did not.
+    /// If the call failed.
     #[track_caller]
     #[must_use]
     pub fn output(&self) -> &str {
         self.result["output"].as_str().unwrap_or_else(|| panic!("the call failed: {:#}", self.result["error"]))
     }
 
-    /// The error of a call that failed with this class.
+    /// Returns the error of a call that failed with this class.
     ///
     /// # Panics
     ///
-    /// Where it succeeded or failed otherwise.
+    /// If the call succeeded or failed with another class.
     #[track_caller]
     #[must_use]
     pub fn error(&self, class: &str) -> &Value {
@@ -105,49 +106,49 @@ impl Seen {
         error
     }
 
-    /// The message of a call that failed with this class.
+    /// Returns the message of a call that failed with this class.
     ///
     /// # Panics
     ///
-    /// Where it succeeded or failed otherwise.
+    /// If the call succeeded or failed with another class.
     #[track_caller]
     #[must_use]
     pub fn message(&self, class: &str) -> &str {
         self.error(class)["message"].as_str().expect("every error has a message")
     }
 
-    /// What `detail.kind` says of an execution error.
+    /// Returns `detail.kind` of an execution error.
     ///
     /// # Panics
     ///
-    /// Where it is no execution error.
+    /// If the call did not end with an execution error.
     #[track_caller]
     #[must_use]
     pub fn kind(&self) -> &str {
         self.error("execution_error")["detail"]["kind"].as_str().expect("every execution error has a kind")
     }
 
-    /// Which limit a call ran into.
+    /// Returns the name of the limit that the call exceeded.
     ///
     /// # Panics
     ///
-    /// Where it did not run into one.
+    /// If the call did not exceed a limit.
     #[track_caller]
     #[must_use]
     pub fn limit(&self) -> &str {
         self.error("resource_exhausted")["detail"]["limit"].as_str().expect("every limit has a name")
     }
 
-    /// The worlds that the case ran in.
+    /// Returns the worlds of the runs.
     pub fn worlds(&self) -> impl Iterator<Item = &World> {
         self.runs.iter().map(|run| &*run.world)
     }
 
-    /// Checks from outside that the workspace is what it was, to the last entry.
+    /// Checks that the workspace is unchanged, by comparing every entry on disk.
     ///
     /// # Panics
     ///
-    /// Where it is not.
+    /// If an entry has changed.
     #[track_caller]
     pub fn changed_nothing(&self) -> &Self {
         for run in &self.runs {
@@ -156,11 +157,11 @@ impl Seen {
         self
     }
 
-    /// Checks from outside what a file of the workspace says now; `None` where there must be none.
+    /// Checks the contents of a file in the workspace, or its absence with `None`.
     ///
     /// # Panics
     ///
-    /// Where it says something else.
+    /// If the contents differ.
     #[track_caller]
     pub fn left(&self, path: &str, contents: Option<&str>) -> &Self {
         for world in self.worlds() {
@@ -169,11 +170,11 @@ impl Seen {
         self
     }
 
-    /// Checks which files the result says were modified.
+    /// Checks the modified files that the result lists.
     ///
     /// # Panics
     ///
-    /// Where it names others.
+    /// If the lists differ.
     #[track_caller]
     pub fn modified(&self, files: &[&str]) -> &Self {
         assert_eq!(self.result["files_modified"], serde_json::json!(files));
@@ -181,7 +182,7 @@ impl Seen {
     }
 }
 
-/// Where two JSON values differ, field by field.
+/// Returns the differences between two JSON values, field by field.
 fn differences(place: &str, one: &Value, other: &Value) -> Vec<String> {
     match (one, other) {
         (Value::Object(a), Value::Object(b)) => {
@@ -202,7 +203,8 @@ mod tests {
     use palisade::{CallId, ToolResult};
     use serde_json::json;
 
-    /// Whether a run passes in which this happens, with this output. It panics otherwise, when no oracle listens for panics.
+    /// Returns true if the checks of a run pass after `happens`, with this output. Takes the turn,
+    /// because the checks may panic and an oracle counts panics.
     fn passes(output: &str, happens: impl FnOnce(&World)) -> bool {
         let _turn = crate::oracle::turn();
         let run = Run::start(Arc::new(World::new()));

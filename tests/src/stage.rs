@@ -1,4 +1,5 @@
-//! A host with everything around it that a test wants to watch: its workspace, the desk where questions wait, and what is heard.
+//! A host with the parts that a test observes: its workspace, its confirmation queue and its
+//! recorded events.
 
 use std::sync::Arc;
 
@@ -8,36 +9,37 @@ use crate::events::Recorder;
 use crate::guest::{Guest, cache};
 use crate::world::World;
 
-/// A host on its stage.
+/// A host with its observers.
 #[derive(Clone)]
 pub struct Stage {
-    /// Its workspace.
+    /// The world that contains the workspace.
     pub world: Arc<World>,
     /// The host.
     pub host: Arc<Host>,
-    /// Where its questions wait.
+    /// The queue of pending confirmations.
     pub desk: Desk,
-    /// What is heard of it.
+    /// The recorder of the host's events.
     pub recorder: Recorder,
 }
 
 impl Stage {
-    /// The shipped tools and those of these guests, changed as the test wants.
+    /// Creates a host with the built-in tools and those of these guests; `change` configures it
+    /// further.
     ///
     /// # Panics
     ///
-    /// Where the host cannot be built, or a plugin is rejected.
+    /// If the host cannot be built, or a plugin is rejected.
     #[must_use]
     #[track_caller]
     pub fn new(guests: &[Guest], change: impl FnOnce(HostBuilder) -> HostBuilder) -> Self {
         Self::hearing(Recorder::default(), guests, change)
     }
 
-    /// As [`new`](Self::new), with a recorder that can act on what it hears.
+    /// Creates a host as [`new`](Self::new) does, with a recorder that can react to events.
     ///
     /// # Panics
     ///
-    /// Where the host cannot be built, or a plugin is rejected.
+    /// If the host cannot be built, or a plugin is rejected.
     #[must_use]
     #[track_caller]
     pub fn hearing(recorder: Recorder, guests: &[Guest], change: impl FnOnce(HostBuilder) -> HostBuilder) -> Self {
@@ -53,25 +55,25 @@ impl Stage {
         Self { world, host: Arc::new(host), desk, recorder }
     }
 
-    /// A session with the host's own policy and caps.
+    /// Creates a session with the host's own policy and caps.
     #[must_use]
     pub fn session(&self) -> Session {
         self.host.new_session("session-1").build()
     }
 
-    /// Begins a call in a task of its own.
+    /// Starts a call in a new task.
     #[must_use]
     pub fn begin(&self, session: &Session, call: Call) -> tokio::task::JoinHandle<ToolResult> {
         let (host, session) = (self.host.clone(), session.clone());
         tokio::spawn(async move { host.dispatch(&session, call).await })
     }
 
-    /// Completes when so many calls have said that they have started.
+    /// Completes when this number of calls has reported its start.
     pub async fn started(&self, calls: usize) {
         self.recorder.until(|events| events.iter().filter(|event| says_started(event)).count() >= calls).await;
     }
 
-    /// The calls that have said that they have started, in the order in which they did.
+    /// Returns the calls that have reported their start, in that order.
     #[must_use]
     pub fn which_started(&self) -> Vec<CallId> {
         let events = self.recorder.events();
@@ -83,11 +85,11 @@ impl Stage {
             .collect()
     }
 
-    /// Checks from all that was heard that this call had exactly one terminal event, and that it was the last.
+    /// Checks that this call had exactly one terminal event, which was its last event.
     ///
     /// # Panics
     ///
-    /// Where it had not.
+    /// If it had none or several, or another event followed.
     #[track_caller]
     pub fn ended_once(&self, call: &str) {
         let names = self.recorder.names_of(call);
@@ -97,13 +99,13 @@ impl Stage {
     }
 }
 
-/// Whether a guest says that it has started.
+/// Returns true if the event is a guest's report of its start.
 #[must_use]
 pub fn says_started(event: &Event) -> bool {
     matches!(event, Event::OutputDelta(_, chunk) if chunk == "started")
 }
 
-/// The class of a result's error, as scripts see it; empty for a success.
+/// Returns the error class of a result in the form of the JSON output; empty for a success.
 #[must_use]
 pub fn class(result: &ToolResult) -> &'static str {
     result.error().map_or("", |error| error.class().as_str())

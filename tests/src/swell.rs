@@ -1,31 +1,35 @@
-//! What is small as text and large once it is read: results, inputs and schemas that make the host hold or compute much.
+//! Texts that are small but need much memory or time once they are parsed: results, inputs and
+//! schemas.
 
 use crate::Wat;
 use crate::wat::Told;
 
-/// The case of a block of JSON.
+/// The discriminant of a block of JSON in the canonical ABI.
 const JSON: u32 = 1;
-/// Where a long answer lies.
+/// The address of a long answer, beyond the plugin's own data.
 const FAR: u32 = 131_072;
-/// An object of one member, with a comma: seven bytes, and some 90 times as much as a tree of values.
+/// An object with one member, and a comma: seven bytes, which take some 90 times as much memory as
+/// a tree of values.
 const MEMBER: &str = "{\"\":0},";
 
-/// So many small objects in a list.
+/// Returns a list of `members` small objects as JSON text.
 #[must_use]
 pub fn list(members: usize) -> String {
     format!("[{}{{\"\":0}}]", MEMBER.repeat(members.saturating_sub(1)))
 }
 
-/// The length of such a list.
+/// Returns the length of such a list, in bytes.
 fn length(members: u32) -> u32 {
     1 + 7 * members
 }
 
-/// A plugin that answers with a list of so many small objects, which it writes itself.
+/// Returns a plugin that writes a list of `members` small objects, and returns the list as its
+/// result.
 #[must_use]
 pub fn answering(tool: &str, members: u32) -> Wat {
     let (end, last) = (FAR + 1 + 7 * members, FAR + length(members) - 1);
-    // The seven bytes of a member as one word; the eighth is overwritten by the next one.
+    // Write the seven bytes of a member as one word: the eighth byte is overwritten by the next
+    // member.
     let write = format!(
         "(local $at i32) (drop (memory.grow (i32.const {pages}))) (i32.store8 (i32.const {FAR}) (i32.const 91))
          (local.set $at (i32.const {first}))
@@ -38,17 +42,17 @@ pub fn answering(tool: &str, members: u32) -> Wat {
     Wat::new(Told::new(tool)).answering_block(&write, JSON, FAR, length(members))
 }
 
-/// A plugin that answers with this JSON, which its own schema describes.
+/// Returns a plugin whose result is this JSON, with the output schema `output`.
 ///
 /// # Panics
 ///
-/// Where the text is longer than a plugin can hold.
+/// If the text does not fit into the plugin's memory.
 #[must_use]
 pub fn described(tool: &str, output: &str, json: &str) -> Wat {
     let escaped: String = json.bytes().map(|byte| format!("\\{byte:02x}")).collect();
     let length = u32::try_from(json.len()).expect("a text of a test is small");
     let told = Told { output: Some(output.to_owned()), ..Told::new(tool) };
-    // The text is copied to where nothing else lies: the plugin's own data stand before it.
+    // Copy the text to an address beyond the plugin's own data.
     let data = format!("(data $json \"{escaped}\")");
     let copy = format!(
         "(drop (memory.grow (i32.const {}))) (memory.init $json (i32.const 1048576) (i32.const 0) (i32.const {length}))",

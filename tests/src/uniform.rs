@@ -1,4 +1,4 @@
-//! What holds for every result, whatever the call was.
+//! The invariants that hold for the result of every call.
 
 use palisade::{ErrorClass, Event};
 use serde_json::Value;
@@ -26,7 +26,7 @@ const ERROR_KEYS: [&str; 6] = ["class", "detail", "errors", "is_recoverable", "i
 /// The keys of the usage.
 const USAGE_KEYS: [&str; 4] = ["bytes_read", "bytes_written", "peak_memory_bytes", "truncated_bytes"];
 
-/// The closed set of classes with the exit code of each.
+/// The closed set of error classes with their exit codes.
 const CLASSES: [(&str, i32); 9] = [
     ("not_found", 3),
     ("permission_denied", 4),
@@ -39,14 +39,14 @@ const CLASSES: [(&str, i32); 9] = [
     ("cancelled", 130),
 ];
 
-/// The classes of calls that were never started.
+/// The error classes of calls that never started.
 const NEVER_STARTED: [&str; 4] = ["not_found", "validation_error", "user_denied", "confirmation_timeout"];
 
 /// Checks the shape of a result.
 ///
 /// # Panics
 ///
-/// Where a field is missing, is of another type, or contradicts another.
+/// If a field is missing, has another type, or contradicts another field.
 #[track_caller]
 pub fn check_shape(result: &Value) {
     assert_eq!(keys(result), KEYS, "the fields of a result are fixed");
@@ -94,11 +94,11 @@ fn check_error(error: &Value) {
     }
 }
 
-/// Checks that the program left with the code that its result asks for.
+/// Checks that the exit code of the program corresponds to the result.
 ///
 /// # Panics
 ///
-/// Where it did not.
+/// If the exit code differs.
 #[track_caller]
 pub fn check_exit_code(result: &Value, ran: &Ran) {
     let expected = if result["success"] == true { Some(0) } else { exit_code(&result["error"]) };
@@ -109,12 +109,13 @@ fn exit_code(error: &Value) -> Option<i32> {
     CLASSES.iter().find(|(class, _)| error["class"] == **class).map(|(_, code)| *code)
 }
 
-/// Checks the events of one call against its result: one terminal event, of the kind that the result asks for, and the last; before it
-/// `tool.called`, unless the call never started.
+/// Checks the events of one call against its result: exactly one terminal event, of the
+/// corresponding kind, at the end; and at most one `tool.called`, at the start, which a call that
+/// never started lacks.
 ///
 /// # Panics
 ///
-/// Where they do not fit.
+/// If the events contradict the result.
 #[track_caller]
 pub fn check_events(result: &Value, events: &[Event]) {
     let names: Vec<&str> = events.iter().map(Event::name).collect();
@@ -160,11 +161,11 @@ mod tests {
         ToolResult::failure(CallId::new("c"), "t", ErrorKind::Cancelled).to_json()
     }
 
-    /// Whether a result passes once this place in it holds this value.
+    /// Returns true if a failed result passes with this value at this place.
     fn passes(pointer: &str, value: Value) -> bool {
         let mut result = failed();
         *result.pointer_mut(pointer).expect("the place is there") = value;
-        // An oracle counts panics, those of other tests among them.
+        // An oracle counts the panics of all tests, so take the turn.
         let _turn = crate::oracle::turn();
         std::panic::catch_unwind(|| check_shape(&result)).is_ok()
     }

@@ -1,8 +1,10 @@
-//! Plugins in WebAssembly text, for what no SDK would write: start functions that loop, tables that grow, descriptions that break every rule.
+//! Plugins in the WebAssembly text format, for code that no SDK generates: start functions that
+//! loop, tables that grow, invalid descriptions.
 
-/// The shell that a plugin is built into; see there for its places.
+/// The template of a plugin; its placeholders are explained there.
 const SHELL: &str = include_str!("../wat/plugin.wat");
-/// What gives memory to the host, for what it passes in: memory that is never given back, since a call is too short for more.
+/// The allocation function for values that the host passes in: a bump allocator without
+/// deallocation, which suffices for one call.
 const REALLOC: &str = r"(local $at i32)
       (local.set $at (i32.and (i32.add (global.get $next) (i32.const 7)) (i32.const -8)))
       (global.set $next (i32.add (local.get $at) (local.get $size)))
@@ -10,12 +12,12 @@ const REALLOC: &str = r"(local $at i32)
         (then (if (i32.eq (memory.grow (i32.add (i32.div_u (local.get $size) (i32.const 65536)) (i32.const 1))) (i32.const -1))
           (then unreachable))))
       (local.get $at)";
-/// Where an answer of its own lies.
+/// The address of a custom answer.
 const ANSWER: u32 = 256;
-/// Where the data of a plugin starts in its memory.
+/// The start address of a plugin's data.
 const BASE: u32 = 1024;
 
-/// What a plugin says of a tool, unchecked.
+/// A plugin's unchecked description of a tool.
 #[derive(Debug, Clone)]
 pub struct Told {
     /// The name.
@@ -28,7 +30,7 @@ pub struct Told {
     pub input: String,
     /// The output schema.
     pub output: Option<String>,
-    /// The number of the class: 0 for none, 1 for read, and so on.
+    /// The discriminant of the side-effect class: 0 for none, 1 for read, and so on.
     pub class: u8,
     /// The timeout, in milliseconds.
     pub timeout_ms: Option<u32>,
@@ -37,7 +39,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// A tool without fault.
+    /// Creates a valid description.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
@@ -52,14 +54,14 @@ impl Told {
         }
     }
 
-    /// With this schema of its input.
+    /// Sets the input schema.
     #[must_use]
     pub fn with_input(self, schema: impl Into<String>) -> Self {
         Self { input: schema.into(), ..self }
     }
 }
 
-/// A plugin in the making. It answers every call with the text `done` unless a test says otherwise.
+/// A builder of plugins. The default answer to every call is the text `done`.
 #[derive(Debug, Clone)]
 pub struct Wat {
     tools: Vec<Told>,
@@ -74,13 +76,13 @@ pub struct Wat {
 }
 
 impl Wat {
-    /// A plugin with this one tool.
+    /// Creates a plugin with one tool.
     #[must_use]
     pub fn new(tool: Told) -> Self {
         Self::with_tools(vec![tool])
     }
 
-    /// A plugin with these tools.
+    /// Creates a plugin with these tools.
     #[must_use]
     pub fn with_tools(tools: Vec<Told>) -> Self {
         Self {
@@ -96,34 +98,35 @@ impl Wat {
         }
     }
 
-    /// The name of its first tool; empty where it has none.
+    /// Returns the name of the first tool, or an empty string if there is none.
     #[must_use]
     pub fn name(&self) -> &str {
         self.tools.first().map_or("", |tool| tool.name.as_str())
     }
 
-    /// With imports of the component, which it need not use.
+    /// Adds imports to the component, which it need not use.
     #[must_use]
     pub fn importing(mut self, imports: &str) -> Self {
         self.imports.push_str(imports);
         self
     }
 
-    /// With imports of the core module.
+    /// Adds imports to the core module.
     #[must_use]
     pub fn core_importing(mut self, imports: &str) -> Self {
         self.core_imports.push_str(imports);
         self
     }
 
-    /// With what the core module is instantiated with.
+    /// Adds arguments to the instantiation of the core module.
     #[must_use]
     pub fn with(mut self, instances: &str) -> Self {
         self.with.push_str(instances);
         self
     }
 
-    /// With one function of the host in the core module, as `$now`: the time in nanoseconds, which stands still at 0 while a plugin is described.
+    /// Imports the host's monotonic clock into the core module, as `$now`. It returns the time in
+    /// nanoseconds, and always 0 while a plugin is described.
     #[must_use]
     pub fn with_clock(self) -> Self {
         self.importing(
@@ -134,28 +137,30 @@ impl Wat {
         .with(r#"(with "clock" (instance (export "now" (func $now))))"#)
     }
 
-    /// With this code in place of the description; it leaves the address of a list.
+    /// Replaces the code of the description, which leaves the address of a list on the stack.
     #[must_use]
     pub fn definitions(mut self, code: &str) -> Self {
         self.definitions = Some(code.to_owned());
         self
     }
 
-    /// With this code for every call; it leaves the address of a result, of which [`DONE`](Self::DONE) stands for the usual one.
+    /// Replaces the code of every call, which leaves the address of a result on the stack.
+    /// [`DONE`](Self::DONE) is replaced by the address of the default result.
     #[must_use]
     pub fn execute(mut self, code: &str) -> Self {
         self.execute = Some(code.to_owned());
         self
     }
 
-    /// With this code in place of what gives memory to the host; it leaves an address.
+    /// Replaces the code of the allocation function, which leaves an address on the stack.
     #[must_use]
     pub fn realloc(mut self, code: &str) -> Self {
         self.realloc = Some(code.to_owned());
         self
     }
 
-    /// With an answer of its own: these words, as the canonical ABI lays out a result, of which the addresses are the test's matter.
+    /// Answers every call with these words at these addresses, in the layout of a result in the
+    /// canonical ABI, after the code `before`.
     #[must_use]
     pub fn answering(self, before: &str, words: &[(u32, u32)]) -> Self {
         let store = |(at, word): &(u32, u32)| format!("(i32.store (i32.const {at}) (i32.const {word}))");
@@ -163,37 +168,39 @@ impl Wat {
         self.execute(&format!("{before} {stores} (i32.const {ANSWER})"))
     }
 
-    /// With an answer of one block: its case, and where in memory its text lies.
+    /// Answers every call with one block, given its discriminant and the address and length of its
+    /// text.
     #[must_use]
     pub fn answering_block(self, before: &str, case: u32, at: u32, length: u32) -> Self {
-        // The case `ok`; then the block's address, one of it, and success.
+        // The result is `ok`; its content is the block's address and a length of 1, and `success`
+        // is true.
         let answer = [(ANSWER + 4, ANSWER + 64), (ANSWER + 8, 1), (ANSWER + 12, 1)];
         let block = [(ANSWER + 64, case), (ANSWER + 68, at), (ANSWER + 72, length)];
         self.answering(before, &[&answer[..], &block].concat())
     }
 
-    /// With more in the core module.
+    /// Adds fields to the core module.
     #[must_use]
     pub fn extra(mut self, fields: &str) -> Self {
         self.extra.push_str(fields);
         self
     }
 
-    /// With its tools exported under this name.
+    /// Sets the name under which the tools are exported.
     #[must_use]
     pub fn exporting(mut self, name: &str) -> Self {
         self.export = name.to_owned();
         self
     }
 
-    /// Stands for the address of the usual result in code.
+    /// The placeholder for the address of the default result.
     pub const DONE: &str = "{done}";
 
-    /// The component.
+    /// Builds the component.
     ///
     /// # Panics
     ///
-    /// Where the text is not valid.
+    /// If the text is invalid.
     #[must_use]
     pub fn build(&self) -> Vec<u8> {
         let mut image = Image::default();
@@ -220,17 +227,17 @@ impl Wat {
     }
 }
 
-/// Turns text into its binary form.
+/// Converts WebAssembly text to its binary form.
 ///
 /// # Panics
 ///
-/// Where the text is not valid.
+/// If the text is invalid.
 #[must_use]
 pub fn binary(text: &str) -> Vec<u8> {
     wat::parse_str(text).unwrap_or_else(|error| panic!("the text is not valid: {error}"))
 }
 
-/// The data of a plugin, laid out as the canonical ABI wants it.
+/// The data of a plugin, in the layout of the canonical ABI.
 #[derive(Default)]
 struct Image(Vec<u8>);
 
@@ -239,7 +246,7 @@ impl Image {
         u32::try_from(self.0.len()).expect("a plugin of a test is small")
     }
 
-    /// Adds bytes and gives their address.
+    /// Appends bytes at an aligned address, and returns that address.
     fn put(&mut self, bytes: &[u8]) -> u32 {
         let padding = self.0.len().next_multiple_of(8) - self.0.len();
         self.0.extend(std::iter::repeat_n(0, padding));
@@ -248,7 +255,7 @@ impl Image {
         at
     }
 
-    /// Address and length of a text.
+    /// Appends a text, and returns its address and length.
     fn text(&mut self, text: &str) -> [u32; 2] {
         let length = u32::try_from(text.len()).expect("a text of a test is small");
         [self.put(text.as_bytes()), length]
@@ -264,12 +271,14 @@ impl Image {
         }
     }
 
-    /// A successful result with the text `done`.
+    /// Appends a successful result with the text `done`, and returns its address.
     fn done(&mut self) -> u32 {
         let [at, length] = self.text("done");
-        // One block: the case `text`, its payload, and the room that the largest case takes.
+        // A block with the discriminant of `text`, its payload, and padding to the size of the
+        // largest case.
         let block = self.words(&[0, at, length, 0, 0, 0, 0, 0, 0]);
-        // The case `ok`; then content, success, metadata, files-modified and command-executed.
+        // The discriminant of `ok`, then content, success, metadata, files-modified and
+        // command-executed.
         self.words(&[0, block, 1, 1, 0, 0, 0, 0, 0, 0, 0])
     }
 
@@ -280,7 +289,7 @@ impl Image {
         self.words(&[at, count])
     }
 
-    /// The record of one tool: 17 words.
+    /// Returns the record of a tool: 17 words.
     fn definition(&mut self, tool: &Told) -> Vec<u32> {
         let mut words = Vec::with_capacity(17);
         words.extend(self.text(&tool.name));
@@ -288,7 +297,7 @@ impl Image {
         words.extend(self.text(&tool.description));
         words.extend(self.text(&tool.input));
         words.extend(self.optional(tool.output.as_ref()));
-        // Two bytes share a word: the class, and whether the tool is idempotent.
+        // The class and `idempotent` are bytes of one word.
         words.push(tool.class.into());
         words.extend([u32::from(tool.timeout_ms.is_some()), tool.timeout_ms.unwrap_or(0)]);
         words.extend(self.text(&tool.metadata));

@@ -1,7 +1,9 @@
-//! The same tests on a system without `openat2`: a program whose kernel does not know that call, or may not say that it does.
+//! Test runs without `openat2`, as on a kernel that does not provide the system call or in a
+//! container that forbids it.
 //!
-//! Linux before 5.6 answers `ENOSYS`, and so do sandboxes of containers that do not list the call; others answer `EPERM`. A filter of the kernel (seccomp)
-//! does the same here. It is put on a thread that is thrown away, and whatever that thread starts inherits it, for good.
+//! Linux before 5.6 returns `ENOSYS`, as do container sandboxes that do not list the call; others
+//! return `EPERM`. A seccomp filter does the same here. It is irrevocable and inherited by child
+//! processes, so it is installed on a short-lived thread.
 
 use std::io;
 use std::process::{Command, Output};
@@ -9,23 +11,23 @@ use std::process::{Command, Output};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-/// Tells a program that was started here what to expect.
+/// The environment variable that tells a child process which error to expect.
 const VARIABLE: &str = "PALISADE_TESTS_WITHOUT_OPENAT2";
 
-/// How the kernel refuses the call.
+/// The kernel's refusal of the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// As a kernel that does not know it: `ENOSYS`.
+    /// The error of a kernel without the call: `ENOSYS`.
     Unknown,
-    /// As a filter that does not allow it: `EPERM`.
+    /// The error of a filter that forbids the call: `EPERM`.
     Forbidden,
 }
 
 impl Refused {
-    /// Both.
+    /// Both refusals.
     pub const ALL: [Self; 2] = [Self::Unknown, Self::Forbidden];
 
-    /// What the call answers then.
+    /// Returns the error of the call.
     #[must_use]
     pub fn errno(self) -> Errno {
         match self {
@@ -41,11 +43,11 @@ impl Refused {
         }
     }
 
-    /// Runs a program to its end, with all that it starts, without `openat2`.
+    /// Runs a program and its child processes without `openat2`, until the program exits.
     ///
     /// # Errors
     ///
-    /// Where this kernel takes no filter, or the program cannot be started.
+    /// If the kernel does not accept the filter, or the program cannot be started.
     pub fn output(self, command: &mut Command) -> io::Result<Output> {
         command.env(VARIABLE, self.name());
         let confined = || {
@@ -56,8 +58,8 @@ impl Refused {
             .unwrap_or_else(|_| Err(io::Error::other("it panicked")))
     }
 
-    /// Runs tests of this very binary once more, without `openat2`: all whose path contains `filter`, but for those
-    /// whose path contains one of `but`: at least those that do this themselves.
+    /// Runs tests of the current binary again without `openat2`: those whose path contains `filter`
+    /// but none of `but`. The tests that call this function must be excluded.
     ///
     /// # Errors
     ///
@@ -68,11 +70,12 @@ impl Refused {
     }
 }
 
-/// How the call is refused to this program, if it is: for a test that has to know on which side it runs.
+/// Returns the refusal that this process was started with, for tests that depend on it.
 ///
 /// # Panics
 ///
-/// Where this program was told that it is refused, and it is not: then the other tests would say nothing.
+/// If this process was started without `openat2`, but the call succeeds: the other tests would
+/// prove nothing.
 #[must_use]
 pub fn refused_here() -> Option<Refused> {
     let told = std::env::var_os(VARIABLE)?;
@@ -81,7 +84,7 @@ pub fn refused_here() -> Option<Refused> {
     Some(refused)
 }
 
-/// Whether this kernel has the call at all.
+/// Returns true if the kernel provides the call.
 #[must_use]
 pub fn exists() -> bool {
     ask().is_ok()
@@ -98,10 +101,10 @@ mod filter {
     use std::collections::BTreeMap;
     use std::io;
 
-    /// The number of `openat2`, the same on every architecture.
+    /// The number of `openat2`, which is the same on every architecture.
     const OPENAT2: i64 = 437;
 
-    /// Takes the call away from this thread and from whatever it starts.
+    /// Installs a filter that refuses the call in this thread and in its child processes.
     pub(super) fn put_on(refused: Refused) -> io::Result<()> {
         let answer = SeccompAction::Errno(refused.errno().raw_os_error().unsigned_abs());
         let architecture = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
@@ -114,7 +117,7 @@ mod filter {
 
 #[cfg(not(target_os = "linux"))]
 mod filter {
-    /// There is nothing to take away.
+    /// Fails: other systems have no seccomp filters.
     pub(super) fn put_on(_: super::Refused) -> std::io::Result<()> {
         Err(std::io::ErrorKind::Unsupported.into())
     }

@@ -1,4 +1,4 @@
-//! A workspace for one run of a case, and around it a canary that must never change.
+//! A workspace for one run of a case, beside a canary that must never change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,27 +9,28 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// A directory with a workspace in it. Beside the workspace lie files that no tool may read, change or learn of.
+/// A temporary directory with a workspace, and beside it files that no tool may read, change or
+/// learn about.
 #[derive(Debug)]
 pub struct World {
     outer: TempDir,
 }
 
-/// What the canary's files say. No result may ever hold it.
+/// The contents of the canary's files, which no result may contain.
 pub const SECRET: &str = "canary-that-no-tool-may-read";
 
-/// What no file takes to appear, however slow the machine is.
+/// An upper bound for the time until a file appears, also on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Everything below a directory: path, kind and contents of each entry.
+/// The entries below a directory: the path, the kind and the contents of each.
 pub type Snapshot = BTreeMap<PathBuf, String>;
 
 impl World {
-    /// A fresh world.
+    /// Creates a new world.
     ///
     /// # Panics
     ///
-    /// Where the directory cannot be prepared.
+    /// If the directory cannot be prepared.
     #[must_use]
     pub fn new() -> Self {
         let made = Self { outer: tempfile::tempdir().expect("a temporary directory can be made") };
@@ -42,35 +43,35 @@ impl World {
         made
     }
 
-    /// The workspace.
+    /// Returns the path of the workspace.
     #[must_use]
     pub fn root(&self) -> PathBuf {
         self.outer().join("workspace")
     }
 
-    /// The directory around it.
+    /// Returns the path of the directory that contains the workspace.
     #[must_use]
     pub fn outer(&self) -> &Path {
         self.outer.path()
     }
 
-    /// A directory for plugins, outside of the workspace.
+    /// Returns a directory for plugins, outside of the workspace.
     #[must_use]
     pub fn plugins(&self) -> PathBuf {
         self.outer().join("plugins")
     }
 
-    /// A directory in which nobody has ever configured anything.
+    /// Returns a home directory without any configuration.
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.outer().join("home")
     }
 
-    /// Writes a file of the workspace, making its directories.
+    /// Writes a file in the workspace, and creates its parent directories.
     ///
     /// # Panics
     ///
-    /// Where it cannot be written.
+    /// If the file cannot be written.
     pub fn file(&self, path: &str, contents: impl AsRef<[u8]>) -> &Self {
         let path = self.root().join(path);
         fs::create_dir_all(path.parent().expect("it lies in the workspace")).expect("a directory can be made");
@@ -78,21 +79,22 @@ impl World {
         self
     }
 
-    /// Makes a directory of the workspace.
+    /// Creates a directory in the workspace.
     ///
     /// # Panics
     ///
-    /// Where it cannot be made.
+    /// If the directory cannot be created.
     pub fn folder(&self, path: &str) -> &Self {
         fs::create_dir_all(self.root().join(path)).expect("a directory can be made");
         self
     }
 
-    /// Makes a symbolic link in the workspace. `to` may start with `@/`, which stands for the directory around the workspace, absolute.
+    /// Creates a symlink in the workspace. The prefix `@/` of `to` stands for the absolute path of
+    /// the directory that contains the workspace.
     ///
     /// # Panics
     ///
-    /// Where it cannot be made.
+    /// If the symlink cannot be created.
     pub fn link(&self, path: &str, to: &str) -> &Self {
         let to = match to.strip_prefix("@/") {
             Some(rest) => self.outer().join(rest),
@@ -102,17 +104,17 @@ impl World {
         self
     }
 
-    /// Reads a file of the workspace, if it is there.
+    /// Returns the contents of a file in the workspace, or `None` if it cannot be read.
     #[must_use]
     pub fn read(&self, path: &str) -> Option<String> {
         fs::read(self.root().join(path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Waits until something in another process has made a file of the workspace, and reads it.
+    /// Waits until another process has created a file in the workspace, and returns its contents.
     ///
     /// # Panics
     ///
-    /// Where it is not there after a minute.
+    /// If the file does not exist after a minute.
     #[track_caller]
     pub fn wait_for(&self, path: &str) -> String {
         let start = Instant::now();
@@ -125,13 +127,14 @@ impl World {
         }
     }
 
-    /// The workspace as it is now.
+    /// Returns the current entries of the workspace.
     #[must_use]
     pub fn inside(&self) -> Snapshot {
         snapshot(&self.root())
     }
 
-    /// Everything around the workspace as it is now.
+    /// Returns the current entries beside the workspace. The directories for plugins and home are
+    /// recorded without their contents.
     #[must_use]
     pub fn outside(&self) -> Snapshot {
         let mut found = snapshot(&self.outer().join("outside"));
@@ -144,7 +147,8 @@ impl World {
         found
     }
 
-    /// Writes this world's own directory in a text as `<outer>`, so that texts of two worlds can be compared.
+    /// Replaces this world's directory in a text by `<outer>`, so that the texts of two worlds can
+    /// be compared.
     #[must_use]
     pub fn anonymous(&self, text: &str) -> String {
         let real = self.outer().canonicalize().unwrap_or_else(|_| self.outer().to_owned());
@@ -158,7 +162,8 @@ impl Default for World {
     }
 }
 
-/// Looks at every entry without following links and without opening what is no file.
+/// Describes every entry, without following symlinks and without opening special files, which could
+/// block.
 fn snapshot(root: &Path) -> Snapshot {
     let (mut found, mut open) = (Snapshot::new(), vec![root.to_owned()]);
     while let Some(folder) = open.pop() {
@@ -183,7 +188,7 @@ fn describe(path: &Path) -> String {
         } else {
             format!("{:?} of {} bytes", meta.file_type(), if meta.is_dir() { 0 } else { meta.len() })
         };
-        // A directory's time changes with its entries, which are looked at by themselves.
+        // The time of a directory changes with its entries, which are compared separately.
         let time = if meta.is_dir() { 0 } else { meta.mtime_nsec() + meta.mtime() };
         Ok(format!("{what}, mode {:o}, {} links, at {time}", meta.mode(), if meta.is_dir() { 0 } else { meta.nlink() }))
     };

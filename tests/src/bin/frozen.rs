@@ -1,8 +1,10 @@
-//! `frozen DIR`: a file server behind a mount of its own, for tests that stop it: whoever then asks for a file hangs in the kernel.
+//! `frozen DIR`: a FUSE file server for tests that stop it, so that file system calls hang in the
+//! kernel.
 //!
-//! It serves a directory with the file `notes.txt`, the file `trap.txt`, and the empty directory `folder`. The server stops
-//! at the first request after `trap.txt` was opened, and leaves that request in the queue.
-//! Nothing is cached, so that each question of the kernel comes here. The protocol is that of the kernel's `fuse.h`, as much of it as this needs.
+//! The server provides the file `notes.txt`, the file `trap.txt` and the empty directory `folder`.
+//! It stops at the first request after `trap.txt` was opened, and leaves that request in the queue.
+//! Caching is off, so that each request of the kernel reaches the server. Implements the part of
+//! the protocol in the kernel's `fuse.h` that the tests need.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -24,7 +26,8 @@ const NOT_KNOWN: i32 = -38;
 
 fn main() -> io::Result<()> {
     let Some(directory) = std::env::args_os().nth(1) else { return Err(io::Error::other("give a directory")) };
-    // Whoever started this may end in any way; nothing is to hang on a server that stays behind stopped.
+    // The test process may be killed: the server must not outlive it in the stopped state, where
+    // its mount would hang every reader.
     set_parent_process_death_signal(Some(Signal::Kill))?;
     let device = OpenOptions::new().read(true).write(true).open("/dev/fuse")?;
     let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
@@ -38,7 +41,7 @@ fn serve(mut device: &File) -> io::Result<()> {
     loop {
         let length = match device.read(&mut buffer) {
             Ok(length) => length,
-            // The mount is gone.
+            // ENODEV: the directory was unmounted.
             Err(error) if error.raw_os_error() == Some(19) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
@@ -51,18 +54,19 @@ fn serve(mut device: &File) -> io::Result<()> {
         };
         let size = u32::try_from(16 + body.len()).map_err(io::Error::other)?;
         let head = Bytes::default().u32(size).u32(error.cast_unsigned()).u64(request.u64(8));
-        // One that was interrupted meanwhile is no longer known.
+        // Best effort: the kernel forgets interrupted requests and refuses their replies.
         let _ = device.write(&[head.0, body].concat());
         if request.opcode() == 14 && request.node() == TRAP {
-            // The next request stays in the queue: its process waits in the kernel for certain, and can still be killed.
-            // The kernel waits uninterruptibly for the answer to a request that the server has read.
+            // Leave the next request unread in the queue: its process then waits in the kernel, and
+            // can still be killed. For a request that the server has read, the kernel waits
+            // uninterruptibly.
             poll(&mut [PollFd::new(&device, PollFlags::IN)], -1)?;
             kill_process(getpid(), Signal::Stop)?;
         }
     }
 }
 
-/// What the kernel asks; its numbers are at fixed places, the first 40 bytes are the same for all.
+/// A request of the kernel. Fields are at fixed offsets; the first 40 bytes are the common header.
 struct Request<'a>(&'a [u8]);
 
 impl Request<'_> {
@@ -86,13 +90,13 @@ impl Request<'_> {
         self.0.get(40..).and_then(|rest| rest.split(|byte| *byte == 0).next()).unwrap_or_default()
     }
 
-    /// Where to read, and how much.
+    /// Returns the offset and the size of a READ or READDIR request.
     fn window(&self) -> (usize, usize) {
         (usize::try_from(self.u64(48)).unwrap_or(usize::MAX), self.u32(56) as usize)
     }
 }
 
-/// The answer, if this kind of question gets one.
+/// Returns the reply, or `None` for the opcodes without one.
 fn answer(request: &Request<'_>) -> Option<Result<Bytes, i32>> {
     Some(match request.opcode() {
         // FORGET, INTERRUPT, BATCH_FORGET.
@@ -101,7 +105,7 @@ fn answer(request: &Request<'_>) -> Option<Result<Bytes, i32>> {
         1 => look_up(request.name()),
         // GETATTR.
         3 => Ok(attributes(Bytes::default().zeros(16), request.node())),
-        // OPEN, past the cache; OPENDIR.
+        // OPEN, with FOPEN_DIRECT_IO; OPENDIR.
         14 => Ok(Bytes::default().u64(0).u32(1).u32(0)),
         27 => Ok(Bytes::default().zeros(16)),
         15 => Ok(read(request.node(), request.window())),
@@ -138,7 +142,7 @@ fn read(node: u64, (offset, size): (usize, usize)) -> Bytes {
     Bytes(contents(node).iter().skip(offset).take(size).copied().collect())
 }
 
-/// A directory fits into one answer.
+/// Returns the directory entries from `offset` on. They fit into one reply, so the size is ignored.
 fn list((offset, _): (usize, usize)) -> Bytes {
     let mut out = Bytes::default();
     for (place, (node, name, _)) in ENTRIES.iter().enumerate().skip(offset) {
@@ -150,7 +154,7 @@ fn list((offset, _): (usize, usize)) -> Bytes {
     out
 }
 
-/// An answer in the making.
+/// A reply under construction.
 #[derive(Default)]
 struct Bytes(Vec<u8>);
 

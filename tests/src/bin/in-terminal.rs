@@ -1,6 +1,8 @@
-//! `in-terminal TERMINAL PROGRAM ARGUMENT…`: the program as leader of a session whose terminal this is, as a shell would start it.
+//! `in-terminal TERMINAL PROGRAM ARGUMENT…`: runs the program as leader of a session with this
+//! controlling terminal, as a shell does.
 //!
-//! Only the leader of a session can take a terminal, and a test cannot become one for its child without unsafe code.
+//! Only a session leader can acquire a controlling terminal, and a test cannot make its child a
+//! session leader without unsafe code.
 
 use std::env;
 use std::fs::OpenOptions;
@@ -14,7 +16,7 @@ fn main() -> io::Result<()> {
         return Err(io::Error::other("give a terminal and a program"));
     };
     rustix::process::setsid()?;
-    // Whoever started this holds the terminal open, so that it stays the session's when this handle closes.
+    // The test keeps the terminal open, so that it stays the session's after this handle is closed.
     let terminal = OpenOptions::new().read(true).write(true).open(terminal)?;
     rustix::process::ioctl_tiocsctty(&terminal)?;
     Err(Command::new(program).args(arguments).exec())

@@ -1,11 +1,13 @@
-//! `palisade` itself, without the terminal of whoever runs the tests: nobody is asked anything unless a test brings its own terminal.
+//! `palisade` without the controlling terminal of the test run, so that confirmations are refused
+//! unless a test provides a terminal.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     #[cfg(unix)]
     if std::env::var_os("PALISADE_TEST_KEEP_TERMINAL").is_none() {
-        // Refused only where the process leads a group already, and then it has no terminal to lose either.
+        // `setsid` fails only in a process group leader. Best effort: the tests start this program
+        // as a child, which leads no group.
         let _ = rustix::process::setsid();
     }
     palisade::cli::main()
