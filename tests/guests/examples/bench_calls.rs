@@ -1,5 +1,6 @@
-//! What the benchmark calls: one tool that gives back its input, and one that reads a file. On the bare contract, without the SDK, so that what is
-//! measured is the host and not the guest.
+//! The guest of the call benchmarks: one tool that returns its input, and one that reads a file. It
+//! implements the interface without the SDK, so that the benchmark measures the host and not the
+//! guest.
 
 use palisade_guest::__private::{Call, Guest, ToolError, WitOutput};
 use palisade_guest::{Content, Definition, SideEffects};

@@ -1,4 +1,5 @@
-//! A plugin of which the benchmark makes a thousand: the digits in the name of its one tool are replaced in the component itself, which makes it another plugin.
+//! The guest of the benchmark with a thousand plugins: the benchmark replaces the digits in the
+//! tool's name within the component, which yields a different plugin each time.
 
 use palisade_guest::__private::{Call, Guest, ToolError, WitOutput};
 use palisade_guest::{Content, Definition, SideEffects};

@@ -1,4 +1,5 @@
-//! The two equal tools of the comparison with other servers (`cargo xtask rivals`), as any plugin is written.
+//! The two tools of the comparison with other servers (`cargo xtask rivals`), written with the SDK
+//! like any plugin.
 
 use palisade_guest::tool;
 use schemars::JsonSchema;

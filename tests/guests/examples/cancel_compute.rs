@@ -1,4 +1,4 @@
-//! Computes for ever, and never asks whether it should.
+//! A guest that computes forever without polling for cancellation.
 
 use palisade_guest::{Context, tool};
 

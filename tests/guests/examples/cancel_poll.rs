@@ -1,4 +1,4 @@
-//! Asks whether it is cancelled, and then does various things.
+//! A guest that polls for cancellation, and then reacts to it in different ways.
 
 use palisade_guest::{Context, Error, Result, tool};
 

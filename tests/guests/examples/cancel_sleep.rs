@@ -1,4 +1,4 @@
-//! Sleeps for longer than anybody waits.
+//! A guest that sleeps for longer than any test runs.
 
 use std::time::Duration;
 

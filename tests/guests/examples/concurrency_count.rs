@@ -1,4 +1,4 @@
-//! Counts its calls in a static, which no other call may see.
+//! A guest that counts its calls in a static, which no other call may share.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,4 +1,5 @@
-//! Does one thing to one path, through the standard library, in each class.
+//! A guest that performs one file operation on one path through the standard library, with a tool
+//! of each side-effect class.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -73,7 +74,7 @@ fn attempt(Args { op, path, to }: &Args) -> Result<String> {
     })
 }
 
-/// Adds to a file for as long as it is let.
+/// Appends to a file until the call is stopped.
 fn scribble(path: &str) -> Result<String> {
     let mut file = OpenOptions::new().append(true).create(true).open(path)?;
     loop {
@@ -81,7 +82,7 @@ fn scribble(path: &str) -> Result<String> {
     }
 }
 
-/// Begins to write a file, and never comes to its end.
+/// Writes the first part of a file, and then computes until the call is stopped.
 fn begin(path: &str) -> Result<String> {
     fs::write(path, "half of it")?;
     let mut turns: u64 = 0;

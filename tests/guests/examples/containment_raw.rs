@@ -1,4 +1,5 @@
-//! Does one thing to one path, straight through `wasi:filesystem`: no standard library cleans the path up first.
+//! A guest that performs operations on paths directly through `wasi:filesystem`, so that no
+//! standard library normalizes the path.
 
 use palisade_guest::{Json, tool};
 use schemars::JsonSchema;
@@ -46,7 +47,7 @@ fn raw_write(args: Args) -> Json<Vec<String>> {
     try_all(&args)
 }
 
-/// Gives back what the host answers to each attempt.
+/// Returns the host's answer to each attempt.
 fn try_all(args: &Args) -> Json<Vec<String>> {
     let preopens = get_directories();
     let names: Vec<&str> = preopens.iter().map(|(_, name)| name.as_str()).collect();
@@ -110,7 +111,8 @@ fn kind(stat: &DescriptorStat) -> String {
     format!("{:?}", stat.type_)
 }
 
-/// Opens a directory and then tries to leave it by `..`, which its own parent being inside does not excuse at the root.
+/// Opens a directory, and then tries to open `..` twice. The first `..` may be inside the
+/// workspace, but the second one leaves it.
 fn climb(root: &Descriptor, path: &str) -> Result<String, ErrorCode> {
     let inside = root.open_at(PathFlags::empty(), path, OpenFlags::DIRECTORY, DescriptorFlags::READ)?;
     let up = inside.open_at(PathFlags::empty(), "..", OpenFlags::DIRECTORY, DescriptorFlags::READ)?;

@@ -1,4 +1,4 @@
-//! Asks whoever makes the call, step by step as it is told.
+//! A guest that sends requests to the client, in given steps.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -81,7 +81,7 @@ fn ask_and_write(args: Args) -> Result<String> {
     run(args)
 }
 
-/// What came of each step, as a list.
+/// Returns the result of each step as a JSON list.
 fn run(args: Args) -> Result<String> {
     let done = args.steps.into_iter().map(step).collect::<Result<Vec<Value>>>()?;
     Ok(Value::from(done).to_string())

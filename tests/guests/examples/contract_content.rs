@@ -1,4 +1,4 @@
-//! Gives back each kind of block.
+//! A guest that returns each kind of content block.
 
 use palisade_guest::{Content, Error, Result, tool};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Gives back everything that a call says of itself.
+//! A guest that returns all information about its call.
 
 use palisade_guest::{Context, Json, tool};
 use schemars::JsonSchema;

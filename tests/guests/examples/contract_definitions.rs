@@ -1,4 +1,4 @@
-//! Uses every field of the definition record.
+//! A guest that uses every field of the definition record.
 
 use palisade_guest::{Json, tool};
 use schemars::JsonSchema;

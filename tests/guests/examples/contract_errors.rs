@@ -1,4 +1,4 @@
-//! Fails in each way that the contract has a word for.
+//! A guest that fails with each error of the interface.
 
 use palisade_guest::{Error, Result, tool};
 use schemars::JsonSchema;

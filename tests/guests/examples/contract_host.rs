@@ -1,4 +1,4 @@
-//! Speaks to the host: log, progress, emitted text, cancellation.
+//! A guest that uses each host call: log, progress, emitted text, cancellation.
 
 use palisade_guest::{Context, Level, tool};
 

@@ -1,4 +1,4 @@
-//! Offers documents and prompts besides a tool.
+//! A guest that offers resources and prompts in addition to a tool.
 
 use palisade_guest::client::{self, Request};
 use palisade_guest::prompts::{Message, Prompt, Prompts, Role};
@@ -84,7 +84,7 @@ impl Prompts for Mine {
     }
 }
 
-/// Whoever the client's user is.
+/// Asks the client for the user's name.
 fn name() -> Result<String> {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let answers = client::ask(&[Request::elicitation("who", "Who?", &schema)])?;

@@ -1,4 +1,4 @@
-//! Fills every field of the output record.
+//! A guest that fills every field of the output record.
 
 use palisade_guest::{Output, Result, tool};
 use schemars::JsonSchema;

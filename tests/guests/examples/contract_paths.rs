@@ -1,4 +1,4 @@
-//! Takes paths as arguments, in each place where the host looks for them.
+//! A guest with paths as arguments, in each place where the host looks for them.
 
 use palisade_guest::{Result, WorkspacePath, tool};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Promises an output schema, and keeps to it or not.
+//! A guest with an output schema that its results may violate.
 
 use palisade_guest::{Content, IntoOutput, Output, Result, tool};
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ struct Args {
     give: String,
 }
 
-/// An output that need not be what its schema says.
+/// An output that may violate its schema.
 struct Promised(Output);
 
 impl IntoOutput for Promised {

@@ -1,4 +1,4 @@
-//! Looks at everything of WASI that a tool might reach.
+//! A guest that tries every WASI interface that a tool might reach.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -35,7 +35,7 @@ fn outcome<T, E>(result: &Result<T, E>) -> String {
     if result.is_ok() { "done" } else { "refused" }.to_owned()
 }
 
-/// The keys of a hash map come from the host's random numbers.
+/// Returns a hash that depends on a random number of the host.
 fn seed() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(0)

@@ -1,4 +1,4 @@
-//! Tools that wait at a gate, and one of each class.
+//! A guest with a tool that waits for a file, and with one tool of each side-effect class.
 
 use std::time::Duration;
 

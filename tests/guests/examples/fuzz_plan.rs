@@ -1,4 +1,5 @@
-//! Carries out a plan: operations on files, one after the other, straight through `wasi:filesystem`, each below a directory that an earlier one has opened.
+//! A guest that executes a sequence of file operations directly through `wasi:filesystem`, each
+//! relative to a directory that an earlier operation has opened.
 
 use palisade_guest::{Json, tool};
 use schemars::JsonSchema;
@@ -82,7 +83,7 @@ fn carry_out(open: &[Descriptor], step: &Step) -> Result<Done, ErrorCode> {
     told.map(Done::Told)
 }
 
-/// What begins with opening a file.
+/// Performs the operations that open a file or a directory first.
 fn on_file(root: &Descriptor, op: &str, path: &str) -> Result<String, ErrorCode> {
     let open = |how, flags| root.open_at(FOLLOW, path, how, flags);
     let (read, write) = (DescriptorFlags::READ, DescriptorFlags::WRITE);

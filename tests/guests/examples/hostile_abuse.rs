@@ -1,4 +1,5 @@
-//! Abuses what the host gives to every guest: clocks, randomness, polls, streams, and its ear.
+//! A guest that misuses the interfaces available to every guest: clocks, random numbers, polls,
+//! streams, and host calls.
 
 use palisade_guest::{Context, Error, Result, tool};
 use schemars::JsonSchema;
@@ -98,7 +99,7 @@ fn abuse(args: Args, ctx: &Context) -> Result<String> {
     }
 }
 
-/// Everything that the host tells of itself and of its machine, in every way to ask.
+/// Returns all information about the host and its machine that the guest can query.
 fn look_around() -> String {
     let mut found: Vec<String> = std::env::vars().map(|(name, value)| format!("{name}={value}")).collect();
     found.extend(std::env::args());
@@ -112,10 +113,10 @@ fn look_around() -> String {
     found.join("\n")
 }
 
-/// What is written at once.
+/// The size of one write, in bytes.
 const PART: usize = 64 << 10;
 
-/// What can be done to a stream of output.
+/// Performs an operation on an output stream.
 fn streams(how: &str, amount: u64) -> Result<String> {
     let out = get_stdout();
     let told = |outcome: std::result::Result<(), _>| match outcome {
@@ -134,7 +135,7 @@ fn streams(how: &str, amount: u64) -> Result<String> {
             Ok("flooded".to_owned())
         }
         "print" => {
-            // As any program does: these panic where the stream is closed or fails.
+            // Like any program: these macros panic if the stream is closed or fails.
             let line = "l".repeat(1023);
             for _ in 0..amount / 2 {
                 println!("{line}");
@@ -157,7 +158,7 @@ fn streams(how: &str, amount: u64) -> Result<String> {
     }
 }
 
-/// Holds everything until the end.
+/// Leaks all handles, so that they stay open until the call ends.
 fn held<T>(all: impl Iterator<Item = T>) -> String {
     let all: Vec<T> = all.collect();
     let count = all.len();

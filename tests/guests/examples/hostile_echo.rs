@@ -1,4 +1,4 @@
-//! The benign one: says what it is told.
+//! The benign guest: returns its text.
 
 use palisade_guest::tool;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Gives back, and takes, JSON that needs far more memory as a value than as text.
+//! A guest with results and inputs in JSON that need far more memory as a value than as text.
 
 use palisade_guest::{Content, IntoOutput, Output, Result, tool};
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ struct Args {
     count: usize,
 }
 
-/// Of 3.5 MB of this, a map for each object takes 329 MiB.
+/// Returns a list of small objects: 3.5 MB of text, which take 329 MiB with a map for each object.
 fn objects(count: usize) -> Content {
     Content::Json(format!("[{}]", vec![r#"{"":0}"#; count].join(",")))
 }
@@ -29,7 +29,7 @@ fn shuffle(args: Args) -> Result<Vec<Content>> {
     Ok(vec![Content::Json(format!("{{{}}}", members.join(",")))])
 }
 
-/// An output with a schema, which is checked against it.
+/// An output with a schema, so that the host validates the output.
 struct Promised(Content);
 
 impl IntoOutput for Promised {

@@ -1,4 +1,5 @@
-//! Does each of some operations to each of some paths, straight through `wasi:filesystem`, and tells the code that it got.
+//! A guest that performs each of some operations on each of some paths, directly through
+//! `wasi:filesystem`, and returns the error codes.
 
 use palisade_guest::{Json, tool};
 use schemars::JsonSchema;
@@ -37,7 +38,7 @@ fn probe(args: &Args) -> Json<Vec<Vec<String>>> {
 
 const FOLLOW: PathFlags = PathFlags::SYMLINK_FOLLOW;
 const STAY: PathFlags = PathFlags::empty();
-/// Where things are moved and linked to, and from, on the legitimate side.
+/// The source and the target of the legitimate side of renames and links.
 const HERE: &str = "here.txt";
 const THERE: &str = "there.txt";
 
@@ -63,7 +64,7 @@ fn act(root: &Descriptor, op: &str, path: &str) -> Result<String, ErrorCode> {
     }
 }
 
-/// What begins with an open.
+/// Performs the operations that open the path first.
 fn opened(root: &Descriptor, op: &str, path: &str) -> Result<String, ErrorCode> {
     let (none, read, write) = (OpenFlags::empty(), DescriptorFlags::READ, DescriptorFlags::WRITE);
     let open = |how, flags| root.open_at(FOLLOW, path, how, flags);
@@ -80,7 +81,8 @@ fn opened(root: &Descriptor, op: &str, path: &str) -> Result<String, ErrorCode> 
             .map(done)
             .map_err(|_| ErrorCode::Io),
         "set-size" => open(none, write)?.set_size(1).map(done),
-        // The same through a handle for reading, which no class may change anything through.
+        // Operations through a descriptor opened for reading, which must not change anything in any
+        // class.
         "append-by-reader" => open(none, read)?.append_via_stream().map(|_| done(())),
         "write-by-reader" => open(none, read)?.write(b"x", 0).map(|_| done(())),
         "set-size-by-reader" => open(none, read)?.set_size(0).map(done),

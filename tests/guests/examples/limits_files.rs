@@ -1,4 +1,4 @@
-//! Reads, writes, makes and lists as much as it is told to.
+//! A guest that reads, writes, creates and lists a given amount.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -72,7 +72,7 @@ fn shuffle(args: Args) -> Result<String> {
     let (mut folder, _) = get_directories().into_iter().next().ok_or("there is no directory")?;
     let told = |code: ErrorCode| code.name().to_owned();
     for _ in 0..126 {
-        // They may be there from an earlier call.
+        // The directories may exist from an earlier call.
         let _ = folder.create_directory_at(&name);
         let flags = DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY;
         folder = folder.open_at(PathFlags::empty(), &name, OpenFlags::DIRECTORY, flags).map_err(told)?;

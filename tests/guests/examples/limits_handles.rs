@@ -1,4 +1,4 @@
-//! Holds as many handles as it is told to.
+//! A guest that holds a given number of handles.
 
 use std::fs::File;
 

@@ -1,4 +1,4 @@
-//! Takes as much memory as it is told to.
+//! A guest that allocates a given amount of memory.
 
 use palisade_guest::tool;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Says as much as it is told to, in every way there is.
+//! A guest that produces a given amount of output, through each channel.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what becomes of standard output is the question")]
 
 use palisade_guest::{Content, Context, Output, tool};

@@ -1,4 +1,4 @@
-//! Recurses as deeply as it is told to.
+//! A guest that recurses to a given depth.
 
 use palisade_guest::tool;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Takes as much time as it is told to.
+//! A guest that takes a given amount of time.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ struct Args {
 fn compute(args: Args) -> String {
     let (start, mut steps) = (Instant::now(), 0_u64);
     while start.elapsed() < Duration::from_millis(args.ms) {
-        // A long way between two looks at the clock, with no call of the host in it.
+        // A long loop between two clock reads, without any host call.
         for step in 0..100_000_u64 {
             steps = std::hint::black_box(steps ^ step);
         }

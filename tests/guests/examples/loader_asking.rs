@@ -1,4 +1,4 @@
-//! Asks its client while it is described.
+//! A guest that sends a request to the client while it is described.
 #![allow(unsafe_code, reason = "exporting by hand, below the SDK, is what this guest is about")]
 
 use palisade_guest::__private::{Call, Guest, ToolError, WitOutput};

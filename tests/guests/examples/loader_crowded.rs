@@ -1,4 +1,4 @@
-//! Offers more than a plugin may.
+//! A guest that offers more prompts than a plugin may.
 
 use palisade_guest::prompts::{Message, Prompt, Prompts};
 use palisade_guest::{Result, tool};

@@ -1,4 +1,4 @@
-//! A plugin without fault, for the directories in which all others have one.
+//! A valid guest, for directories in which all other plugins are invalid.
 
 use palisade_guest::tool;
 

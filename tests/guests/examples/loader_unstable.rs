@@ -1,4 +1,5 @@
-//! Describes itself in another way each time, out of the one thing that differs between two runs: how fast they are.
+//! A guest whose description differs each time. It uses the only difference between two
+//! descriptions: their speed.
 #![allow(unsafe_code, reason = "exporting by hand, below the SDK, is what this guest is about")]
 
 use palisade_guest::__private::{Call, Guest, ToolError, WitOutput};
@@ -26,7 +27,8 @@ impl Guest for Unstable {
     }
 }
 
-/// How often a timer can be asked whether it has rung. Sixteen such counts are never the same twice.
+/// Counts the polls until a timer is ready. Sixteen such counts are practically never equal in two
+/// runs.
 fn counted() -> u32 {
     let timer = wasip2::clocks::monotonic_clock::subscribe_duration(1_000_000);
     let mut asked = 0;

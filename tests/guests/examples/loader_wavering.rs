@@ -1,4 +1,4 @@
-//! Offers something else each time that it is asked.
+//! A guest whose prompts differ each time that they are listed.
 
 use palisade_guest::prompts::{Message, Prompt, Prompts};
 use palisade_guest::{Result, tool};
@@ -21,7 +21,8 @@ impl Prompts for Mine {
     }
 }
 
-/// How often a timer can be asked whether it has rung. Sixteen such counts are never the same twice.
+/// Counts the polls until a timer is ready. Sixteen such counts are practically never equal in two
+/// runs.
 fn counted() -> u32 {
     let timer = wasip2::clocks::monotonic_clock::subscribe_duration(1_000_000);
     let mut asked = 0;

@@ -1,7 +1,8 @@
-//! What the conformance suite of the Model Context Protocol calls by name.
+//! A guest with the tools that the MCP conformance suite calls by name.
 //!
-//! The names and most of the texts are the suite's: each scenario describes the tool that it needs. No tool changes anything, so that nothing has to be allowed.
-//! `cargo xtask conformance` gives this plugin to a server and runs the suite.
+//! The names and most texts are given by the suite: each scenario describes its tool. No tool has
+//! side effects, so that none needs permission. `cargo xtask conformance` starts a server with this
+//! plugin and runs the suite.
 
 #[path = "../mcp_conformance/asking.rs"]
 mod asking;
@@ -14,26 +15,27 @@ use palisade_guest::{Content, Context, Definition, Error, Output, Result, SideEf
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// How long a tool waits between two things that it says: the suite wants to see them come one by one.
+/// The pause between two messages of a tool, so that the suite observes them one by one.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long the tool works whose stream may break meanwhile.
+/// The duration of the tool whose stream may break meanwhile.
 const LONG: Duration = Duration::from_millis(500);
 
-/// A picture of one red point: signature, header, data, end.
+/// A PNG image of one red pixel: signature, header, data and end.
 const RED_POINT: [u8; 69] = [
     0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00, 0x00,
     0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x02, 0x00, 0x00, 0x00, 0x90, 0x77, 0x53, 0xde, 0x00, 0x00, 0x00, 0x0c, 0x49,
     0x44, 0x41, 0x54, 0x78, 0xda, 0x63, 0xf8, 0xcf, 0xc0, 0x00, 0x00, 0x03, 0x01, 0x01, 0x00, 0xf7, 0x03, 0x41, 0x43,
     0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
 ];
-/// Two samples of silence, one byte each, 8,000 a second.
+/// A WAV file with two samples of silence, one byte each, at 8,000 Hz.
 const SILENCE: [u8; 46] = [
     0x52, 0x49, 0x46, 0x46, 0x26, 0x00, 0x00, 0x00, 0x57, 0x41, 0x56, 0x45, 0x66, 0x6d, 0x74, 0x20, 0x10, 0x00, 0x00,
     0x00, 0x01, 0x00, 0x01, 0x00, 0x40, 0x1f, 0x00, 0x00, 0x40, 0x1f, 0x00, 0x00, 0x01, 0x00, 0x08, 0x00, 0x64, 0x61,
     0x74, 0x61, 0x02, 0x00, 0x00, 0x00, 0x80, 0x80,
 ];
 
-/// A schema that uses what JSON Schema 2020-12 has and clients may strip: all of it has to arrive in a listing.
+/// A schema with keywords of JSON Schema 2020-12 that implementations may strip: a listing must
+/// contain all of them.
 const DRAFT_2020_12: &str = r##"{
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
@@ -160,7 +162,7 @@ fn test_mirrored_argument(args: Greeting) -> String {
     args.greeting
 }
 
-/// A tool whose schema is written by hand, since the types of Rust have no words for most of it.
+/// A tool with a handwritten schema, since Rust types cannot express most of it.
 enum Draft2020 {}
 
 impl Tool for Draft2020 {

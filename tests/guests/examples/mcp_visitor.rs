@@ -1,4 +1,4 @@
-//! Has one of everything that a plugin can offer, to come and go with it while a server runs.
+//! A guest with one tool, one resource and one prompt, to be added and removed while a server runs.
 
 use palisade_guest::prompts::{Message, Prompt, Prompts, Role};
 use palisade_guest::resources::{Item, Resources, text};

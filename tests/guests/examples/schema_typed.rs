@@ -1,4 +1,4 @@
-//! Takes arguments of every shape that the SDK makes a schema of.
+//! A guest with arguments of every shape that the SDK derives a schema for.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! What the conformance suite calls that asks the client for something: a form, a model's answer, the roots.
+//! The tools of the conformance suite that send requests to the client: elicitation, sampling and
+//! roots.
 
 use palisade_guest::client::{AskError, Kind, Request, ask, need, supported};
 use palisade_guest::{Context, Result, tool};
@@ -6,20 +7,20 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A form whose fields have to be filled in, all of them.
+/// Returns an elicitation with a form whose fields are all required.
 pub(crate) fn form(key: &str, message: &str, fields: &Value) -> Request {
     let names: Vec<&String> = fields.as_object().into_iter().flat_map(serde_json::Map::keys).collect();
     loose_form(key, message, fields, &json!(names))
 }
 
-/// A form of which only these fields have to be filled in.
+/// Returns an elicitation with a form in which only some fields are required.
 fn loose_form(key: &str, message: &str, fields: &Value, required: &Value) -> Request {
     let schema = json!({ "type": "object", "properties": fields, "required": required });
     let params = json!({ "message": message, "requestedSchema": schema });
     Request { key: key.to_owned(), kind: Kind::Elicitation, params: params.to_string() }
 }
 
-/// A question to the client's model.
+/// Returns a sampling request.
 fn question(key: &str, text: &str, tokens: u32) -> Request {
     let message = json!({ "role": "user", "content": { "type": "text", "text": text } });
     let params = json!({ "messages": [message], "maxTokens": tokens });
@@ -30,13 +31,13 @@ fn roots(key: &str) -> Request {
     Request { key: key.to_owned(), kind: Kind::Roots, params: "{}".to_owned() }
 }
 
-/// The answers in the order of the requests.
+/// Sends the requests, and returns their answers in the same order.
 fn answers(requests: &[Request]) -> Result<Vec<Value>> {
     let answers = ask(requests)?;
     answers.iter().map(|answer| Ok(serde_json::from_str(answer)?)).collect()
 }
 
-/// The answer to one request; null where nobody wanted to give one.
+/// Sends one request and returns its answer, or null if the request was declined.
 pub(crate) fn answer(request: Request) -> Result<Value> {
     match ask(&[request]) {
         Err(AskError::Declined) => Ok(Value::Null),
@@ -52,7 +53,7 @@ fn confirmation() -> Request {
     form("confirm", "Please confirm", &json!({ "ok": { "type": "boolean" } }))
 }
 
-/// What a model has said, if it was text.
+/// Returns the text of a sampling result, if the result is text.
 fn text_of(answer: &Value) -> &str {
     answer["content"]["text"].as_str().unwrap_or("nothing in words")
 }

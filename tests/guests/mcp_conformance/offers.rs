@@ -8,10 +8,10 @@ use serde_json::json;
 use crate::RED_POINT;
 use crate::asking::{answer, form};
 
-/// Everything that is no tool.
+/// The resources and prompts of the guest.
 pub(crate) enum Offers {}
 
-/// Of the template, what stands before and behind the number.
+/// The prefix and the suffix of the number in the resource template.
 const AROUND: (&str, &str) = ("test://template/", "/data");
 
 impl Resources for Offers {
@@ -59,7 +59,7 @@ fn text(text: &str) -> ResourceBody {
     ResourceBody::Text(text.to_owned())
 }
 
-/// What the template stands for.
+/// Returns the resource that matches the template.
 fn data(uri: &str) -> Result<ResourceBody> {
     let id = uri.strip_prefix(AROUND.0).and_then(|rest| rest.strip_suffix(AROUND.1));
     let id = id.ok_or_else(|| Error::not_found(format!("there is no resource {uri}")))?;
@@ -116,7 +116,7 @@ fn prompt(name: &str, description: &str, arguments: &[&str]) -> Prompt {
     }
 }
 
-/// An argument that has to be there.
+/// Returns a required argument.
 fn argument<'a>(arguments: &'a [(String, String)], name: &str) -> Result<&'a str> {
     let found = arguments.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     found.ok_or_else(|| Error::invalid_input(name, "it is missing; a text is expected"))
@@ -129,7 +129,7 @@ fn document(uri: &str) -> Vec<Content> {
     ]
 }
 
-/// What somebody says about the situation.
+/// Asks the client for the context of the prompt.
 fn context() -> Result<String> {
     let fields = json!({ "context": { "type": "string" } });
     let said = answer(form("user_context", "What context should the prompt use?", &fields))?;

@@ -1,4 +1,5 @@
-//! Guests for the suites: each file in `examples/` is a plugin of its own, named after the suite that runs it.
+//! Guests for the suites: each file in `examples/` is a plugin, named after the suite that runs it.
 //!
-//! They are built by the build script of `palisade-tests`, as components, with the feature `guests`. Without it there is nothing here, so that
-//! `cargo test --workspace` does not build them for the machine it runs on.
+//! The build script of `palisade-tests` builds them as components, with the feature `guests`.
+//! Without the feature this package is empty, so that `cargo test --workspace` does not build them
+//! for the native target.
