@@ -1,4 +1,4 @@
-//! The structure: what the map in ARCHITECTURE.md promises, read off the sources.
+//! Checks the source tree against the structural rules of ARCHITECTURE.md.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_owned()
 }
 
-/// Every file that git knows or would take, relative to the root.
+/// Lists every file that git tracks or would add, relative to the root.
 fn tracked() -> Vec<String> {
     let listed = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -21,7 +21,7 @@ fn tracked() -> Vec<String> {
         Ok(output) if output.status.success() => {
             String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
         }
-        // An unpacked archive has no history: everything in it counts.
+        // An unpacked archive has no git index, so every file in it counts.
         _ => walk(&root(), ""),
     };
     listed.into_iter().filter(|path| root().join(path).is_file()).collect()
@@ -48,7 +48,7 @@ fn rust_files(under: &str) -> Vec<String> {
     tracked().into_iter().filter(|path| path.starts_with(under) && path.ends_with(".rs")).collect()
 }
 
-/// The lines of a file that are code: no comments, and nothing from the first test module on.
+/// Returns the code lines of a file: no comments, and nothing after the first test module.
 fn code(path: &str) -> Vec<String> {
     let text = read(path);
     let text = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
@@ -59,7 +59,8 @@ fn is_test(path: &str) -> bool {
     path.contains("/tests/") || path.ends_with("tests.rs")
 }
 
-/// The files under a folder whose code has one of these words, but for those that may.
+/// Lists the code lines under a folder that contain one of `words`, except in files whose path
+/// starts with one of `may`.
 fn offenders(under: &str, words: &[&str], may: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for path in
@@ -92,7 +93,7 @@ fn only_the_schemas_name_their_validator() {
     none(&offenders("host/src/", &["jsonschema"], &[]));
 }
 
-/// What sends telemetry, of which nothing is compiled without the feature.
+/// The telemetry exporter, which is compiled only with its feature.
 const TELEMETRY: &str = "host/src/cli/otel";
 
 #[test]
@@ -124,7 +125,7 @@ fn tool_and_policy_are_pure() {
     none(&offenders("schema/src", &impure, &[]));
 }
 
-/// The modules in the order of ARCHITECTURE.md: each may use those before it only.
+/// The modules in the order of ARCHITECTURE.md: each may use only those before it.
 const ORDER: &[&str] = &[
     "tool",
     "workspace",
@@ -226,8 +227,8 @@ fn unsafe_code_stands_in_one_place() {
     assert_eq!(code("host/src/sandbox/cache.rs").iter().filter(|line| line.contains("unsafe {")).count(), 1);
 }
 
-/// The wall clock may be set while a call runs: it dates what is told and nothing waits for it. In all of these the moment is written down, shown, or held
-/// against the times of a file.
+/// The files that may read the wall clock. It can be set while a call runs, so it only dates output
+/// and is compared with file times; timeouts never depend on it.
 const DATED: [&str; 12] = [
     "host/src/cli/prompt.rs",
     "host/src/confirm/request.rs",
@@ -259,8 +260,9 @@ fn nothing_waits_for_the_wall_clock() {
     palisade_tests::skip("the machine's clock is not set: that would concern everybody on it");
 }
 
-/// What has known flaws below a version, from the advisories of each project: the first version that has all fixes, and its major version where a later one has not
-/// been looked at. Databases of advisories lag behind these, so that checking against one of them is not enough.
+/// The first release of each dependency with all known security fixes, from the advisories of each
+/// project. The major version is fixed because later ones have not been reviewed. Advisory
+/// databases lag behind the projects, so a check against one of them is not enough.
 const FIXED: [(&str, [u32; 3]); 4] =
     [("wasmtime", [48, 0, 8]), ("wasmtime-wasi", [48, 0, 8]), ("cap-std", [4, 0, 3]), ("cap-primitives", [4, 0, 3])];
 

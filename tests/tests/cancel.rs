@@ -1,4 +1,5 @@
-//! The promise of cancellation: at any instant a call can be stopped, it then ends soon, with one result and one terminal event.
+//! Tests that a call can be cancelled at any moment, ends soon after, and yields one result and one
+//! terminal event.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "cancel/around.rs"]
@@ -19,15 +20,16 @@ use serde_json::json;
 
 palisade_tests::foreach_cancel!(is_tested);
 
-/// What no ended call takes from its cancellation on, however slow the machine is. Without one these guests run for ever.
+/// The upper bound for a cancelled call, generous for slow machines. Uncancelled, these guests run
+/// forever.
 const SOON: Duration = Duration::from_secs(20);
 
-/// Whether a guest says that it has started.
+/// Returns true if the event is a guest's report that it has started.
 fn is_started(event: &Event) -> bool {
     matches!(event, Event::OutputDelta(_, chunk) if chunk == "started")
 }
 
-/// Calls a tool and cancels it as soon as it says that it has started.
+/// Calls a tool and cancels the call as soon as the guest reports that it has started.
 #[track_caller]
 fn cancelled_when_started(guest: Guest, tool: &str) -> Seen {
     let token = CancellationToken::new();

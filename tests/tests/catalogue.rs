@@ -1,17 +1,19 @@
-//! The promise of the catalogue: each of its hundred and twelve cases has a row in `catalogue.md` with the tests that hold it, or with why there is none.
+//! Tests that each case of the catalogue has a row in `catalogue.md`, which names its tests or says
+//! why there is none.
 
 use std::collections::BTreeMap;
 
 use palisade_tests::rows::{self, Row, tests};
 
-/// How many cases there are.
+/// The number of cases.
 const CASES: usize = 112;
 
 fn rows() -> Vec<Row> {
     rows::rows("catalogue.md", |name| name.parse::<usize>().is_ok())
 }
 
-/// Why a case has no test: `skipped: …` for good, `(pending: …)` until what it needs is there.
+/// Returns why a case has no test: `skipped: …` permanently, `(pending: …)` until its prerequisite
+/// exists.
 fn excuse(row: &Row) -> Option<&str> {
     let at = row.text.find("skipped: ").or_else(|| row.text.find("(pending: "))?;
     row.text.get(at..).filter(|why| why.len() > "(pending: ".len() + 5)

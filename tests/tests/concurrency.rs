@@ -1,4 +1,5 @@
-//! The promise of isolation in time: calls at once share nothing, registries are read without waiting, and each call has an instance of its own.
+//! Tests that concurrent calls share no state, that registry reads take no lock, and that each call
+//! has its own instance.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "concurrency/calls.rs"]

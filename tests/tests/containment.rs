@@ -1,7 +1,9 @@
-//! The promise of containment: no call reads, changes or learns of anything outside of its workspace, nor of anything that its class does not allow.
+//! Tests that no call reads, changes or learns of anything outside its workspace, or beyond the
+//! rights of its class.
 //!
-//! Every attempt is refused inside the guest, and checked from outside: each world has a canary beside its workspace, and the harness compares it
-//! before and after every run, and searches every result for what it says. Beside each attempt stands its legitimate twin, which succeeds.
+//! Every attempt is refused inside the guest and checked from outside: each world has a canary
+//! beside its workspace. The harness compares it before and after every run, and searches every
+//! result for its contents. Each attempt has a legitimate twin that succeeds.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "containment/afterwards.rs"]
@@ -36,7 +38,8 @@ use serde_json::{Value, json};
 
 palisade_tests::foreach_containment!(is_tested);
 
-/// Files and directories, and links of every kind: to what is inside, to what is outside, and to nothing.
+/// Creates files, directories and symlinks of every kind: to targets inside, targets outside, and
+/// missing targets.
 fn furnished(world: &World) {
     world.file("file.txt", "inside").file("dir/inner.txt", "inner").folder("dir/deep").folder("empty");
     for (path, to) in [
@@ -66,14 +69,14 @@ fn furnished(world: &World) {
     }
 }
 
-/// One operation through the standard library.
+/// Runs one operation through the standard library.
 fn files(tool: &str, op: &str, path: &str, to: &str) -> Seen {
     let case = Case::new(CONTAINMENT_FILES, tool).input(json!({"op": op, "path": path, "to": to}));
     let classes = [SideEffects::Write, SideEffects::Execute, SideEffects::Network];
     classes.into_iter().fold(case, Case::allow).arrange(furnished).check()
 }
 
-/// Operations straight through `wasi:filesystem`, each with the host's answer.
+/// Runs operations directly through `wasi:filesystem`, and returns the host's answer to each.
 fn raw(tool: &str, attempts: &[Value]) -> (Seen, Vec<String>) {
     let case = Case::new(CONTAINMENT_RAW, tool).input(json!({"attempts": attempts}));
     let seen = case.allow(SideEffects::Write).arrange(furnished).check();
@@ -81,7 +84,7 @@ fn raw(tool: &str, attempts: &[Value]) -> (Seen, Vec<String>) {
     (seen, answers)
 }
 
-/// The same operation on many paths.
+/// Returns one attempt of the same operation for each path.
 fn each(op: &str, paths: &[&str], follow: bool) -> Vec<Value> {
     paths.iter().map(|path| json!({"op": op, "path": path, "to": "dir/new", "follow": follow})).collect()
 }

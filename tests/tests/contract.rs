@@ -1,4 +1,5 @@
-//! The promise of the contract: every item of `wit/` does what its documentation says, seen from the library and from the program alike.
+//! Tests that every item of `wit/` behaves as documented, through the library and through the
+//! program.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![allow(clippy::needless_pass_by_value, reason = "a literal reads better than a reference to one")]
 

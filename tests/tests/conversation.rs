@@ -1,7 +1,9 @@
-//! The promise that a provider's whole reply is read, and its calls answered in that provider's form: the replies in `replies`, which
-//! `cargo xtask providers` holds against the providers' own types, and the answers in `golden/conversation`, which it holds against them as well.
+//! Tests that a provider's recorded reply is parsed in full and its calls are answered in that
+//! provider's format.
 //!
-//! After a change that is meant, `UPDATE_GOLDEN=1 cargo test -p palisade-tests --test conversation` writes the answers anew.
+//! `cargo xtask providers` checks the replies in `replies` and the answers in `golden/conversation`
+//! against the providers' own types. After an intended change, `UPDATE_GOLDEN=1 cargo test -p
+//! palisade-tests --test conversation` rewrites the answers.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::env;
@@ -17,7 +19,7 @@ fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The calls of the recorded reply, with what the host calls them.
+/// Reads the calls of the recorded reply.
 fn recorded(provider: Provider) -> Vec<ToolUse> {
     read_calls(provider, &fs::read_to_string(file(&format!("replies/{provider}.json"))).unwrap()).unwrap()
 }
@@ -27,7 +29,7 @@ fn asked(one: &ToolUse) -> (String, Value) {
     (one.name().to_owned(), serde_json::from_str(input).unwrap())
 }
 
-/// A block of each kind, so that the provider's types see all that a message can hold.
+/// Returns a block of each kind, so that the provider's types see every possible part of a message.
 fn every_kind() -> Vec<Content> {
     let bytes = |mime: &str| Content::Resource {
         uri: "file:///a".into(),
@@ -47,7 +49,8 @@ fn every_kind() -> Vec<Content> {
     ]
 }
 
-/// A result for each recorded call: blocks of every kind, one value, white space, nothing, a failure.
+/// Pairs each recorded call with a result: blocks of every kind, one value, white space, no blocks,
+/// a failure.
 fn results(uses: Vec<ToolUse>) -> Vec<(ToolUse, ToolResult)> {
     let outputs =
         [every_kind(), vec![Content::Json(json!({"sum": 42}).into())], vec![Content::Text(" \n".into())], vec![]];

@@ -1,4 +1,5 @@
-//! The promise of the one road: sessions, policy, confirmation, events, cancellation and transcripts, for every tool there is.
+//! Tests the dispatch pipeline for every kind of tool: sessions, policy, confirmation, events,
+//! cancellation and transcripts.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "dispatcher/cancellation.rs"]
@@ -30,18 +31,18 @@ use palisade_tests::{Stage, is_tested};
 
 palisade_tests::foreach_dispatcher!(is_tested);
 
-/// Runs work on a clock that stands still while anything is done, and jumps to the next moment that somebody waits for when nothing is left to do.
+/// Runs work on tokio's paused clock, which advances to the next timer when all tasks are idle.
 fn on_driven_clock<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.unwrap().block_on(work)
 }
 
-/// A host with the shipped tools and the gate, which asks before anything that writes.
+/// Returns a host with the shipped tools and the gate guest, which asks before every write.
 fn stage() -> Stage {
     Stage::new(&[DISPATCHER_GATE], |builder| builder)
 }
 
-/// A call that waits until the workspace has the file `open`.
+/// Returns a call that waits until the workspace has the file `open`.
 fn waiting(id: &str) -> Call {
     Call::new("wait_for", json!({"path": "open"})).with_id(id)
 }
@@ -50,7 +51,7 @@ fn writing(id: &str) -> Call {
     Call::new("write_file", json!({"path": "made.txt", "content": "made"})).with_id(id)
 }
 
-/// The tool of a class that does nothing else.
+/// Returns the name of the gate's tool of one class.
 fn tool_of(class: SideEffects) -> String {
     format!("of_{class}")
 }

@@ -1,6 +1,8 @@
-//! The promise that an exported definition stays what it is: whole exports, compared with the files in `golden/formats`.
+//! Tests that exported definitions do not change: whole exports are compared with the files in
+//! `golden/formats`.
 //!
-//! After a change that is meant, `UPDATE_GOLDEN=1 cargo test -p palisade-tests --test formats` writes the files anew.
+//! After an intended change, `UPDATE_GOLDEN=1 cargo test -p palisade-tests --test formats` rewrites
+//! the files.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::env;
@@ -11,7 +13,7 @@ use palisade::tool::formats::{Format, Strictness, ToolView, Weakening, export_al
 use palisade::tool::schema::Schema;
 use serde_json::{Value, json};
 
-/// A tool as most are.
+/// Returns the schema of a typical tool.
 fn simple() -> Value {
     json!({
         "type": "object",
@@ -23,7 +25,7 @@ fn simple() -> Value {
     })
 }
 
-/// A tool that uses what formats differ in.
+/// Returns a schema with the features in which the formats differ.
 fn rich() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -59,7 +61,7 @@ fn output() -> Value {
     json!({"type": "object", "properties": {"changed": {"type": "integer"}}, "required": ["changed"]})
 }
 
-/// One format's exports of a tool, as it is and transformed.
+/// Exports a tool in one format, unchanged and transformed.
 fn exports(view: &ToolView<'_>, format: Format) -> Value {
     let one = |strictness| {
         let (request, weakened) = export_all(&[*view], format, strictness);

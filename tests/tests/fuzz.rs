@@ -1,5 +1,6 @@
-//! The promise of every border: whatever bytes come, the host keeps its word. What fuzzing has found so far (`fuzz/corpus`) is handed to each border again, and
-//! so are plans and answers whose outcome is known, so that a border that looks at nothing would be noticed.
+//! Tests that every fuzzed border handles arbitrary bytes: the inputs found so far (`fuzz/corpus`)
+//! are replayed. Inputs with known outcomes run as well, so that a border that ignores its input is
+//! noticed.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::fs;
@@ -21,7 +22,7 @@ fn corpus(name: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Hands a border everything that was found for it.
+/// Replays the corpus of one border.
 #[track_caller]
 fn replay(name: &str) {
     let border: Border = BORDERS.iter().find(|(border, _)| *border == name).unwrap().1;
@@ -77,7 +78,7 @@ fn every_corpus_belongs_to_a_border_and_no_input_is_large() {
 
 #[test]
 fn an_answer_that_is_laid_out_well_is_a_success() {
-    // The case `ok`; no blocks, success, and nothing else.
+    // The case `ok`: no blocks, success, and all optional fields absent.
     let words: [u32; 11] = [0, fuzz::ANSWER, 0, 1, 0, 0, 0, 0, 0, 0, 0];
     let laid_out: Vec<u8> = [0].into_iter().chain(words.into_iter().flat_map(u32::to_le_bytes)).collect();
     let result = fuzz::answer(&laid_out);

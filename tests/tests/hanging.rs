@@ -1,6 +1,8 @@
-//! The promise of a workspace that hangs in the kernel: its calls are answered on time, nobody else waits for it, and the program ends when it should.
+//! Tests a workspace that hangs in the kernel: calls are answered on time, no other call waits, and
+//! the program exits on time.
 //!
-//! The file system is a real one, served by a process that the tests stop. Where none can be mounted, each test says that it was skipped.
+//! The file system is a real mount, served by a process that the tests stop. Without permission to
+//! mount, each test reports that it was skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
@@ -19,19 +21,19 @@ use palisade_tests::World;
 use palisade_tests::frozen::{Frozen, with_own_mounts};
 use serde_json::{Value, json};
 
-/// The most that anybody waits beyond the deadline or the cancellation of a call.
+/// The maximum delay after the deadline or the cancellation of a call.
 const AT_MOST: Duration = Duration::from_secs(2);
-/// The time of a call that will hang.
+/// The timeout of a call that will hang.
 const SHORT: Duration = Duration::from_millis(200);
 
-/// A workspace that can be stopped. The mount goes before the directory that it lies on.
+/// A workspace that can be frozen. Fields drop in order: the mount before the directory beneath it.
 struct Scene {
     frozen: Arc<Frozen>,
     world: World,
 }
 
 impl Scene {
-    /// Runs a test in a scene of its own.
+    /// Runs a test in a mount namespace and scene of its own.
     fn play(test: impl FnOnce(&Self) + Send) {
         with_own_mounts(|| {
             let world = World::new();
@@ -56,7 +58,8 @@ fn read(file: &str) -> Call {
     Call::new("read_file", json!({"path": file})).with_timeout(SHORT)
 }
 
-/// Makes a call of a short time in the host's own session, and checks that it is answered on time.
+/// Makes a call with a short timeout in the host's own session, and checks that the answer is on
+/// time.
 async fn answered(host: &Host, call: Call) -> ToolResult {
     let start = Instant::now();
     let result = host.dispatch(host.session(), call).await;
@@ -76,7 +79,7 @@ fn was_given_up(result: &ToolResult) {
     assert!(result.error().is_some_and(|error| error.message().contains("file system of the workspace")));
 }
 
-/// Comes back once this holds.
+/// Polls until the condition holds.
 async fn until(what: impl Fn() -> bool) {
     let start = Instant::now();
     while !what() {
@@ -85,7 +88,7 @@ async fn until(what: impl Fn() -> bool) {
     }
 }
 
-/// Comes back once the file server has stopped by itself.
+/// Waits until the file server has stopped by itself.
 async fn has_stopped(scene: &Scene) {
     let frozen = scene.frozen.clone();
     tokio::task::spawn_blocking(move || frozen.wait_for_stop()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Cancellation before a call starts, after it has ended, and of what is no guest at all.
+//! Cancellation before a call starts, after it has ended, while it waits, and of native tools.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ fn a_cancelled_session_ends_its_calls_and_takes_no_more() {
     assert_eq!(recorder.names().iter().filter(|name| **name == "tool.called").count(), 1, "the second never started");
 }
 
-/// A person who is asked, and never answers.
+/// A confirmer that never answers.
 struct Silent(Arc<Notify>);
 
 impl Confirmer for Silent {
@@ -99,7 +99,7 @@ fn a_call_that_waits_for_an_answer_can_be_cancelled() {
     assert_eq!(world.read("tidied.txt"), None);
 }
 
-/// Sandboxes that one plugin gets at most.
+/// The maximum number of sandboxes that one plugin gets.
 const SANDBOXES_OF_ONE: usize = 128;
 
 #[test]
@@ -121,7 +121,8 @@ fn a_call_that_waits_for_a_free_sandbox_can_be_cancelled() {
         let tasks: Vec<_> = (0..SANDBOXES_OF_ONE).map(|_| spawn(&host, call(&running))).collect();
         all.notified().await;
         let (result, ()) = tokio::join!(host.dispatch(host.session(), call(&queued)), async {
-            // The call has been polled once by now, and waits: all sandboxes of its plugin are taken.
+            // `join!` has polled the call once by now: it is queued, since all sandboxes of its
+            // plugin are taken.
             queued.cancel();
         });
         assert_eq!(result.error().map(|error| error.class().as_str()), Some("cancelled"));
@@ -138,7 +139,7 @@ fn spawn(host: &Arc<palisade::Host>, call: palisade::Call) -> tokio::task::JoinH
     tokio::spawn(async move { host.dispatch(host.session(), call).await })
 }
 
-/// Starts a native tool that waits, cancels its call, and gives back what came of it.
+/// Starts a native tool that waits, cancels its call, and returns the result.
 fn native_tool_cancelled(told: Told) -> (palisade::ToolResult, Waiting, Recorder) {
     let (token, recorder) = (CancellationToken::new(), Recorder::default());
     let case = Case::new(CANCEL_SLEEP, "sleep");

@@ -1,4 +1,4 @@
-//! Callers that go away: their future is dropped, and the call with it.
+//! Callers that drop the future of a call, which cancels the call.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::is_started;
 
-/// Starts a call and drops it as soon as the tool says that it has started.
+/// Starts a call and drops it as soon as the guest reports that it has started.
 fn dropped_when_started(guest: Guest, tool: &str) -> Vec<Event> {
     let started = Arc::new(Notify::new());
     let notify = started.clone();

@@ -1,4 +1,4 @@
-//! Ctrl-C: the program ends its call, prints the result, and leaves with 130.
+//! Ctrl-C: the program cancels its call, prints the result, and exits with 130.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use palisade_tests::program::{Ran, finish};
 use palisade_tests::{Case, Guest, World};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Runs the program until the tool says that it has started, and interrupts it then.
+/// Runs the program until the guest reports that it has started, then interrupts it.
 fn interrupted(guest: Guest, tool: &str) -> (World, Ran) {
     let case = Case::new(guest, tool).allow(SideEffects::Write);
     let world = case.world();
@@ -21,7 +21,7 @@ fn interrupted(guest: Guest, tool: &str) -> (World, Ran) {
     }
     let process = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(process, Signal::INT).unwrap();
-    // What else it says has to be read, or it would wait for a reader.
+    // Drain stderr: with a full pipe the program would block before it exits.
     std::thread::spawn(move || stderr.read_to_string(&mut String::new()));
     (world, finish(child))
 }

@@ -1,4 +1,4 @@
-//! Guests that ask whether they are cancelled.
+//! Guests that poll for cancellation.
 
 use palisade_tests::guest::CANCEL_POLL;
 

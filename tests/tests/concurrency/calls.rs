@@ -1,4 +1,4 @@
-//! Many calls of one tool, at once and one after another.
+//! Many calls of one tool, concurrent and sequential.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ fn host(world: &World, recorder: &Recorder) -> Arc<Host> {
     Arc::new(builder.subscriber(Arc::new(recorder.clone())).build().unwrap())
 }
 
-/// Makes calls at once on every core, and gives the results back in the order of the calls.
+/// Makes concurrent calls on a multi-threaded runtime and returns the results in call order.
 fn at_once(host: &Arc<Host>, tool: &'static str, count: usize) -> Vec<ToolResult> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     runtime.block_on(async {
@@ -62,7 +62,7 @@ fn a_hundred_calls_that_overlap_share_no_state() {
 
 #[test]
 fn more_calls_than_sandboxes_are_all_answered() {
-    // What is shared among all calls of the process is counted here.
+    // The pool of sandboxes is shared by the whole process.
     let _turn = turn();
     let (world, recorder) = (World::new(), Recorder::default());
     let results = at_once(&host(&world, &recorder), "count_slowly", 300);
@@ -71,7 +71,7 @@ fn more_calls_than_sandboxes_are_all_answered() {
 
 #[test]
 fn a_plugin_can_be_loaded_while_another_has_taken_every_sandbox_that_it_gets() {
-    // What is shared among all calls of the process is counted here.
+    // The pool of sandboxes is shared by the whole process.
     let _turn = turn();
     let (world, recorder, started) = (World::new(), Recorder::default(), Arc::new(AtomicUsize::new(0)));
     let (full, counter) = (Arc::new(Notify::new()), started.clone());
@@ -94,7 +94,8 @@ fn a_plugin_can_be_loaded_while_another_has_taken_every_sandbox_that_it_gets() {
     let (send, receive) = std::sync::mpsc::channel();
     let loading = std::thread::scope(|scope| {
         scope.spawn(|| send.send(host(&world, &recorder).rejected().to_vec()).unwrap());
-        // Loading has room of its own, or it waits for a sandbox: then there has to be one.
+        // Loading either has a sandbox of its own and succeeds at once, or waits until the
+        // cancelled calls free one.
         let at_once = receive.recv_timeout(Duration::from_secs(1));
         token.cancel();
         at_once.unwrap_or_else(|_| receive.recv().unwrap())

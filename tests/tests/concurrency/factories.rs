@@ -1,4 +1,5 @@
-//! What is registered is a factory: it makes one instance for each call, and a test finds one that does not.
+//! Factories make one instance for each call; `has_distinct_instances` detects one that shares an
+//! instance.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +11,7 @@ use palisade_tests::case::block_on;
 use palisade_tests::guest::CONCURRENCY_COUNT;
 use palisade_tests::native::{Native, echo};
 
-/// A factory that counts what it makes.
+/// Returns a factory and the number of instances that it has made.
 fn counting() -> (Factory, Arc<AtomicUsize>) {
     let made = Arc::new(AtomicUsize::new(0));
     let (counter, inner) = (made.clone(), echo("counted"));

@@ -1,4 +1,5 @@
-//! More calls than anybody can run: the surplus is refused at once, and others still find a place.
+//! More calls than the host can queue: the surplus is rejected at once, and other tools still get a
+//! place.
 
 use palisade::{Call, Host, Shipped, ToolOutput};
 use palisade_tests::Recorder;
@@ -8,12 +9,12 @@ use palisade_tests::oracle::turn;
 use serde_json::json;
 use std::sync::Arc;
 
-/// What waits at most of one tool.
+/// The maximum number of queued calls of one tool.
 const WAITING: usize = 512;
 
 #[test]
 fn a_flood_of_one_tool_is_refused_beyond_its_share_and_leaves_room_for_others() {
-    // What is shared among all calls of the process is counted here.
+    // The queue is shared by the whole process.
     let _turn = turn();
     let (flood, recorder) =
         (Waiting::new("flood", Told::ByContext, || Ok(ToolOutput::text("over"))), Recorder::default());
@@ -22,7 +23,7 @@ fn a_flood_of_one_tool_is_refused_beyond_its_share_and_leaves_room_for_others() 
         builder.tool_concurrency("flood", 1).concurrency(256).subscriber(Arc::new(recorder.clone())).build().unwrap(),
     );
     let session = host.new_session("flooded").build();
-    // One runs, its share waits, and the rest has nowhere to be.
+    // One call runs, 512 are queued, and the rest is rejected.
     let calls = (0..10_000).map(|_| Call::new("flood", "{}")).collect();
     let results = block_on(async {
         let (own, of) = (host.clone(), session.clone());

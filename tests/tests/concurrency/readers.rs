@@ -1,4 +1,4 @@
-//! A registry under many readers, and under somebody who changes it meanwhile.
+//! A registry with many concurrent readers and a concurrent writer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! Every plugin has a share of what the process has only so much of, which other plugins cannot take.
+//! Each plugin has a share of every process-wide resource, which other plugins cannot take.
 
 use std::fs;
 use std::process::Command;
@@ -12,12 +12,12 @@ use palisade_tests::stage::says_started;
 use palisade_tests::{Recorder, Stage, World};
 use serde_json::json;
 
-/// Sandboxes, and places for calls that wait, that one plugin gets while no other wants any.
+/// The sandboxes and the places in the queue that one plugin gets while no other plugin wants any.
 const OF_ONE: (usize, usize) = (128, 512);
 
 #[test]
 fn a_plugin_that_sleeps_in_all_that_it_gets_delays_no_other() {
-    // What is shared among all calls of the process is counted here.
+    // Sandboxes and queue are shared by the whole process.
     let _turn = turn();
     let stage = Stage::new(&[CANCEL_SLEEP, CONCURRENCY_COUNT], |host| host.shipped(Shipped::LeftOut));
     let token = CancellationToken::new();
@@ -27,7 +27,7 @@ fn a_plugin_that_sleeps_in_all_that_it_gets_delays_no_other() {
             let (host, call) = (stage.host.clone(), Call::new("sleep", "{}").with_cancellation(token.clone()));
             tokio::spawn(async move { host.dispatch(host.session(), call).await })
         };
-        // The first one loads the plugin's code, for which the others would wait.
+        // The first call loads the plugin's code, for which the others would wait.
         let mut calls = vec![hostile(0)];
         stage.started(1).await;
         calls.extend((1..running + waiting + 10).map(hostile));
@@ -45,7 +45,7 @@ fn a_plugin_that_sleeps_in_all_that_it_gets_delays_no_other() {
     });
 }
 
-/// Tells this test that it runs with few descriptors.
+/// Set in the environment of the child process that runs the test with few file descriptors.
 const FEW: &str = "PALISADE_TESTS_SHORT_OF_DESCRIPTORS";
 const TEST: &str = "shares::two_plugins_that_open_all_that_they_can_leave_descriptors_to_a_third";
 
@@ -65,7 +65,7 @@ fn with_few_descriptors() {
     let world = World::new();
     fs::write(world.root().join("file.txt"), "content").unwrap();
     let bytes = fs::read(LIMITS_HANDLES.file()).unwrap();
-    // A section of its own makes another plugin of the same code: empty, and named `x`.
+    // An empty custom section named `x` changes the digest: a different plugin with the same code.
     let other = [&bytes[..], &[0, 2, 1, b'x']].concat();
     let recorder = Recorder::default();
     let host = |change: &dyn Fn(HostBuilder) -> HostBuilder| {
@@ -87,7 +87,7 @@ fn with_few_descriptors() {
     block_on(async {
         let mut calls = Vec::new();
         for host in &hostile {
-            // Many at once, and then one by one, until there are no more.
+            // Batches of ten first, then single descriptors, until there are none left.
             calls.extend([[10; 30], [1; 30]].into_iter().flatten().map(|count| hold(host, count)));
             let begun = calls.len();
             let of = |event: &palisade::Event| says_started(event) || event.is_terminal();

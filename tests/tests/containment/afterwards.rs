@@ -1,4 +1,4 @@
-//! When a call has ended, by its caller's word or by the clock, nothing of it is under way any more: from the terminal event on not a byte changes.
+//! After a cancelled or timed-out call, no file changes any more once its terminal event is out.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,17 +12,18 @@ use palisade_tests::guest::CONTAINMENT_FILES;
 use palisade_tests::{Case, Recorder, World};
 use serde_json::json;
 
-/// How many calls are stopped. Each is stopped at another instant of its loop.
+/// The number of calls that are stopped, each at a different moment of its write loop.
 const ROUNDS: usize = 200;
 
-/// What can be seen of a file from outside: its size, and when it was changed.
+/// The size and the modification time of a file.
 type Look = Option<(u64, i64, i64)>;
 
 fn look(path: &Path) -> Look {
     path.metadata().ok().map(|meta| (meta.len(), meta.mtime(), meta.mtime_nsec()))
 }
 
-/// Calls a tool that writes without end, over and over, and looks at its file in the instant of each terminal event and long after.
+/// Repeatedly stops a tool that writes without end, and compares its file at the terminal event
+/// with the file long after.
 fn stopped(stop: impl Fn(Call, PathBuf) -> Call, class: &str) {
     let (world, at_end) = (World::new(), Arc::new(Mutex::new(Vec::new())));
     let (root, looks) = (world.root(), at_end.clone());
@@ -53,7 +54,7 @@ fn stopped(stop: impl Fn(Call, PathBuf) -> Call, class: &str) {
     assert!(busy > ROUNDS / 2, "only {busy} calls had begun to write");
 }
 
-/// Cancels when the file has grown to so many bytes, from another thread.
+/// Cancels the call from another thread when the file has grown to `size` bytes.
 fn cancel_at(call: Call, path: PathBuf, size: u64) -> Call {
     let token = CancellationToken::new();
     let trigger = token.clone();
@@ -81,7 +82,7 @@ fn after_a_timeout_not_a_byte_changes() {
     stopped(|call, _| call.with_timeout(Duration::from_millis(20)), "timeout");
 }
 
-/// Stops a call that has begun to write a file and does not end by itself.
+/// Stops a call after its first write to a file that it would never finish.
 fn begun(host: &Host, path: PathBuf) -> ToolResult {
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     let call = Call::new("in_write", json!({"op": "begin", "path": name}));
@@ -98,7 +99,7 @@ fn what_a_stopped_call_has_begun_is_listed_and_its_temporary_file_is_gone() {
     let result = begun(&host, world.root().join(".palisade-0123456789abcdef.tmp"));
     assert!(result.files_modified().is_empty(), "{result}");
     assert_eq!(fs::read_dir(world.root()).unwrap().count(), 1);
-    // A name that is only alike is the tool's own affair.
+    // The name only resembles a temporary file of the host, so the file is the tool's own.
     let result = begun(&host, world.root().join(".palisade-x.tmp"));
     assert_eq!(result.files_modified(), [Path::new(".palisade-x.tmp")]);
 }

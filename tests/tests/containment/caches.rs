@@ -1,4 +1,5 @@
-//! Compiled code is run as it is, so no tool reads the key of a cache or writes to one: not even where the cache lies in the workspace and another is used.
+//! Cached machine code is run unchecked, so no tool may read the key of a cache or write to one,
+//! even if the cache lies in the workspace and another one is in use.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,14 +10,14 @@ use palisade_tests::program::Ran;
 use palisade_tests::{Program, World};
 use serde_json::{Value, json};
 
-/// A home directory, which is also a workspace.
+/// A home directory that is also used as a workspace.
 struct Home {
     home: World,
     elsewhere: World,
 }
 
 impl Home {
-    /// In which a run in another workspace has made a cache.
+    /// Creates a home directory in which a run in another workspace has made a cache.
     fn with_cache(cache: &str, named: &str) -> Self {
         let made = Self { home: World::new(), elsewhere: World::new() };
         let named = if named.is_empty() { String::new() } else { made.home.root().join(named).display().to_string() };
@@ -30,7 +31,8 @@ impl Home {
         Program::new(workspace).env("HOME", self.home.root()).env("PALISADE_CACHE", cache).args(words).run()
     }
 
-    /// What every tool is refused there, with any cache for its own code.
+    /// Checks that every tool is refused access to `cache` while `used` serves the plugins' own
+    /// code.
     fn is_out_of_reach(&self, cache: &str, used: &str) {
         let at = |name: &str| format!("{cache}/{name}");
         let key = fs::read(self.home.root().join(at("key"))).unwrap();
@@ -68,7 +70,7 @@ fn the_default_cache_is_out_of_reach_in_a_workspace_around_it_whichever_cache_is
 fn a_cache_that_was_named_once_is_out_of_reach_where_it_is_named_no_more() {
     let home = Home::with_cache("mine/cache", "mine/cache");
     home.is_out_of_reach("mine/cache", &shared());
-    // The record of it is out of reach as well: without it the cache would be readable.
+    // The record is protected as well: without it the host would forget that the cache exists.
     let records = ".local/state/palisade/caches";
     assert_eq!(fs::read_dir(home.home.root().join(records)).unwrap().count(), 2, "and that of the cache in use");
     assert_eq!(home.call(&home.home, &shared(), "list_dir", &json!({"path": records})).code, 4);

@@ -1,4 +1,4 @@
-//! What each class finds in its sandbox, and that no class runs before it is allowed.
+//! The rights of each class inside its sandbox; no class that needs permission runs without it.
 
 use palisade_tests::Case;
 use palisade_tests::guest::CONTAINMENT_FILES;

@@ -1,4 +1,5 @@
-//! Through the standard library, as an ordinary tool would try it, and what its error comes to.
+//! Escapes through the standard library, as an ordinary tool would try them, and the errors they
+//! lead to.
 
 use super::files;
 
@@ -42,7 +43,7 @@ fn a_tool_of_class_write_changes_what_lies_inside() {
     }
 }
 
-/// The contents of a furnished workspace that nobody has touched.
+/// Returns the contents of an untouched furnished workspace.
 fn fresh() -> palisade_tests::world::Snapshot {
     let world = palisade_tests::World::new();
     super::furnished(&world);

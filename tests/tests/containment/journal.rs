@@ -1,4 +1,4 @@
-//! What a result says of changed files comes from the host's own books.
+//! The changed files of a result come from the host's own change log.
 
 use palisade::SideEffects;
 use palisade_tests::Case;

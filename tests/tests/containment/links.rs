@@ -1,10 +1,11 @@
-//! Symbolic links of every kind: to a file, to a directory, in a chain, in a loop, to nothing, at the end and in the middle of a path.
+//! Symlinks of every kind: to a file, to a directory, in a chain, in a loop, dangling, at the end
+//! and in the middle of a path.
 
 use serde_json::json;
 
 use super::{all_refused, each, files, raw};
 
-/// Links that lead out by themselves.
+/// Symlinks whose own target is outside.
 const OUT: [&str; 10] = [
     "out-file",
     "out-file-absolute",
@@ -118,7 +119,8 @@ fn a_link_itself_can_be_looked_at_and_removed() {
 
 #[test]
 fn a_link_that_leads_out_does_not_tell_where_to_in_words_of_the_host() {
-    // Reading a link gives what it holds or a refusal; an absolute one would tell where the workspace lies.
+    // `readlink` returns the stored target or fails; an absolute target would disclose the
+    // workspace's location.
     let attempts = each("readlink", &OUT, false);
     let (seen, answers) = raw("raw_read", &attempts);
     for world in seen.worlds() {

@@ -1,4 +1,5 @@
-//! Trees in which no tool changes anything: repositories, plugins, and what is the host's own.
+//! Protected trees, in which no tool changes anything: repositories, plugins, and the host's own
+//! files.
 
 use std::fs;
 use std::path::Path;
@@ -42,7 +43,7 @@ fn nothing_is_changed_in_a_repository_and_the_error_names_it() {
     is_refused("write", "worktree/.git", "", "worktree/.git");
 }
 
-/// Whether git takes a directory for a repository.
+/// Returns whether git recognizes a directory as a repository.
 fn is_repository(directory: &Path, within: &Path) -> bool {
     let mut git = Command::new("git");
     git.args(["rev-parse", "--git-dir"]).current_dir(directory).env("GIT_CEILING_DIRECTORIES", within);
@@ -56,7 +57,7 @@ fn no_tool_plants_a_repository_that_the_users_git_would_obey() {
     let stage = Stage::new(&[], |builder| builder.policy(allowing));
     let head = "ref: refs/heads/main\n";
     let planted = [
-        // In one directory, and in two of which none is complete.
+        // The parts of a repository in one directory, and split over two that are both incomplete.
         ("docs", vec![("config", "[core]\n\tfsmonitor = ./x\n"), ("objects/x", ""), ("refs/x", ""), ("HEAD", head)]),
         ("docs2", vec![("HEAD", head), ("config", "[core]\n\tbare = false\n"), ("refs/x", ""), ("objects/x", "")]),
         ("gd", vec![("../store/objects/x", ""), ("../store/refs/x", ""), ("commondir", "../store"), ("HEAD", head)]),
@@ -76,7 +77,7 @@ fn no_tool_plants_a_repository_that_the_users_git_would_obey() {
         }
         assert!(!is_repository(&stage.world.root().join(directory), &stage.world.root()), "{directory}");
     }
-    // The check sees what it looks for.
+    // Positive control: `is_repository` recognizes a real bare repository.
     let own = stage.world.root().join("own");
     let made = Command::new("git").args(["init", "--quiet", "--bare"]).arg(&own).status();
     if !made.is_ok_and(|status| status.success()) {
@@ -145,7 +146,7 @@ fn the_shipped_tools_are_held_to_it_as_well() {
     }
 }
 
-/// A workspace that holds the plugin that is called in it.
+/// Returns a workspace that holds the plugin that is called in it.
 fn with_plugins() -> World {
     let world = World::new();
     world.folder("lib/plugins");
@@ -274,7 +275,7 @@ fn an_embedder_protects_and_hides_what_it_likes() {
     assert_eq!(call("write", "other")["success"], true);
 }
 
-/// A file with a second name elsewhere, as a package manager's store has it.
+/// Creates a file with a second hard link elsewhere, as in a package manager's store.
 fn stored(world: &World) {
     fs::write(world.home().join("store"), "shared").unwrap();
     fs::hard_link(world.home().join("store"), world.root().join("package")).unwrap();

@@ -1,4 +1,4 @@
-//! What changes while a call runs, or between two calls, opens no way out.
+//! Races against path resolution: changes during a call, or between two calls, open no way out.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -44,12 +44,13 @@ fn a_workspace_that_is_removed_fails_its_calls_and_nothing_else() {
     assert_eq!(result.error().map(|error| error.class().as_str()), Some("execution_error"), "{result}");
 }
 
-/// How often things are swapped, and how often the tools try, at least.
+/// The minimum number of swaps, and of attempts.
 const ROUNDS: usize = 1000;
-/// What no race takes, however slow the machine is.
+/// The upper bound for one race, generous for slow machines.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Swaps something to and fro while something else is tried, until both have been done so often, or `try_it` has seen what it looks for.
+/// Runs `swap` in a loop against `try_it` in another, until both have run `rounds` times or
+/// `try_it` breaks.
 fn race(rounds: usize, swap: impl Fn(usize) + Sync, mut try_it: impl FnMut() -> ControlFlow<()>) {
     let (swaps, done, start) = (AtomicUsize::new(0), AtomicBool::new(false), Instant::now());
     std::thread::scope(|scope| {
@@ -70,19 +71,19 @@ fn race(rounds: usize, swap: impl Fn(usize) + Sync, mut try_it: impl FnMut() -> 
     });
 }
 
-/// Puts a link under a name in one step: the name is always there.
+/// Replaces a symlink atomically, so that the name exists at any moment.
 fn relink(root: &Path, name: &str, to: &str) {
     let _ = fs::remove_file(root.join("next"));
     let _ = symlink(to, root.join("next"));
     let _ = fs::rename(root.join("next"), root.join(name));
 }
 
-/// Exchanges two entries in one step.
+/// Exchanges two entries atomically.
 fn exchange(root: &Path, one: &str, other: &str) {
     let _ = renameat_with(CWD, root.join(one), CWD, root.join(other), RenameFlags::EXCHANGE);
 }
 
-/// A link that leads inside and outside in turn, to a file or to a directory above it.
+/// Points a symlink inside and outside in turn: at a file, or at a parent directory.
 fn turn(root: &Path, path: &str, turn: usize) {
     let (name, targets) = match path {
         "turning" => ("turning", ["inside.txt", "../secret.txt"]),
@@ -97,14 +98,16 @@ fn turning() -> World {
     world
 }
 
-/// What somebody would write who knows of no races: look where the path leads, and open it if that is inside.
+/// The control, with the TOCTOU race of a naive check: resolves the path, then opens it if it is
+/// inside.
 fn naive_open(root: &Path, path: &str) -> Option<PathBuf> {
     let real = root.join(path).canonicalize().ok()?;
     a_moment_passes();
     (real.starts_with(root) && !real.components().any(|part| part.as_os_str() == ".git")).then(|| root.join(path))
 }
 
-/// Between a check before a call and the use inside lies the start of a sandbox. Without a moment the control would say little on a busy machine.
+/// Yields between check and use, where a real call starts a sandbox. Without it the control would
+/// rarely lose the race on a busy machine.
 fn a_moment_passes() {
     std::thread::yield_now();
 }
@@ -165,21 +168,23 @@ fn a_directory_in_the_middle_that_turns_into_a_link_is_passed_where_there_is_no_
     is_read_outside_without_the_guard("turning/secret.txt");
 }
 
-/// A directory and a repository, of which one takes the other's place, by a link or by its name.
+/// Returns a world with a directory and a repository that can take each other's place, by a symlink
+/// or by a rename.
 fn repository() -> World {
     let world = World::new();
     world.file(".git/config", "[core]").file("draft/config", "draft").link("link", "draft");
     world
 }
 
-/// The ways to get a repository under another name: a link that is swapped, and the directory itself.
+/// The ways to get a repository under another name: a retargeted symlink, or an exchange of the
+/// directories.
 type Swap = fn(&Path, usize);
 const SWAPS: [(&str, Swap); 2] = [
     ("link/config", |root, turn| relink(root, "link", if turn % 2 == 0 { "draft" } else { ".git" })),
     ("draft/config", |root, _| exchange(root, "draft", ".git")),
 ];
 
-/// Whether the repository is what it was, wherever it is now.
+/// Returns true if the repository is unchanged, under either name.
 fn is_whole(root: &Path) -> bool {
     ["draft/config", ".git/config"]
         .iter()
@@ -225,7 +230,7 @@ fn a_repository_that_is_swapped_in_is_written_where_there_is_no_guard() {
     }
 }
 
-/// A file and a pipe that exchange their names.
+/// Returns a world with a file and a FIFO that exchange names.
 fn with_pipe() -> World {
     let world = World::new();
     world.file("turning", "inside");
@@ -244,7 +249,7 @@ fn a_pipe_that_is_swapped_in_for_a_file_holds_no_thread() {
         || {
             for op in ["read", "append"] {
                 let call = Call::new("in_write", json!({"op": op, "path": "turning"}));
-                // An open that waited would hold this very thread, and nothing would ever end it.
+                // An open that blocks would hold this thread forever.
                 done += usize::from(block_on(host.dispatch(host.session(), call)).is_success());
             }
             ControlFlow::Continue(())
@@ -264,7 +269,7 @@ fn a_pipe_that_is_swapped_in_for_a_file_is_opened_where_there_is_no_guard() {
             let path = root.join("turning");
             if path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
                 a_moment_passes();
-                // Without `NONBLOCK` the test would end here.
+                // Without `NONBLOCK` this open would block forever.
                 let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
                 let file = open(&path, flags, Mode::empty()).map(fs::File::from);
                 opened = file.is_ok_and(|file| !file.metadata().is_ok_and(|meta| meta.is_file()));

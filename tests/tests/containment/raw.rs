@@ -1,10 +1,10 @@
-//! Paths as no standard library would leave them, straight to the host.
+//! Paths that a standard library would normalize, passed directly to the host.
 
 use serde_json::json;
 
 use super::{all_refused, each, raw};
 
-/// Paths that lead out, by each way there is.
+/// Paths that escape the workspace, by every known way.
 pub(crate) const OUT: [&str; 17] = [
     "../secret.txt",
     "..",

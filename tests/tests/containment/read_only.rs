@@ -1,4 +1,4 @@
-//! A tool of class read changes nothing, whatever its code tries.
+//! A tool of class `read` changes nothing, by any operation.
 
 use serde_json::{Value, json};
 

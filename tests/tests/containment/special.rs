@@ -1,4 +1,4 @@
-//! Pipes, sockets and devices: refused at once, never waited for.
+//! FIFOs, sockets and devices: opening one is refused at once and never blocks.
 
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
@@ -14,11 +14,12 @@ fn pipe(world: &World) {
 }
 
 fn socket(world: &World) {
-    // The entry outlives the listener, and a file system of tests has no room for more than 108 characters in its path.
+    // The entry outlives the listener. `sun_path` holds at most 108 bytes, so the test's path has
+    // to be short.
     drop(UnixListener::bind(world.root().join("special")).unwrap());
 }
 
-/// Whether this machine lets the test make a device: `/dev/zero` under another name.
+/// Returns whether the test may create a device node: `/dev/zero` under another name.
 fn can_make_devices() -> bool {
     let made = mknodat(CWD, World::new().root().join("probe"), FileType::CharacterDevice, Mode::RUSR, makedev(1, 5));
     if made.is_err() {

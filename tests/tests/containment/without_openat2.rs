@@ -1,9 +1,11 @@
-//! The whole suite once more where the kernel has no `openat2`, or does not let it be called: then paths are walked component by component.
+//! Runs the suite again with `openat2` missing or forbidden, so that paths are resolved one
+//! component at a time.
 
 use palisade_tests::skip;
 use palisade_tests::without_openat2::{Refused, exists, refused_here};
 
-/// What is not run again: what does this itself, and what no way of resolving paths makes a difference to.
+/// Tests that are not repeated: this one, which would recurse, and those that do not depend on path
+/// resolution.
 const BUT: [&str; 2] = ["without_openat2::again", "afterwards::"];
 
 #[track_caller]
@@ -31,7 +33,7 @@ fn again_as_behind_a_filter_that_forbids_it() {
     passes(Refused::Forbidden);
 }
 
-/// In the first run nothing is refused; in the others this is what says that they are what they claim to be.
+/// A no-op in the first run; in the repeated runs it proves that the seccomp filter is active.
 #[test]
 fn the_call_is_refused_when_this_program_was_told_so() {
     assert!(refused_here().is_some() || exists());

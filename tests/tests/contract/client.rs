@@ -1,4 +1,4 @@
-//! Asking whoever made the call: what comes back, what is refused, and what ends the call.
+//! Requests to the client of a call: the answers, the refusals, and the failures that end the call.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +15,7 @@ const ALL: [AskKind; 3] = [AskKind::Elicitation, AskKind::Sampling, AskKind::Roo
 
 type Answers = Box<dyn Fn(usize, &[AskRequest]) -> Result<Vec<String>, AskFailure> + Send + Sync>;
 
-/// A client that answers as a test wants, and keeps what it was asked.
+/// A client that answers as a test wants and records the requests.
 struct Answering {
     kinds: AskKinds,
     takes: Duration,
@@ -32,7 +32,7 @@ impl Answering {
         Arc::new(Self { kinds: kinds.iter().copied().collect(), takes, answers, heard: Mutex::default() })
     }
 
-    /// One that answers each request with its key.
+    /// Returns a client that answers each request with its key.
     fn keys() -> Arc<Self> {
         Self::new(
             &ALL,
@@ -63,7 +63,7 @@ fn case(tool: &str, steps: Value) -> Case {
     Case::new(CONTRACT_CLIENT, tool).input(json!({"steps": steps})).allow(SideEffects::Write)
 }
 
-/// One call with this client, in a world that is looked at afterwards.
+/// Makes one call with this client, and returns the world for inspection.
 #[track_caller]
 fn call_in(case: &Case, client: Arc<Answering>) -> (ToolResult, palisade_tests::World) {
     let world = case.world();
@@ -79,7 +79,7 @@ fn call(case: &Case, client: Arc<Answering>) -> ToolResult {
     call_in(case, client).0
 }
 
-/// What came of the steps.
+/// Returns the results of the steps.
 #[track_caller]
 fn steps(steps: Value, client: Arc<Answering>) -> Value {
     let result = call(&case("ask", steps), client);
@@ -91,7 +91,7 @@ fn question(key: &str, kind: &str) -> Value {
     json!({"key": key, "kind": kind, "params": {"message": key}})
 }
 
-/// The reason of a step that was refused as invalid.
+/// Returns the reason of a step that was refused as invalid.
 #[track_caller]
 fn invalid(step: &Value) -> &str {
     step["invalid"].as_str().unwrap_or_else(|| panic!("it was not refused: {step}"))

@@ -1,4 +1,4 @@
-//! Each kind of block, as the model reads it and as a program does.
+//! Content blocks of each kind, as the model and as a program read them.
 
 use palisade_tests::guest::CONTRACT_CONTENT;
 use palisade_tests::{Case, Seen};

@@ -1,4 +1,4 @@
-//! What a call says of itself: ids, time, the caller's own words.
+//! The context of a call: ids, time left, and the caller's own data.
 
 use std::time::Duration;
 

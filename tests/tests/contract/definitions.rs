@@ -1,4 +1,4 @@
-//! What a plugin says of its tools, as the registry and the program show it.
+//! Tool definitions of a plugin, as the registry and the program show them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Ways in which a guest ends other than by returning.
+//! Guests that end without returning.
 
 use palisade_tests::guest::CONTRACT_END;
 use palisade_tests::{Case, Seen};
@@ -8,7 +8,7 @@ fn end(how: &str) -> Seen {
     Case::new(CONTRACT_END, "end").input(json!({"how": how})).check()
 }
 
-/// A crash as its result tells of it: none of the guest's words, and nothing of how it happened.
+/// Checks that the result of a crash discloses neither the guest's words nor the way it crashed.
 #[track_caller]
 fn redacted(seen: &Seen, words: &str) {
     assert_eq!(seen.kind(), "trap");

@@ -1,4 +1,4 @@
-//! Each error of a tool, and the one class that all of them fall into.
+//! Tool errors of every kind, all of class `execution_error`.
 
 use palisade_tests::guest::CONTRACT_ERRORS;
 use palisade_tests::{Case, Seen};
@@ -61,7 +61,7 @@ fn a_long_message_is_cut() {
 
 #[test]
 fn an_io_error_keeps_its_kind() {
-    // A tool of class none has no directory, so that there is nothing to find.
+    // A tool of class `none` has no directory, so the open fails for lack of a preopen.
     let seen = fail("io");
     assert!(!seen.message("execution_error").contains("os error"), "{:#}", seen.result);
 }

@@ -1,4 +1,4 @@
-//! What a tool says while it runs, as events.
+//! Logs, progress and output of a running tool, as events.
 
 use palisade::Event;
 use palisade::execution::{Progress, Severity};

@@ -1,4 +1,5 @@
-//! What a plugin offers besides tools: known when it is loaded, from its own words or from the cache.
+//! Resources and prompts that a plugin offers: known once it is loaded, from the plugin or from the
+//! cache.
 
 use palisade::{CacheMode, Host, Shipped};
 use palisade_tests::guest::{CONTRACT_OFFERS, LOADER_GOOD};

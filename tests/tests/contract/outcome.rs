@@ -1,4 +1,4 @@
-//! The output record beyond its blocks, and what the host itself saw.
+//! The fields of the output record besides its blocks, and the host's own observations.
 
 use palisade::SideEffects;
 use palisade_tests::Case;
@@ -22,7 +22,7 @@ fn the_command_that_ran_is_in_the_result() {
 fn a_plugin_cannot_claim_changes_that_the_host_did_not_see() {
     let seen = Case::new(CONTRACT_OUTCOME, "report").check();
     seen.modified(&[]).changed_nothing();
-    // Nor that there are some beyond the list, which it says as well.
+    // Nor can it claim changes beyond the list, which the guest tries as well.
     assert_eq!(seen.result["metadata"]["files_modified_unlisted"], json!(null));
 }
 
@@ -47,7 +47,7 @@ fn an_unsuccessful_outcome_is_a_failure_whose_message_is_its_text() {
     assert_eq!(seen.message("execution_error"), "2 of 3 tests pass");
     assert_eq!(seen.result["content"], json!([{"type": "text", "text": "2 of 3 tests pass"}]));
     assert_eq!(seen.result["metadata"]["stop_loop"], true);
-    // It ran to its end all the same.
+    // The guest ran to its end, so the terminal event is a completion.
     assert_eq!(seen.events.last().map(palisade::Event::name), Some("tool.completed"));
 }
 

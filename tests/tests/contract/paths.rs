@@ -1,4 +1,4 @@
-//! Path arguments: checked before the call, and relative when they arrive.
+//! Path arguments are checked before the call and reach the tool as relative paths.
 
 use palisade_tests::guest::CONTRACT_PATHS;
 use palisade_tests::{Case, Seen, World};

@@ -1,4 +1,4 @@
-//! Results below the SDK: what a component can hand over that no type of Rust would allow.
+//! Malformed results below the SDK, which a component can return but no Rust type can express.
 
 use palisade_tests::wat::Told;
 use palisade_tests::{Case, Plugins, Seen, Wat};
@@ -18,7 +18,7 @@ fn a_plugin_in_plain_text_runs_like_any_other() {
 
 #[test]
 fn a_text_that_is_no_utf8_is_a_trap() {
-    // The text `done` becomes four bytes that no UTF-8 has.
+    // Overwrites the text `done` with four bytes that are invalid in UTF-8.
     let seen = call(&raw().execute("(i32.store (i32.const 1024) (i32.const -1)) {done}"));
     assert_eq!(seen.kind(), "trap");
 }
@@ -31,7 +31,7 @@ fn a_result_beyond_the_memory_is_a_trap() {
 
 #[test]
 fn a_list_longer_than_the_memory_is_a_trap() {
-    // The length of the list of blocks, in the second word of the output.
+    // The second word of the output is the length of the list of blocks.
     let seen = call(&raw().execute("(i32.store (i32.add {done} (i32.const 8)) (i32.const 0x7ffffff)) {done}"));
     assert!(["trap"].contains(&seen.result["error"]["detail"]["kind"].as_str().unwrap_or("none")), "{:#}", seen.result);
 }

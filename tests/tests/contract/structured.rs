@@ -1,4 +1,4 @@
-//! Outputs that promise a schema.
+//! Structured outputs with a declared schema.
 
 use palisade_tests::guest::CONTRACT_STRUCTURED;
 use palisade_tests::{Case, Seen};

@@ -1,4 +1,5 @@
-//! The rest of the world as a tool sees it: time and chance are there, everything else is closed.
+//! The system interfaces as a tool sees them: clocks and random numbers work, all others are
+//! closed.
 
 use palisade_tests::Case;
 use palisade_tests::guest::CONTRACT_WORLD;

@@ -1,4 +1,4 @@
-//! Cancelling a call wherever it is on its way: each time one result and one terminal event.
+//! Cancellation at every stage of a call: one result and one terminal event each time.
 
 use palisade::{Answer, Call, CallId, CancellationToken, Event, json};
 use palisade_tests::case::block_on;
@@ -45,7 +45,7 @@ fn while_a_person_is_asked() {
 
 #[test]
 fn while_it_starts() {
-    // At `tool.called` the instance is about to be made: the guest must not come to say anything.
+    // The event `tool.called` precedes instantiation, so the guest must not run at all.
     let token = CancellationToken::new();
     let trigger = token.clone();
     let recorder = Recorder::reacting(move |event| {
@@ -104,7 +104,7 @@ fn what_a_guest_has_said_until_then_is_in_the_result_and_in_the_event() {
 
 #[test]
 fn a_subscriber_may_cancel_from_within_an_event() {
-    // With its session's books closed, a wake-up would find them locked.
+    // Deadlocks if events are emitted under the session's lock, which the wake-up takes as well.
     let cell = std::sync::Arc::new(std::sync::OnceLock::<palisade::Session>::new());
     let inner = cell.clone();
     let recorder = Recorder::reacting(move |event| {

@@ -1,4 +1,5 @@
-//! Questions and answers: the first answer counts, once, for what was asked, and whoever asked learns how it ended.
+//! Confirmation requests: only the first answer counts, for one request, and every asker learns the
+//! outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use palisade_tests::stage::class;
 
 use super::{on_driven_clock, stage, tool_of, writing};
 
-/// How the question of a call was settled, as the events have it.
+/// Returns the decisions on a call, as the events report them.
 fn settled(stage: &Stage, call: &str) -> Vec<Decision> {
     let decision = |event: &Event| match event {
         Event::ConfirmationResolved(_, _, decision) => Some(*decision),
@@ -114,7 +115,8 @@ fn always_counts_for_this_tool_in_this_session_and_for_what_already_waits() {
         assert!(stage.host.dispatch(&session, writing("third")).await.is_success());
         assert_eq!(stage.recorder.names_of("third"), ["tool.called", "tool.completed"]);
         assert!(stage.desk.pending().is_empty(), "the second question was withdrawn");
-        // Another tool of the same plugin and class, and the same tool in another session, are asked about.
+        // Another tool of the same plugin and class, and the same tool in another session, still
+        // need confirmation.
         let other_tool = Call::new("delete_file", json!({"path": "made.txt"}));
         for (session, call) in [(&session, other_tool), (&stage.host.new_session("another").build(), writing("fourth"))]
         {

@@ -1,4 +1,4 @@
-//! Events: their form, one terminal event for each call, and subscribers that never hold up a call.
+//! Events: their form, one terminal event for each call, and subscribers that never block a call.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, channel};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{stage, writing};
 
-/// The keys that every line has, in this order.
+/// The keys that every line starts with, in this order.
 const KEYS: [&str; 9] =
     ["v", "seq", "time", "event", "session_id", "turn_id", "tool_use_id", "tool_name", "side_effects"];
 
@@ -22,7 +22,7 @@ fn read(line: &str) -> Value {
     serde_json::from_str(line).unwrap()
 }
 
-/// Calculates something so many times.
+/// Makes `times` short calls.
 fn calculate(stage: &Stage, times: usize) {
     let session = stage.session();
     block_on(async {
@@ -144,7 +144,7 @@ fn events_can_be_read_as_a_stream_by_any_number_of_readers() {
     });
 }
 
-/// A destination that takes nothing until the other end lets it.
+/// A writer that blocks until the test releases it.
 struct Stuck(Receiver<()>);
 
 impl Write for Stuck {

@@ -1,4 +1,5 @@
-//! The worked examples 9.1 to 9.5 of the dispatcher's specification, on the shipped tools and the real shell.
+//! The worked examples 9.1 to 9.5 of the dispatcher's specification, on the shipped tools and the
+//! real shell.
 
 use std::time::Duration;
 
@@ -58,12 +59,12 @@ fn example_9_3_user_denied_write() {
 fn example_9_4_cancellation_mid_shell() {
     let stage = Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Execute)));
     let session = stage.session();
-    // A long installation that does not want to stop.
+    // A long-running command that ignores SIGTERM.
     let command = "trap '' TERM; echo installing; while :; do sleep 1000; done";
     let result = block_on(async {
         let call = stage.begin(&session, Call::new("shell", json!({"command": command})).with_id("tu_01HZ_d"));
         stage.recorder.until(|events| events.iter().any(|event| event.name() == "tool.output_delta")).await;
-        // From here on nothing but the clock can move things: it jumps to when the shell is killed.
+        // From here on only timers are pending: the clock advances to the SIGKILL.
         tokio::time::pause();
         let begun = Instant::now();
         assert_eq!(session.cancel_all(), 1);

@@ -1,5 +1,7 @@
-//! The law under everything: in whatever order calls are begun, asked about, answered, cancelled and overtaken by time, each has one result and one terminal
-//! event. Real guests and the real shell; the clock is driven, so that every timer is met soon.
+//! The invariant of the dispatcher: under any order of starts, questions, answers, cancellations
+//! and timeouts, each call has one result and one terminal event.
+//!
+//! The guests and the shell are real; the clock is paused, so every timer fires soon.
 
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use super::on_driven_clock;
 
-/// What a call does.
+/// The work of a call.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Waits,
@@ -24,7 +26,7 @@ enum Kind {
     Invalid,
 }
 
-/// One step; numbers choose among what is there.
+/// One step; numbers are indices into the calls or questions at hand.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Begin(Kind),
@@ -74,7 +76,7 @@ fn call(kind: Kind, id: &str) -> Call {
     Call::new(tool, input).with_id(id).with_timeout(Duration::from_millis(200))
 }
 
-/// Everything that is going on.
+/// The state of one random run.
 struct Play<'a> {
     stage: &'a Stage,
     session: Session,
@@ -116,7 +118,7 @@ impl Play<'_> {
 
     async fn end(self) {
         let begun: Vec<String> = self.calls.iter().map(|(id, _)| id.clone()).collect();
-        // Each call has its own end by now, or is given one; nothing may hang.
+        // Each call has ended by now or is cancelled here; none may hang.
         self.session.cancel_all();
         for (id, handle) in self.calls {
             if let Some(handle) = handle {
@@ -128,7 +130,7 @@ impl Play<'_> {
         assert_eq!(self.session.in_flight(), 0);
         for id in begun {
             let heard = self.stage.recorder.of(&id);
-            // A call whose caller went away before its first step has never begun.
+            // A future that was dropped before its first poll emits no event.
             assert!(
                 heard.iter().filter(|event| event.is_terminal()).count() == usize::from(!heard.is_empty()),
                 "{id}: {heard:?}"

@@ -1,4 +1,4 @@
-//! The log: everything that is kept from the caller, with the call's id on every line.
+//! The log: details that are hidden from the caller, with the call's id on every line.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,14 +34,15 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
-/// Does something, and gives back what was logged meanwhile.
+/// Runs `work` and returns what was logged meanwhile.
 pub(crate) fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
     logged_from(tracing::Level::TRACE, work)
 }
 
-/// The same of what is at least so grave.
+/// The same as [`logged`], from the level `least` up.
 fn logged_from<T>(least: tracing::Level, work: impl FnOnce() -> T) -> (T, String) {
-    // Somebody always listens: a place in the code that is first reached while nobody does is taken for one that nobody listens to, for a moment, in all threads.
+    // A global default keeps callsites enabled: tracing caches a callsite as disabled for all
+    // threads if no subscriber exists when it is first reached.
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).with_max_level(least);

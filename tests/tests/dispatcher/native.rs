@@ -1,4 +1,5 @@
-//! Native tools: in a task of their own, told to stop, waited for, and abandoned when they do not.
+//! Native tools run in a task of their own, are told to stop, waited for, and abandoned if they do
+//! not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 use super::logs::logged;
 use super::{on_driven_clock, stage};
 
-/// A tool that never stops, whatever it is told.
+/// A tool that ignores every request to stop.
 struct Deaf(Definition);
 
 impl Tool for Deaf {

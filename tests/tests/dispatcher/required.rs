@@ -1,5 +1,6 @@
-//! The tests that the dispatcher's specification requires in its section 10.1, by their names. Through the library here, with real plugins; the program's
-//! side of each is in the suite `program`, in `required.rs`.
+//! The tests that section 10.1 of the dispatcher's specification requires, by their names, through
+//! the library and with real plugins. Their counterparts for the program are in
+//! `program/required.rs`.
 
 use std::time::Duration;
 
@@ -167,7 +168,7 @@ fn cancellation_honors_cancel_event() {
 fn shell_cancellation_via_sigterm_sigkill() {
     let stage = Stage::new(&[], |builder| builder.policy(Policy::default().allowing(SideEffects::Execute)));
     let session = stage.session();
-    // One goes at SIGTERM, and says so; the other does not, and is killed 5 s later.
+    // The polite command exits on SIGTERM; the deaf one ignores it and is killed 5 s later.
     let polite = "trap 'echo told to go; exit 9' TERM; echo begun; while :; do sleep 0.01; done";
     let deaf = "trap '' TERM; echo begun; while :; do sleep 0.01; done";
     for (id, command, signal, at_least, said) in [
@@ -207,7 +208,7 @@ fn tool_exception_wrapping() {
     }
 }
 
-/// Stronger than what is asked for: a tool that goes round the file API is stopped, not logged.
+/// Stricter than the specification: a tool that bypasses the file API is stopped, not only logged.
 #[test]
 fn workspace_scoped_file_api_enforcement() {
     let stage =

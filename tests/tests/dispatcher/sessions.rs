@@ -1,4 +1,4 @@
-//! Sessions: what they are shown, how much runs at once, and what is cancelled together.
+//! Sessions: the tools they list, their concurrency limits, and cancellation of all their calls.
 
 use std::time::Duration;
 

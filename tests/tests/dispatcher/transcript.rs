@@ -1,4 +1,4 @@
-//! A conversation stays valid: every call in it has an answer, whatever became of the call.
+//! A conversation stays valid: every call in it has an answer, however the call ended.
 
 use palisade::{Call, CallId, CancellationToken, ToolResult, Transcript, json};
 use palisade_tests::Stage;
@@ -7,7 +7,7 @@ use palisade_tests::stage::class;
 
 use super::{stage, waiting, writing};
 
-/// What a conversation has been given.
+/// A transcript that records what is appended.
 #[derive(Default)]
 struct Conversation {
     answers: Vec<(String, String, String)>,
@@ -24,7 +24,7 @@ impl Transcript for Conversation {
     }
 }
 
-/// Calls that end in every way there is, under their ids.
+/// Returns calls that end in every possible way, under their ids.
 fn calls(stage: &Stage) -> Vec<Call> {
     stage.world.file("note.txt", "noted");
     let cancelled = CancellationToken::new();

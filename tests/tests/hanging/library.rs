@@ -1,4 +1,4 @@
-//! A host with threads of its own, and calls that hang.
+//! A host with its own worker threads, and calls that hang.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! As many threads lost as may be; and the end of a host and of its runtime with some of them lost.
+//! The maximum number of lost threads, and shutdown of a host and its runtime while threads are
+//! lost.
 
 use palisade_tests::case::block_on;
 use palisade_tests::frozen::NOTES;
@@ -33,7 +34,7 @@ fn with_all_lost_that_may_be_calls_are_refused_at_once_until_the_threads_come_ba
             assert!(detail["advice"].as_str().unwrap().contains("file system"));
             scene.frozen.go_on();
             until(|| host.lost_threads() == 0).await;
-            // Neither more places than before nor fewer: three calls at once on two threads.
+            // The pool has recovered exactly its size: three concurrent calls share two threads.
             let again = tokio::join!(
                 answered(&host, read("notes.txt")),
                 answered(&host, read("notes.txt")),
@@ -52,7 +53,8 @@ fn calls_that_wait_for_a_thread_are_refused_as_soon_as_too_many_are_lost() {
         let host = scene.host();
         scene.frozen.stop();
         block_on(async {
-            // The third may still get the place of the first that is lost; the fourth waits until the second is lost as well.
+            // The third may still get the replacement for the first lost thread; the fourth waits
+            // until the second thread is lost too.
             let (first, second, _, fourth) = tokio::join!(
                 answered(&host, read("notes.txt")),
                 answered(&host, read("notes.txt")),

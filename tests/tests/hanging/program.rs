@@ -1,4 +1,5 @@
-//! The program on a workspace that hangs: it says what holds it, leaves with the right code, and never later than two seconds after it should.
+//! The program on a workspace that hangs: it reports the cause and exits with the right code, at
+//! most two seconds late.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -9,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::*;
 
-/// What the start and the end of the program itself take on a busy machine.
+/// The time for the program's own start and exit on a busy machine.
 const ITSELF: Duration = Duration::from_secs(1);
 
 #[track_caller]
@@ -20,7 +21,8 @@ fn in_time(program: Program<'_>, time: Duration) -> Ran {
     ran
 }
 
-/// Starts a call that hangs, sends a signal, and gives back what came of it within two seconds.
+/// Starts a call that hangs, sends a signal, and returns the outcome, which must come within two
+/// seconds.
 #[track_caller]
 fn told_to_end(scene: &Scene, words: &[&str], signal: Signal) -> Ran {
     let child = Program::new(&scene.world).args(words.iter().copied()).stdout(Stdio::piped()).start();
@@ -49,7 +51,8 @@ fn a_cache_on_record_that_hangs_holds_up_no_call_elsewhere() {
         elsewhere.file("here.txt", "x");
         let records = home.root().join(".local/state/palisade/caches");
         std::fs::create_dir_all(&records).unwrap();
-        // Nobody has asked for this name yet, so that the kernel has to ask.
+        // A name that was never looked up is not in the kernel's dentry cache, so the lookup
+        // reaches the frozen server.
         let cache = scene.world.root().join("never/cache");
         std::fs::write(records.join("record"), cache.to_str().unwrap()).unwrap();
         scene.frozen.stop();
@@ -125,7 +128,7 @@ fn what_would_happen_to_a_call_is_not_waited_for_either() {
     });
 }
 
-/// What doctor takes where nothing answers: one wait of 10 s, and some of a moment.
+/// The time `doctor` takes if no answer comes: one wait of 10 s, and several short ones.
 const DOCTOR: Duration = Duration::from_secs(12);
 
 #[test]
