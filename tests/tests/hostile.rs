@@ -1,8 +1,11 @@
-//! The promise against hostile plugins, inputs and workspaces: whatever is tried, the host lives, says once what came of it, in time, and is as it was.
+//! Tests hostile plugins, inputs and workspaces: the host survives, reports each outcome once and
+//! on time, and keeps nothing.
 //!
-//! Every case of the catalogue (`catalogue.md`) runs under the oracle of the harness, with its legitimate twin beside it: after each call the process is
-//! alive and no thread of it panicked, the call had one end and a valid result in its time, what lies beside the workspace is untouched and unread, threads,
-//! descriptors and memory are back, and the next call of a benign plugin works.
+//! Every case of the catalogue (`catalogue.md`) runs under the oracle of the harness, with a
+//! legitimate twin. After each call the oracle checks that the process lives and no thread has
+//! panicked, that the call had one terminal event and a valid result in time, that files beside the
+//! workspace are untouched and unread, that threads, descriptors and memory are released, and that
+//! the next call of a benign plugin works.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "hostile/address_space.rs"]
@@ -61,22 +64,22 @@ use {cpu as hostile_echo, escape as hostile_probe, expanding as hostile_expand};
 
 palisade_tests::foreach_hostile!(is_tested);
 
-/// A time that is soon over.
+/// A timeout that expires soon.
 const SHORT: Duration = Duration::from_millis(300);
-/// A time that no machine needs for what takes milliseconds.
+/// A timeout that no slow machine reaches for work of milliseconds.
 const ENOUGH: Duration = Duration::from_secs(20);
 
-/// A plugin to be spoiled.
+/// Returns a plugin for a test to modify.
 fn raw() -> Wat {
     Wat::new(Told::new("raw"))
 }
 
-/// A call of it.
+/// Returns a call of this plugin.
 fn case(plugin: &Wat) -> Case {
     Case::new(Plugins::Component("raw".to_owned(), plugin.build()), "raw").timeout(ENOUGH)
 }
 
-/// A call that abuses what the host gives to every guest.
+/// Returns a call of the guest that abuses the interfaces that every guest gets.
 fn abuse(how: &str, amount: u64) -> Case {
     Case::new(HOSTILE_ABUSE, "abuse").input(json!({"how": how, "amount": amount})).timeout(ENOUGH)
 }

@@ -1,6 +1,7 @@
-//! The promise of limits: whatever a guest takes is bounded, the bound is told by its name, and what stays below it goes through.
+//! Tests the limits on guests: every resource is bounded, an error names the limit, and use below
+//! it succeeds.
 //!
-//! Each bound has a pair of tests, `…_obeyed` and `…_violated`.
+//! Each limit has a pair of tests, `…_obeyed` and `…_violated`.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "limits/files.rs"]

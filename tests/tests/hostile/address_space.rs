@@ -1,4 +1,5 @@
-//! Hosts whose address space is too short for a pool: each call maps what it needs, and whoever finds nothing left is told so.
+//! Hosts with too little address space for a memory pool: each call maps its own memory, and a call
+//! that finds none left is refused with the reason.
 
 use std::process::Command;
 
@@ -11,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::together::{all, marking, searching};
 
-/// Runs these calls in one message, so many at once, with so much address space in KiB.
+/// Dispatches one message with these calls, at this concurrency, under an address-space limit in
+/// KiB.
 #[track_caller]
 fn dispatched(world: &World, kib: u32, concurrency: u32, tools: &[&str]) -> (Vec<String>, Ran) {
     let folder = world.home().join(".config/palisade");
@@ -28,7 +30,7 @@ fn dispatched(world: &World, kib: u32, concurrency: u32, tools: &[&str]) -> (Vec
     (ran.json().as_array().unwrap().iter().map(answer).collect(), ran)
 }
 
-/// A plugin with 62 MiB of memory from its start, which it holds for a second.
+/// Returns a plugin that holds an initial memory of 62 MiB for a second.
 fn holding() -> Vec<u8> {
     let wait = "(local $until i64) (local.set $until (i64.add (call $now) (i64.const 1000000000)))
         (loop (br_if 0 (i64.lt_u (call $now) (local.get $until)))) {done}";
@@ -36,7 +38,7 @@ fn holding() -> Vec<u8> {
     Wat::new(Told::new("hold")).importing(big).with_clock().execute(wait).build()
 }
 
-/// Tells this test that it runs with little address space.
+/// Set in the environment of the child process that runs the test with little address space.
 const SHORT: &str = "PALISADE_TESTS_SHORT_OF_ADDRESS_SPACE";
 const TEST: &str =
     "address_space::more_live_calls_than_the_address_space_has_room_for_are_refused_and_the_host_goes_on";
@@ -53,7 +55,7 @@ fn more_live_calls_than_the_address_space_has_room_for_are_refused_and_the_host_
     assert!(ran.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&ran.stderr));
 }
 
-/// Fifty at once want three gibibytes; when the last of them has ended, there is room for others.
+/// Fifty concurrent calls want 3 GiB; after they have ended, there is room for others.
 fn with_little_address_space() {
     let plugins = World::new();
     std::fs::write(plugins.plugins().join("hold.wasm"), holding()).unwrap();

@@ -1,4 +1,4 @@
-//! Answers that grow when they are written: each control character of a text takes six bytes there.
+//! Results that grow when they are serialized: JSON escapes each control character as six bytes.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
@@ -13,18 +13,18 @@ use serde_json::{Value, json};
 
 use super::raw;
 
-/// The longest result, in bytes. It takes 24 MiB in an answer.
+/// The longest result, in bytes. Its JSON takes 24 MiB.
 const LENGTH: usize = 4 << 20;
-/// Calls whose answers are not read.
+/// The number of calls with unread answers.
 const UNREAD: usize = 60;
-/// The same over HTTP, where one address has 32 connections.
+/// The same over HTTP, where one address may have 32 connections.
 const UNREAD_CONNECTIONS: usize = 30;
-/// What all calls may hold together, in bytes.
+/// The limit on the memory of all calls together, in bytes.
 const TOTAL: usize = 512 << 20;
-/// What the program may take beside that, in bytes: what the allocator keeps and what waits in buffers.
+/// The program's own memory beside that, in bytes: allocator overhead and buffers.
 const BESIDE: usize = 64 << 20;
 
-/// A world with a plugin that answers with control characters.
+/// Creates a world with a plugin that returns control characters.
 fn world() -> World {
     let (world, far) = (World::new(), 131_072);
     let fill = format!(
@@ -39,12 +39,12 @@ fn program(world: &World) -> Program<'_> {
     Program::new(world).args(["--no-builtin", "--plugins"]).args([world.plugins()])
 }
 
-/// About to be started with so much address space, in KiB.
+/// Limits the program's address space, in KiB.
 fn limited(program: Program<'_>, kib: u32) -> Program<'_> {
     program.through("sh", ["-c", &format!("ulimit -v {kib} && exec \"$@\""), "sh"])
 }
 
-/// With a bound on what all calls hold together.
+/// Returns a program with a limit on the memory of all calls together.
 fn bounded(world: &World) -> Program<'_> {
     let folder = world.home().join(".config/palisade");
     std::fs::create_dir_all(&folder).unwrap();
@@ -56,8 +56,8 @@ fn call() -> Value {
     json!({"name": "raw", "arguments": {}})
 }
 
-/// Whether an answer is the whole result; an answer that is not says that there was no memory for it. In a short address
-/// space answers that wait can also leave no room for a guest.
+/// Returns true if an answer is the whole result; checks that any other answer reports missing
+/// memory. In a short address space, queued answers can also leave no room for a guest.
 #[track_caller]
 fn is_whole(answer: &Value) -> bool {
     let class = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
@@ -84,7 +84,7 @@ fn a_call_in_a_short_address_space_prints_an_answer_that_grows() {
     }
 }
 
-/// The most memory that a call has held until the first byte of its result is there, in bytes.
+/// Returns the peak memory of a call up to the first byte of its result, in bytes.
 fn held_when_it_prints(words: &[&str]) -> usize {
     let world = world();
     let mut child = program(&world).args(["call", "raw", "{}"]).args(words.to_vec()).open();
@@ -103,7 +103,7 @@ fn a_call_prints_an_answer_that_grows_without_a_copy_of_it() {
     assert!(json < text + (8 << 20), "{} MiB as JSON, {} MiB as text", json >> 20, text >> 20);
 }
 
-/// Waits until so many calls of the program have ended, as its events tell.
+/// Waits until the events report the end of `calls` calls.
 #[track_caller]
 fn all_ended(events: &Path, calls: usize) {
     let begun = Instant::now();
@@ -115,7 +115,7 @@ fn all_ended(events: &Path, calls: usize) {
     }
 }
 
-/// Waits until the program computes no more: all answers are made that have room.
+/// Waits until the program uses no more CPU time: every answer that fits in memory is serialized.
 #[track_caller]
 fn stands_still(process: u32) {
     let spent = || {
@@ -135,7 +135,8 @@ fn stands_still(process: u32) {
     }
 }
 
-/// The answers to so many calls, none of which is read before all calls have ended, and the growth of the program.
+/// Returns the answers to `calls` calls, which are read only after all calls have ended, and the
+/// program's growth in memory.
 #[track_caller]
 fn unread(world: &World, program: Program<'_>, calls: usize) -> (Vec<Value>, usize) {
     let events = world.outer().join("events.jsonl");
@@ -159,7 +160,7 @@ fn unread(world: &World, program: Program<'_>, calls: usize) -> (Vec<Value>, usi
     (answers, growth)
 }
 
-/// Checks that some answers are whole, and that there was no memory for the others.
+/// Checks that some answers are whole and the others report missing memory.
 #[track_caller]
 fn some_are_whole(answers: &[Value]) {
     let whole = answers.iter().filter(|answer| is_whole(answer)).count();
@@ -183,14 +184,14 @@ fn answers_that_nobody_reads_are_bounded_together() {
     assert!(growth < TOTAL + BESIDE, "{} MiB", growth >> 20);
 }
 
-/// How a request comes over HTTP.
+/// The form of a request over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Way {
-    /// As a plain call of the current revision.
+    /// A plain call of the current revision.
     Plain,
-    /// With a token for progress, so that the library for the protocol writes the answer.
+    /// A call with a progress token, so that the protocol library serializes the answer.
     Told,
-    /// In a session of the previous revision, as an event.
+    /// A call in a session of the previous revision, answered as an event.
     Session,
 }
 
@@ -223,7 +224,7 @@ fn unread_over_http(way: Way) {
     assert!(growth < TOTAL + BESIDE, "{way:?}: {} MiB", growth >> 20);
 }
 
-/// A session of the previous revision.
+/// Opens a session of the previous revision.
 fn session(endpoint: &Endpoint) -> String {
     let info = json!({"name": "suite", "version": "1"});
     let params = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": info});

@@ -1,4 +1,5 @@
-//! Calls that are given up wherever they are, by whoever, more than once; and panics where the host calls its embedder.
+//! Calls that are cancelled at every stage and more than once, and panics in the embedder's
+//! callbacks.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +17,8 @@ fn oracle(guests: &[Guest]) -> Oracle {
     Oracle::new(|_, builder| guests.iter().fold(builder, |builder, guest| builder.plugins(guest.directory())))
 }
 
-/// Begins these calls in one session with room for one, waits until the first has started, and gives up on all of them in this way.
+/// Starts these calls in a session that runs one at a time, waits until the first has started, and
+/// cancels all of them with `way`.
 async fn given_up(stage: Stage, calls: Vec<Call>, way: fn(&palisade::Session)) -> Vec<ToolResult> {
     let session = stage.host.new_session("s").concurrency(1).build();
     let tasks: Vec<_> = calls.iter().map(|call| begin(&stage, &session, call.clone())).collect();
@@ -71,7 +73,8 @@ fn a_call_that_waits_for_its_place_is_cancelled_before_it_is_instantiated() {
     assert_eq!(called, 1, "those behind it never began");
 }
 
-/// How soon such a call ends once it is cancelled: the quickest of a few, since others may want the machine, too.
+/// Returns the time from the cancellation to the end of such a call: the fastest of five, since
+/// other processes may take the CPU.
 fn ends_within(guest: Guest, tool: &str) -> Duration {
     let quickest = std::sync::Mutex::new(Duration::MAX);
     let oracle = oracle(&[guest]);
@@ -155,7 +158,7 @@ fn panics() -> Result<Answer, NobodyToAsk> {
     panic!("this panic is part of a test")
 }
 
-/// Panics when it is asked.
+/// A confirmer that panics.
 struct Panicking;
 
 impl Confirmer for Panicking {

@@ -1,4 +1,4 @@
-//! Texts of plugins and callers that cost the host time: numbers, lists, paths and errors. Whatever they cost, the call's deadline holds.
+//! Numbers, lists, paths and errors that cost the host time: the deadline of the call holds.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -11,21 +11,21 @@ use serde_json::{Value, json};
 
 use super::{ENOUGH, raw};
 
-/// The time of the calls that would cost more.
+/// The timeout of calls that would otherwise take longer.
 const SECOND: Duration = Duration::from_secs(1);
-/// Where a long text lies in a guest.
+/// The address of a long text in a guest.
 const FAR: u32 = 131_072;
 
 fn plugin(plugin: &Wat) -> Plugins {
     Plugins::Component("raw".to_owned(), plugin.build())
 }
 
-/// A schema of an object whose member `p` is like this.
+/// Returns the schema of an object with the property `p`.
 fn with(p: &Value) -> Value {
     json!({"type": "object", "properties": {"p": p}})
 }
 
-/// Schemas of `p` with values that are small to say and large to compare.
+/// Returns schemas of `p` with values that are short to write and expensive to compare.
 fn costly() -> Vec<(&'static str, Value, String)> {
     let numbers = |count: usize, number: &str| format!("[{}{number}]", format!("{number},").repeat(count - 1));
     let multiples: Vec<Value> = (0..1_900).map(|_| json!({"multipleOf": 0.5})).collect();
@@ -45,7 +45,8 @@ fn multiples_of(number: f64, count: usize) -> Vec<Value> {
     (0..count).map(|_| json!({"multipleOf": number})).collect()
 }
 
-/// Whatever it comes to, it is no crash of the guest and no breach of the deadline, for which the oracle looks.
+/// Checks that the outcome is neither a crash of the guest nor unexpected; the oracle checks the
+/// deadline.
 #[track_caller]
 fn is_judged(name: &str, result: &Value) {
     let (class, kind) = (result["error"]["class"].as_str(), &result["error"]["detail"]["kind"]);
@@ -98,7 +99,8 @@ fn looking_for_paths_ends_with_the_call() {
     assert_eq!(around_both(&case(2, 3, 0)).output(), "done");
 }
 
-/// A plugin whose list has elements with very many properties, all of them paths, and a list of elements that have none.
+/// Returns a call whose list schema has many path properties for each element, with elements that
+/// have none.
 fn pathless(elements: usize) -> Case {
     let path = json!({"type": "string", "format": "workspace-path"});
     let paths: serde_json::Map<String, Value> = (0..1_990).map(|at| (format!("p{at:04}"), path.clone())).collect();
@@ -126,7 +128,8 @@ fn telling_what_is_wrong_with_very_many_names_takes_little_memory() {
     assert!(said(95_000).contains("does not conform to its schema, and is too large to say where"));
 }
 
-/// The quickest of a few calls of a plugin that does not crash: it takes its time each time, and other programs want the machine only now and then.
+/// Returns the fastest of five calls of a plugin that does not crash, since other processes may
+/// take the CPU.
 fn quickest(plugin: &Wat) -> Duration {
     let bytes = plugin.build();
     let oracle = Oracle::new(|world, builder| {
@@ -151,7 +154,8 @@ fn quickest(plugin: &Wat) -> Duration {
     took.get()
 }
 
-/// Memory full of characters that no terminal may see, of which each is shown as several.
+/// Returns code that fills memory with control characters, which are escaped to several characters
+/// each.
 fn unseen(length: u32) -> String {
     format!(
         "(drop (memory.grow (i32.const {}))) (memory.fill (i32.const {FAR}) (i32.const 27) (i32.const {length}))",
@@ -159,7 +163,7 @@ fn unseen(length: u32) -> String {
     )
 }
 
-/// What a text may cost that is cut to 128 bytes.
+/// The time limit for a text that is truncated to 128 bytes.
 const GLANCE: Duration = Duration::from_millis(100);
 
 #[test]

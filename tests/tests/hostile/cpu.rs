@@ -1,4 +1,5 @@
-//! Guests that compute without end: in the call, before it, while they are described, and while the host gives them their arguments.
+//! Guests that compute forever: in a call, in a start function, while they are described, and while
+//! they allocate memory for arguments.
 
 use palisade::{CacheMode, Host, Shipped};
 use palisade_tests::guest::{HOSTILE_ECHO, cache};
@@ -36,7 +37,8 @@ fn loops_of_every_shape_are_stopped_in_time() {
     }
 }
 
-/// A start function that runs this once time passes, which it does not while the plugin is described.
+/// Returns a plugin whose start function runs `code` only in calls: while a plugin is described,
+/// its clock reads 0.
 fn starting(code: &str) -> Wat {
     raw()
         .with_clock()
@@ -67,7 +69,7 @@ fn a_description_that_loops_or_traps_costs_its_own_plugin_only() {
     }
 }
 
-/// A plugin that gives memory to the host in its own way.
+/// Returns a plugin with this allocator for arguments from the host.
 fn giving(code: &str) -> Wat {
     raw().realloc(code)
 }
@@ -93,7 +95,8 @@ fn memory_for_arguments_is_given_without_the_hosts_help() {
 
 #[test]
 fn memory_for_arguments_that_overlaps_harms_the_guest_alone() {
-    // Everything at one address: the arguments are rubbish, and the guest does not read them.
+    // All allocations share one address, so the arguments are garbage; the guest does not read
+    // them.
     assert_eq!(around(&case(&giving("(i32.const 65536)"))).output(), "done");
 }
 

@@ -1,4 +1,4 @@
-//! Plugin directories that hold anything but plugins, and caches that somebody has been at.
+//! Plugin directories with anything but plugins, and tampered caches.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -100,7 +100,7 @@ fn names_of_any_bytes_are_shown_as_what_they_are() {
     for (file, reason) in &loaded.rejected {
         assert!(!file.contains(['\u{1b}', '\n', '\u{202e}']) && !reason.contains('\u{1b}'), "{file:?}: {reason:?}");
     }
-    // `.wasm` alone is a hidden file without an ending.
+    // `.wasm` alone is a hidden file without an extension.
     assert!(loaded.rejected.len() >= 6, "{:?}", loaded.rejected);
 }
 
@@ -135,8 +135,8 @@ fn names_of_tools_that_could_be_taken_for_another_are_refused() {
     assert!(loaded.tools == ["echo"] && loaded.reason().contains("echo"), "{:?}", loaded.rejected);
 }
 
-/// Loads a directory of two plugins with a cache of its own, after something was done to that cache, and checks that both still are what they are and do what
-/// they do: their code is loaded when they are called.
+/// Loads two plugins with a cache of their own, before and after `spoil` changes the cache, and
+/// checks that both keep their tools and answers. The calls load the cached code.
 fn with_cache(spoil: impl Fn(&Path)) {
     let oracle = Oracle::new(|world, builder| {
         good(world);

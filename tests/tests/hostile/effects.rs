@@ -1,4 +1,5 @@
-//! Plugins that lie about what they do, and people who are asked about what they cannot see.
+//! Plugins that misstate their effects, and confirmation requests that try to hide something from
+//! the person asked.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{ENOUGH, SHORT};
 
-/// What lies in the workspace.
+/// Fills the workspace.
 fn furnished(world: &World) {
     world.file("file.txt", "inside").file("here.txt", "here");
 }
@@ -43,7 +44,8 @@ fn a_tool_that_claims_to_do_nothing_finds_no_files_no_network_and_no_environment
 
 #[test]
 fn what_was_allowed_for_one_plugin_is_asked_again_of_another_of_the_same_name() {
-    // Two hosts of one name and class, and two digests: what was always allowed of the first is not of the second.
+    // Two plugins with the same name and class but different digests: an allowance for one must not
+    // cover the other.
     let bytes = |text: &str| Wat::new(Told { class: 2, description: text.to_owned(), ..Told::new("raw") }).build();
     let asked = |bytes: Vec<u8>| {
         let oracle = Oracle::new(|world, builder| {
@@ -74,7 +76,8 @@ fn what_was_allowed_for_one_plugin_is_asked_again_of_another_of_the_same_name() 
     assert_ne!(asked(bytes("A tool.")), asked(bytes("A tool, updated.")));
 }
 
-/// A host in this world with this one plugin, and somebody who says always and counts.
+/// Builds a host with this one plugin and a confirmer that counts its questions and answers
+/// "always".
 fn hosting(world: &World, asked: &Arc<AtomicUsize>, told: Told) -> Host {
     std::fs::write(world.plugins().join("raw.wasm"), Wat::new(told).build()).unwrap();
     let asked = asked.clone();
@@ -99,7 +102,7 @@ fn what_was_always_allowed_is_asked_again_after_any_update_and_not_of_what_is_th
         ("the first again", told(), 0),
     ];
     let first = hosting(&world, &asked, told());
-    // One session for all of them: what is remembered is remembered there.
+    // One session for all hosts, since remembered answers belong to the session.
     let session = first.new_session("s").build();
     let call = |host: &Host| block_on(host.dispatch(&session, Call::new("raw", json!({}))));
     assert!(call(&first).is_success() && call(&first).is_success());
@@ -155,7 +158,7 @@ fn an_answer_to_another_question_or_a_second_one_changes_nothing() {
     assert!(!oracle.stage.world.root().join("written.txt").exists());
 }
 
-/// What a person is asked who is asked about this input, and what the events say of it.
+/// Returns the question for this input: its summary and its projected modifications.
 fn question(number: &Value) -> (String, Vec<String>) {
     let oracle = Oracle::new(|_, builder| builder);
     let seen = std::sync::Mutex::new((String::new(), Vec::new()));
@@ -190,7 +193,8 @@ fn a_question_shows_what_was_written_and_not_what_it_draws() {
         assert!(!summary.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\r', '\n', '\u{7}', '\u{0}']), "{summary:?}");
         assert_eq!(modifications, ["note.txt"]);
     }
-    // The paths are those that the call would find, for whoever compares them; the program escapes them where it shows them.
+    // The paths are exact, so that an embedder can compare them; the program escapes them for
+    // display.
     let (summary, modifications) = question(&json!({"path": "n\u{43e}te\u{1b}[2J.txt", "content": ""}));
     assert!(!summary.contains('\u{1b}') && modifications == ["n\u{43e}te\u{1b}[2J.txt"], "{summary:?}");
 }

@@ -1,4 +1,5 @@
-//! Every operation on every kind of path that leads out, or is none: the exact code that the guest sees, and nothing outside is touched or read.
+//! Every operation on every kind of path that is invalid or escapes: the exact code that the guest
+//! sees, with nothing outside touched or read.
 
 use palisade::SideEffects;
 use palisade_tests::guest::HOSTILE_PROBE;
@@ -9,18 +10,19 @@ use serde_json::json;
 
 use super::ENOUGH;
 
-/// What a guest sees of a refusal.
+/// The code of a refusal, as the guest sees it.
 const REFUSED: &str = "not-permitted";
 
-/// Whether a code is that of a refusal. A hard link to what a link leads to is none of the contract, whatever it leads to.
+/// Returns true if a code is a refusal. Following a symlink to hard-link its target is outside the
+/// contract, so `invalid` counts too.
 fn refuses(op: &str, code: &str) -> bool {
     code == REFUSED || (op == "link-from-followed" && code == "invalid")
 }
 
-/// What looks and reads.
+/// Operations that look or read.
 const READING: [&str; 8] =
     ["open", "open-itself", "stat", "lstat", "hash", "readdir", "readlink", "link-from-followed"];
-/// What changes something.
+/// Operations that change something.
 const CHANGING: [&str; 20] = [
     "open-write",
     "create",
@@ -43,7 +45,7 @@ const CHANGING: [&str; 20] = [
     "link-from",
     "link-to",
 ];
-/// What follows a link at the end of a path.
+/// Operations that follow a symlink at the end of a path.
 const FOLLOWING: [&str; 13] = [
     "open",
     "stat",
@@ -60,7 +62,7 @@ const FOLLOWING: [&str; 13] = [
     "mkdir-below",
 ];
 
-/// Paths that lead out by what they say.
+/// Paths that escape lexically.
 const OUT: [&str; 14] = [
     "..",
     "../",
@@ -77,7 +79,7 @@ const OUT: [&str; 14] = [
     "/proc/self/cwd/../etc/passwd",
     "../../../../../../../../../../etc/passwd",
 ];
-/// Paths that lead out through a link in their middle.
+/// Paths that escape through a symlink in their middle.
 const THROUGH: [&str; 9] = [
     "out-dir/secret.txt",
     "out-dir-absolute/secret.txt",
@@ -89,7 +91,7 @@ const THROUGH: [&str; 9] = [
     "proc-cwd/Cargo.toml",
     "out-chain/secret.txt",
 ];
-/// Links that lead out, at the end of a path.
+/// Symlinks that escape, at the end of a path.
 const LINKS: [&str; 9] = [
     "out-file",
     "out-file-absolute",
@@ -101,7 +103,7 @@ const LINKS: [&str; 9] = [
     "proc-fd",
     "out-dangling",
 ];
-/// Links that lead nowhere, round and round.
+/// Symlinks in a loop, or in a chain that is too long.
 const LOOPS: [&str; 4] = ["loop-a", "self", "chain-0", "dir/to-loop"];
 
 fn furnished(world: &World) {
@@ -131,7 +133,7 @@ fn furnished(world: &World) {
     ] {
         world.link(path, to);
     }
-    // One link more than Linux follows.
+    // Linux follows at most 40 symlinks: `chain-2` still resolves, `chain-0` does not.
     (0..41).for_each(|number| drop(world.link(&format!("chain-{number}"), &format!("chain-{}", number + 1)).read("")));
     world.link("chain-41", "file.txt");
 }
@@ -145,7 +147,8 @@ fn answers(seen: &Seen) -> Vec<Vec<String>> {
     serde_json::from_str(seen.output()).unwrap()
 }
 
-/// Does each operation to each path, in both classes, and checks every code; nothing may have changed.
+/// Runs each operation on each path in both classes, and checks every code and that nothing has
+/// changed.
 #[track_caller]
 fn each_is(ops: &[&str], paths: &[&str], right: impl Fn(&str, &str, &str) -> bool) {
     for tool in ["probe_read", "probe_write"] {
@@ -230,7 +233,7 @@ fn a_tool_that_may_only_read_changes_nothing_also_where_its_paths_are_right() {
     seen.changed_nothing().modified(&[]);
 }
 
-/// The legitimate twins: what each operation says where it may.
+/// The legitimate twins: the answer of each operation on a path where it is allowed.
 const TWINS: [(&str, &str, &str); 24] = [
     ("open", "file.txt", "inside"),
     ("open", "to-dir/inner.txt", "inner"),
@@ -252,7 +255,7 @@ const TWINS: [(&str, &str, &str); 24] = [
     ("mkdir", "made", "done"),
     ("mkdir-below", "dir/sub", "done"),
     ("rmdir", "empty", "done"),
-    // A second name is made for nobody unless the operator allows it.
+    // Hard links need the operator's permission.
     ("link-from", "file.txt", "not-permitted"),
     ("rename-to", "moved.txt", "done"),
     ("unlink", "out-file", "done"),

@@ -1,4 +1,5 @@
-//! JSON that takes up to 90 times the memory of its text: in outputs, in inputs, and where the address space is short.
+//! JSON that takes up to 90 times the memory of its text: in outputs, in inputs, and with little
+//! address space.
 
 use std::time::{Duration, Instant};
 
@@ -10,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::ENOUGH;
 
-/// Elements whose text has 3.5 MB, and whose values take 329 MiB.
+/// The number of elements in 3.5 MB of text, which take 329 MiB as values.
 const MANY: usize = 499_000;
-/// Elements of an input of 343 KB, whose values take 32 MiB.
+/// The number of elements in an input of 343 KB, which take 32 MiB as values.
 const INPUT: usize = 49_000;
 
 fn call(tool: &str, count: usize) -> Case {
@@ -53,18 +54,18 @@ fn an_input_that_expands_counts_in_the_memory_of_its_call() {
     assert_eq!(around(&input(INPUT).memory_mib(4)).limit(), "memory");
 }
 
-/// The program with the guest.
+/// Returns the program with the guest.
 fn with_guest(world: &World) -> Program<'_> {
     std::fs::copy(HOSTILE_EXPAND.file(), world.plugins().join("expand.wasm")).unwrap();
     Program::new(world).args(["--no-builtin", "--plugins"]).args([world.plugins()])
 }
 
-/// The same, about to be started with so much address space, in KiB.
+/// Limits the program's address space, in KiB.
 fn limited(program: Program<'_>, kib: u32) -> Program<'_> {
     program.through("sh", ["-c", &format!("ulimit -v {kib} && exec \"$@\""), "sh"])
 }
 
-/// A call with so much address space, in KiB.
+/// Runs a call with this much address space, in KiB.
 #[track_caller]
 fn called(kib: u32, words: &[&str]) -> Ran {
     let world = World::new();
@@ -136,7 +137,7 @@ fn inputs_that_expand_are_bounded_together_and_their_memory_comes_back() {
     assert_eq!(done + answers.iter().filter(refused).count(), 64, "each is answered once");
     let most = resident(&client, "VmHWM:").saturating_sub(before);
     assert!(most < 600 << 10, "{most} KiB more at once");
-    // The system takes back what is free as it finds time.
+    // Freed pages are returned with a delay, so poll.
     let begun = Instant::now();
     let after = std::iter::repeat_with(|| resident(&client, "VmRSS:").saturating_sub(before));
     let after = after.take_while(|_| begun.elapsed() < Duration::from_secs(10)).find(|more| *more < 160 << 10);
@@ -156,7 +157,7 @@ fn text(answer: &Value) -> &str {
     answer["result"]["content"][0]["text"].as_str().unwrap_or_default()
 }
 
-/// What the system says of the memory of the program, in KiB.
+/// Returns a field of the program's `/proc` status, in KiB.
 fn resident(client: &Client, which: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", client.process())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(which)).unwrap();

@@ -1,4 +1,5 @@
-//! Guests that make the host itself hold memory, handles or time: by lists, resources, random numbers, polls and streams.
+//! Guests that make the host hold memory, handles or time: through lists, resources, random
+//! numbers, polls and streams.
 
 use palisade::SideEffects;
 use palisade_tests::Case;
@@ -10,7 +11,7 @@ use super::{SHORT, abuse, case, raw};
 
 #[test]
 fn a_list_of_ten_million_empty_texts_is_never_copied_out_of_the_guest() {
-    // 80 MB of zeros in the guest, three times as much in a host that takes them.
+    // 80 MB of zeros in the guest; as empty strings they would take 240 MB in the host.
     let files = |count: u32| {
         raw().answering("(drop (memory.grow (i32.const 1300)))", &[(268, 1), (280, 131_072), (284, count)])
     };
@@ -20,7 +21,7 @@ fn a_list_of_ten_million_empty_texts_is_never_copied_out_of_the_guest() {
 
 #[test]
 fn lists_of_lists_are_bounded_together() {
-    // Every block is the same text of 64 KiB: little in the guest, very much in a host that copies each.
+    // Every block is the same text of 64 KiB: small in the guest, large in a host that copies each.
     let block = "(local $at i32) (local.set $at (i32.const 131072)) (drop (memory.grow (i32.const 100)))
         (loop (i32.store offset=4 (local.get $at) (i32.const 4194304)) (i32.store offset=8 (local.get $at) (i32.const 65536))
           (br_if 0 (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 36))) (i32.const 3000000))))";

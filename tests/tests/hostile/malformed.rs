@@ -1,4 +1,5 @@
-//! Files that were cut, turned, swollen, or that are something else: refused with a reason or loaded, and never a crash.
+//! Truncated, corrupted, padded or foreign files: each is loaded or rejected with a reason, without
+//! a crash.
 
 use std::fs;
 use std::sync::Mutex;
@@ -11,7 +12,8 @@ use palisade_tests::{Stage, Wat};
 
 use super::{ENOUGH, raw};
 
-/// Loads each of these bytes by itself, within one oracle, and gives back why it was refused; the loader writes no cache.
+/// Loads each input by itself, within one oracle and with the cache off, and returns why it was
+/// rejected.
 fn each_loaded(all: &[Vec<u8>]) -> Vec<Option<String>> {
     let reasons = Mutex::new(Vec::new());
     let oracle = Oracle::new(|_, builder| builder);
@@ -91,7 +93,7 @@ fn what_is_no_component_is_refused_for_what_it_is() {
     }
 }
 
-/// A component with a custom section of so many bytes.
+/// Returns a component with a custom section of `length` bytes.
 fn swollen(name: &str, length: usize) -> Vec<u8> {
     let mut bytes = raw().build();
     let mut body = leb(name.len());

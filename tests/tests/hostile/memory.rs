@@ -1,4 +1,4 @@
-//! Guests that want memory and tables: in one piece, in many, from the start, and all at once.
+//! Guests that want memory and tables: in one piece, in many, from the start, and concurrently.
 
 use std::sync::Barrier;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{ENOUGH, case, raw};
 
-/// Grows page by page until it is refused.
+/// Grows the memory until the host refuses.
 const GREEDY: &str = "(loop (br_if 0 (i32.ne (memory.grow (i32.const 16)) (i32.const -1))))";
 
 #[test]
@@ -89,7 +89,7 @@ fn features_that_are_switched_off_are_refused_by_name() {
     }
 }
 
-/// A host on which all calls together may hold so many MiB, and each may hold 128.
+/// Returns a host whose calls may hold `mib` MiB together and 128 MiB each.
 fn sharing(mib: u64) -> Oracle {
     let plugin = raw().execute("(if (i32.eq (memory.grow (i32.const 1600)) (i32.const -1)) (then unreachable)) (memory.fill (i32.const 65536) (i32.const 7) (i32.const 100000000)) {done}");
     let bytes = plugin.build();
@@ -101,7 +101,7 @@ fn sharing(mib: u64) -> Oracle {
     oracle.at_once(usize::try_from(mib / 128).unwrap())
 }
 
-/// So many calls at once, on threads of their own.
+/// Makes concurrent calls, each on a thread of its own.
 fn at_once(stage: &Stage, calls: usize) -> Vec<ToolResult> {
     let meet = Barrier::new(calls);
     std::thread::scope(|scope| {
@@ -118,7 +118,8 @@ fn at_once(stage: &Stage, calls: usize) -> Vec<ToolResult> {
 fn calls_that_all_take_what_they_may_are_bounded_together() {
     let results = sharing(256).watch(ENOUGH, |stage| std::future::ready(at_once(stage, 64)));
     let (fine, refused): (Vec<_>, Vec<_>) = results.iter().partition(|result| result.is_success());
-    // One fits at once, as one plugin gets half; how many do in the end is a matter of luck.
+    // One plugin gets half of the total, so one call fits at a time; how many succeed depends on
+    // timing.
     assert!(!fine.is_empty() && !refused.is_empty(), "{} and {}", fine.len(), refused.len());
     for result in refused {
         let error = result.error().unwrap().to_json();
@@ -133,7 +134,7 @@ fn calls_that_all_take_what_they_may_are_bounded_together() {
 
 #[test]
 fn calls_that_take_what_they_may_one_after_the_other_all_succeed() {
-    // Half of it is one plugin's.
+    // One plugin gets half of the total: room for both calls.
     let oracle = sharing(512);
     for _ in 0..8 {
         let results = oracle.watch(ENOUGH, |stage| std::future::ready(at_once(stage, 2)));
@@ -155,7 +156,7 @@ fn guests_that_hold_much_memory_end_at_their_deadline_as_others_do() {
             let limits = Limits { timeout: Some(time), total_memory: 8 << 30, ..Limits::default() };
             builder.plugins(world.plugins()).limits(limits).concurrency(64).call_mode(mode)
         });
-        // The oracle asks of each call how late it ends.
+        // The oracle checks how late each call ends.
         let results = oracle.at_once(CALLS).watch(ENOUGH, |stage| std::future::ready(at_once(stage, CALLS)));
         let held = |result: &ToolResult| {
             result.error().is_some_and(|error| error.to_json()["class"] == "timeout")

@@ -1,4 +1,4 @@
-//! Guests that say too much, or what is no answer.
+//! Guests with too much output, and malformed results.
 
 use palisade_tests::oracle::{around, around_both};
 use palisade_tests::wat::Told;
@@ -6,20 +6,20 @@ use palisade_tests::{Seen, Wat};
 
 use super::{ENOUGH, abuse, case, raw};
 
-/// The case of a block of text, and of JSON.
+/// The variants of a text block and of a JSON block.
 const TEXT: u32 = 0;
 const JSON: u32 = 1;
-/// How often something is said: more often than is told.
+/// The number of repeated messages, more than the host passes on.
 const MANY: u64 = if cfg!(debug_assertions) { 300_000 } else { 1_000_000 };
-/// Where a long answer lies.
+/// The address of a long answer in the guest.
 const FAR: u32 = 131_072;
 
-/// What is kept of both streams together.
+/// The bytes that are kept of both streams together.
 const KEPT: u64 = 2 * (256 << 10);
 
 #[test]
 fn a_flood_on_standard_output_is_dropped_and_counted() {
-    // A gibibyte where the engine's library is optimised, as it is in the long runs.
+    // A GiB takes too long in a debug build; the optimised long runs use it.
     let flood = if cfg!(debug_assertions) { 1 << 28 } else { 1 << 30 };
     let seen = around(&abuse("flood", flood).timeout(ENOUGH * 3));
     assert_eq!(seen.output(), "flooded");
@@ -36,7 +36,7 @@ fn a_guest_that_prints_more_than_is_kept_never_sees_its_output_closed() {
     assert_eq!(around(&abuse("print", 100)).result["usage"]["truncated_bytes"], 0);
 }
 
-/// An answer of so many letters.
+/// Returns a plugin that answers with `length` letters.
 fn long(length: u32) -> Wat {
     let fill = format!(
         "(drop (memory.grow (i32.const 100))) (memory.fill (i32.const {FAR}) (i32.const 120) (i32.const {length}))"
@@ -50,7 +50,7 @@ fn an_answer_at_its_bound_is_taken_and_one_byte_more_is_not() {
     assert_eq!(around_both(&case(&long((4 << 20) + 1))).limit(), "result");
 }
 
-/// What comes of a block of JSON that says this.
+/// Returns the result of a plugin that answers with this block of JSON.
 #[track_caller]
 fn said(json: &str) -> Seen {
     let escaped: String = json.bytes().map(|byte| format!("\\{byte:02x}")).collect();
@@ -79,7 +79,7 @@ fn an_answer_that_is_no_json_breaks_the_contract_and_is_not_repeated() {
     ] {
         let seen = said(json);
         assert_eq!(seen.kind(), "contract", "{json}");
-        // A key that is named twice is named once.
+        // The message quotes a duplicate key once.
         let repeated = seen.result.to_string().matches("leaked-words").count();
         assert!(repeated <= usize::from(json.contains(",\"leaked")), "{json}: {:#}", seen.result);
     }
@@ -103,7 +103,7 @@ fn an_answer_that_breaks_its_own_schema_breaks_the_contract() {
     assert_eq!(answer(r#"{"n": 1}"#).output(), r#"{"n":1}"#);
 }
 
-/// An answer of brackets, so many deep, closed or not.
+/// Returns the result of an answer with `depth` opening and `closed` closing brackets.
 fn deep(depth: u32, closed: u32) -> Seen {
     let fill = format!(
         "(drop (memory.grow (i32.const 20))) (memory.fill (i32.const {FAR}) (i32.const 91) (i32.const {depth}))
@@ -131,7 +131,7 @@ fn text_that_is_no_utf8_fails_the_call() {
 fn an_answer_that_lies_outside_of_the_memory_fails_the_call() {
     for (at, length) in [(u32::MAX, 1), (0, u32::MAX), (0x7fff_0000, 65536), (u32::MAX - 4, 16)] {
         let seen = around(&case(&raw().answering_block("", TEXT, at, length)));
-        // Too long to be copied, or beyond the memory: whichever is looked at first.
+        // Either the copy limit or the bounds check fails first.
         let class = seen.result["error"]["class"].as_str();
         assert!(class == Some("resource_exhausted") || seen.kind() == "trap", "{at} {length}");
     }

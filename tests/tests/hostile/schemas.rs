@@ -1,4 +1,4 @@
-//! Schemas made to fetch, to backtrack, to explode or to deceive, and inputs made to cost time.
+//! Schemas made to fetch, backtrack, explode or deceive, and inputs made to cost time.
 
 use std::time::{Duration, Instant};
 
@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 
 use super::ENOUGH;
 
-/// How long an input is looked at before it is refused: 100 ms on a machine that has nothing else to do.
+/// The time limit for rejecting an input, on an idle machine.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// How much slower the host is where nothing of it is optimised, for what it really looks at.
+/// The slowdown of an unoptimised host, for inputs that are checked in full.
 const UNOPTIMISED: u32 = if cfg!(debug_assertions) { 10 } else { 1 };
 
 fn with(schema: &str) -> Wat {
     Wat::new(Told::new("raw").with_input(schema))
 }
 
-/// Why a plugin with this schema is refused; a good one beside it is loaded.
+/// Returns why a plugin with this schema is rejected; a good plugin beside it is loaded.
 #[track_caller]
 fn refused(schema: &str) -> String {
     let bytes = with(schema).build();
@@ -125,7 +125,7 @@ fn case(schema: &str, input: &str) -> Case {
     Case::new(Plugins::Component("raw".to_owned(), with(schema).build()), "raw").text(input).timeout(ENOUGH)
 }
 
-/// Inputs that cost a careless validator much, with the class that each comes to.
+/// Returns inputs that are expensive for a naive validator, each with the expected error class.
 fn costly() -> Vec<(String, Option<&'static str>)> {
     let deep = |depth: usize| format!("{{\"p\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
     let keys = |count: usize| format!("{{{}\"z\":1}}", (0..count).map(|n| format!("\"k{n}\":1,")).collect::<String>());
@@ -139,7 +139,7 @@ fn costly() -> Vec<(String, Option<&'static str>)> {
         ("[".repeat(1_000_000), invalid),
         (keys(1_000_000), invalid),
         (objects(100_000), invalid),
-        // What lies just within the bounds is looked at, and soon as well.
+        // Inputs just within the limits are checked in full, and fast as well.
         (objects(40_000), None),
         (keys(60_000), None),
         (deep(60), None),
@@ -163,9 +163,9 @@ fn inputs_that_would_cost_time_are_refused_at_a_glance() {
     });
     for (input, class) in costly() {
         let head: String = input.chars().take(40).collect();
-        // The quickest of a few: it takes its time each time, and other programs want the machine only now and then.
+        // Take the fastest of three, since other processes may take the CPU.
         let took = std::cell::Cell::new(Duration::MAX);
-        // What all of them take together is the machine's matter.
+        // The oracle's deadline covers all three calls, so it is generous.
         let result = oracle.watch(ENOUGH, |stage| {
             let (host, call) = (stage.host.clone(), || Call::new("raw", input.clone()));
             let took = &took;

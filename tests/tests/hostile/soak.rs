@@ -1,13 +1,15 @@
-//! The long runs, made short: each ends as it must, and nothing grows. At full length they are `cargo xtask soak`.
+//! Short versions of the long runs: each call ends as expected and no resource leaks. `cargo xtask
+//! soak` runs them at full length.
 
 use std::time::Duration;
 
 use palisade_tests::oracle::{Books, turn};
 use palisade_tests::soak::{self, Report, Soak, expected, mixed};
 
-/// Calls before anything is counted. After them each plugin has used every place of the pool that it needs at once.
+/// The number of warm-up calls, after which each plugin has used all the pool slots that it needs
+/// concurrently.
 const WARM: usize = 5_000;
-/// Calls after that.
+/// The number of calls after the warm-up.
 const COUNTED: usize = 20_000;
 
 #[test]
@@ -22,7 +24,7 @@ fn twenty_thousand_calls_of_every_kind_end_as_they_must_and_leave_nothing_behind
     assert!(after.maps.abs_diff(before.maps) <= 16, "{before:?} and {after:?}");
 }
 
-/// Makes a run so long. What belongs to the whole process is counted, so one at a time.
+/// Checks one run of this length. Runs take turns, because the counters cover the whole process.
 #[track_caller]
 fn holds(run: fn(usize) -> Report, length: usize) {
     let _turn = turn();

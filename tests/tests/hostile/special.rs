@@ -1,4 +1,4 @@
-//! Workspaces that hold what is no file, files that are no honest files, and calls that want more of a disk than they may have.
+//! Workspaces with special files and sparse files, and calls that exceed their disk limits.
 
 use std::fs::{self, File};
 use std::os::unix::net::UnixListener;
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::ENOUGH;
 
-/// What would block, or do something, were it opened.
+/// Operations that would block, or have side effects, if they opened a special file.
 const OPENING: [&str; 8] = ["open", "open-itself", "open-write", "create", "truncate", "append", "set-size", "readdir"];
 
 fn probed(ops: &[&str], path: &str, arrange: impl Fn(&World) + 'static) -> Case {
@@ -50,7 +50,8 @@ fn a_pipe_that_takes_a_files_name_between_the_check_and_the_open_holds_neither_t
         });
         let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for _ in 0..20 {
-                // It ends by itself: an open that waited would keep the program from its end.
+                // The program has to exit by itself: an open that blocks would keep it from
+                // exiting.
                 let ran = case.program(&world).run().left_with(0).json();
                 let answers: Vec<Vec<String>> = serde_json::from_str(ran["output"].as_str().unwrap()).unwrap();
                 seen.extend(answers.concat());
@@ -66,7 +67,7 @@ fn node(kind: FileType, device: u64) -> impl Fn(&World) + Clone + 'static {
     move |world: &World| mknodat(CWD, world.root().join("special"), kind, Mode::from_raw_mode(0o666), device).unwrap()
 }
 
-/// Whether this machine lets the test make this kind of node.
+/// Returns whether the test may create this kind of node.
 fn can_make(kind: FileType, device: u64) -> bool {
     let made = mknodat(CWD, World::new().root().join("probe"), kind, Mode::RUSR, device).is_ok();
     if !made {
@@ -83,7 +84,7 @@ fn pipes_and_sockets_are_never_opened() {
 
 #[test]
 fn devices_are_never_opened() {
-    // /dev/zero, /dev/null, the terminal, and the first loop device.
+    // `/dev/zero`, `/dev/null`, `/dev/tty`, and the first loop device.
     let devices = [
         (FileType::CharacterDevice, 1, 5),
         (FileType::CharacterDevice, 1, 3),
@@ -147,11 +148,11 @@ fn a_directory_of_a_hundred_thousand_entries_is_listed_to_the_limit() {
     assert_eq!(around(&amount("list", 1, crowd)).limit(), "listed_entries");
 }
 
-/// A file system of its own below the workspace, until dropped.
+/// A mounted file system, unmounted on drop.
 struct Mounted(PathBuf);
 
 impl Mounted {
-    /// `None`, and why, where this machine does not let the test mount.
+    /// Mounts a file system; skips and returns `None` if the test may not mount.
     fn at(place: PathBuf, arguments: &[&str]) -> Option<Self> {
         fs::create_dir_all(&place).unwrap();
         let mount = Command::new("mount").args(arguments).arg(&place).output();
@@ -186,7 +187,8 @@ fn a_full_disk_is_told_to_the_guest_and_harms_nothing_else() {
 
 #[test]
 fn what_is_mounted_in_the_workspace_is_part_of_it() {
-    // Pinned: whoever mounts something there has put it into the workspace.
+    // Pins the behaviour: a mount point inside is part of the workspace, since an operator put it
+    // there.
     let case = Case::new(HOSTILE_PROBE, "probe_read")
         .input(json!({"ops": ["open", "readdir"], "paths": ["mounted/inner.txt", "mounted"]}));
     let oracle = Oracle::of(&case.timeout(ENOUGH));

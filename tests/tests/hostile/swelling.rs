@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{ENOUGH, SHORT, case, raw};
 
-/// Members of a result of 3.5 MB.
+/// The number of members in a result of 3.5 MB.
 const MANY: u32 = 500_000;
 
 fn expanding(members: u32) -> Case {
@@ -62,7 +62,7 @@ fn events_that_wait_for_a_reader_are_counted_by_their_length() {
     });
 }
 
-/// Tells this test that it runs with little address space.
+/// Set in the environment of the child process that runs the test with little address space.
 const SHORT_OF_SPACE: &str = "PALISADE_TESTS_GROWS_WITHOUT_A_POOL";
 const TEST: &str = "swelling::memory_that_grows_without_a_pool_counts_while_it_is_copied";
 

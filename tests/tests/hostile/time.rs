@@ -1,4 +1,4 @@
-//! Guests that wait, times that are none, and clocks that jump.
+//! Guests that wait, invalid timeouts, and clocks that jump.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn a_guest_that_polls_without_end_starves_nobody_and_is_stopped_in_time() {
     let results = oracle.watch(SHORT, |stage: &Stage| {
         let (host, call) = (stage.host.clone(), call.clone());
         async move {
-            // On one thread: what polls without end leaves room for the other.
+            // One thread: a guest that polls in a loop must yield to the other call.
             let other = host.call("echo", json!({"text": "hello"}), json!({}));
             let both = async { tokio::join!(host.dispatch(host.session(), call), other) };
             let (stopped, fine) = both.await;
@@ -60,14 +60,14 @@ fn times_that_are_none_are_refused_or_kept_within_what_may_be_asked_for() {
 fn an_end_at_the_very_deadline_is_one_end() {
     let oracle = Oracle::of(&abuse("sleep", 0).allow(SideEffects::Write));
     let deadline = Deadline::over(oracle.stage.clone());
-    // The long run makes ten thousand.
+    // The soak run makes ten thousand.
     let ended = deadline.run(400);
     assert_eq!(ended.broken, Vec::<String>::new());
     assert!(ended.written > 0 && ended.late > 0, "both ends are met: {ended:?}");
     assert!(oracle.call(&Call::new("abuse", json!({"how": "sleep"})), ENOUGH).is_success());
 }
 
-/// Completes when a process is in this state.
+/// Waits until a process is in this state.
 fn until_state(process: Pid, state: char) {
     let path = format!("/proc/{}/stat", process.as_raw_nonzero());
     let deadline = std::time::Instant::now() + ENOUGH;
@@ -90,7 +90,7 @@ fn a_process_that_stood_still_beyond_the_deadline_says_so_when_it_goes_on() {
     let process = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(process, Signal::STOP).unwrap();
     until_state(process, 'T');
-    // The clock goes on while the process does not: that is the case.
+    // The deadline passes while the process is stopped.
     std::thread::park_timeout(Duration::from_secs(5));
     kill_process(process, Signal::CONT).unwrap();
     let ran = finish(child).left_with(7);
@@ -99,14 +99,15 @@ fn a_process_that_stood_still_beyond_the_deadline_says_so_when_it_goes_on() {
 
 #[test]
 fn a_trap_after_the_deadline_is_a_timeout() {
-    // A bulk operation, which nothing interrupts, and a trap right behind it: what the host knows comes first.
+    // The engine cannot interrupt a bulk operation, and a trap follows at once: the deadline takes
+    // precedence.
     let fill = "(memory.fill (i32.const 65536) (i32.const 7) (i32.const 24000000))";
     let plugin = raw().execute(&format!("(drop (memory.grow (i32.const 400))) {fill} unreachable"));
     let _ = around(&case(&plugin).timeout(Duration::from_millis(1))).error("timeout");
     assert_eq!(around(&case(&plugin)).kind(), "trap");
 }
 
-/// A tool of the host that holds its thread until its time is up, or not, and then fails.
+/// Returns a host with a native tool that blocks its thread while `patience` holds, then fails.
 fn failing(patience: fn(&ToolContext) -> bool) -> Oracle {
     let native = Native::new("fails", move |_, context| {
         while patience(context) {}

@@ -1,4 +1,5 @@
-//! Many calls at once: none sees another, none starves another, and a plugin that is replaced runs what it began with.
+//! Concurrent calls: isolated from each other, without starvation, and a replaced plugin finishes
+//! its calls on the old code.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use serde_json::json;
 
 use super::ENOUGH;
 
-/// So many calls, each in a task of its own.
+/// Makes all calls concurrently, each in a task of its own.
 pub(crate) async fn all(stage: &Stage, calls: impl Iterator<Item = Call>) -> Vec<ToolResult> {
     let session = stage.host.new_session("s").concurrency(64).build();
     let tasks: Vec<_> = calls.map(|call| stage.begin(&session, call)).collect();
@@ -37,12 +38,12 @@ fn sixty_four_calls_of_a_plugin_that_counts_each_see_one() {
     }
 }
 
-/// What both plugins have: much memory, a table and globals.
+/// The table and the globals of both plugins.
 const PLACES: &str =
     "(table $t 10 20000 funcref) (global $a (mut i32) (i32.const 0)) (global $b (mut i64) (i64.const 0))
     (elem declare func $f) (func $f)";
 
-/// A plugin that fills all its memory, its table and its globals.
+/// Returns a plugin that fills its memory, its table and its globals.
 pub(crate) fn marking() -> Vec<u8> {
     let fill = "(drop (memory.grow (i32.const 64))) (memory.fill (i32.const 65536) (i32.const 0xa5) (i32.const 4000000))
         (drop (table.grow $t (ref.func $f) (i32.const 19000))) (table.fill $t (i32.const 0) (ref.func $f) (i32.const 19010))
@@ -50,7 +51,7 @@ pub(crate) fn marking() -> Vec<u8> {
     Wat::new(Told::new("mark")).extra(PLACES).execute(fill).build()
 }
 
-/// A plugin that looks for anything in there.
+/// Returns a plugin that traps if its memory, table or globals hold leftover data.
 pub(crate) fn searching() -> Vec<u8> {
     let search = "(local $at i32) (drop (memory.grow (i32.const 64))) (local.set $at (i32.const 65536))
         (loop (if (i32.load (local.get $at)) (then unreachable))
@@ -84,7 +85,7 @@ fn what_one_plugin_leaves_in_memory_no_other_finds() {
 fn a_plugin_that_goes_while_it_runs_ends_its_call_as_what_it_was() {
     let oracle = Oracle::new(|_, builder| builder.plugins(CONCURRENCY_COUNT.directory()));
     let digest = oracle.stage.host.plugins()[0].digest();
-    // Only once: the second time, the tool is gone.
+    // `watch` may repeat its work, but the tool can be unregistered only once.
     let gone = std::sync::Once::new();
     let call = || Call::new("count_slowly", json!({"text": "started"}));
     let results = oracle.watch(ENOUGH, |stage| {

@@ -1,4 +1,5 @@
-//! What leaves the host as text: events one on a line, nothing that draws, and nothing of the host's own machine.
+//! Text that leaves the host: events of one line each, no control sequences, and no details of the
+//! host's machine.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +44,7 @@ fn an_id_or_a_name_of_any_characters_is_one_line_as_well() {
     }
 }
 
-/// What no guest may learn: where the host's files are, who runs it, and what its environment says.
+/// Returns text that no guest may learn: host paths, and home directories from the environment.
 fn of_the_host(world: &World) -> Vec<String> {
     let mut secrets = vec![world.outer().to_string_lossy().into_owned(), env!("CARGO_MANIFEST_DIR").to_owned()];
     secrets.extend(
@@ -111,7 +112,7 @@ fn what_a_call_says_is_cut_and_counted() {
     assert!(spoken <= 4 << 10, "{spoken}");
 }
 
-/// A conversation that only counts what it is given, in bytes.
+/// A transcript that counts the bytes of each answer.
 #[derive(Default)]
 struct Counted {
     answers: Vec<usize>,
@@ -125,7 +126,7 @@ impl Transcript for Counted {
     fn append_tool_execution(&mut self, _: &Call, _: &ToolResult) {}
 }
 
-/// What becomes of calls of one message in a conversation, made again and again in one session.
+/// Dispatches messages of three calls each in one session, and returns the size of each answer.
 fn conversation(oracle: &Oracle, messages: usize, call: impl Fn(usize) -> Call) -> Vec<usize> {
     let counted = std::sync::Mutex::new(Vec::new());
     oracle.watch(ENOUGH * 3, |stage| {
@@ -146,13 +147,14 @@ fn conversation(oracle: &Oracle, messages: usize, call: impl Fn(usize) -> Call) 
 #[test]
 fn a_call_adds_no_more_to_a_conversation_than_its_bound_and_a_session_keeps_nothing_of_it() {
     let oracle = Oracle::of(&abuse("emit-often", 0));
-    // It emits 160 KiB and runs out of time: the last part of that, and a message, are its answer. The oracle looks at what the process still holds.
+    // The guest emits 160 KiB and then times out, so the answer is the end of that output and a
+    // message. The oracle checks the memory that remains in use.
     let emits = Call::new("abuse", json!({"how": "emit-and-sleep", "amount": 80 << 10}));
     let calls = |number: usize| emits.clone().with_id(&format!("c{number}")).with_timeout(SHORT);
     let answers = conversation(&oracle, 5, calls);
     assert_eq!(answers.len(), 15);
     assert!(answers.iter().all(|bytes| (64 << 10..65 << 10).contains(bytes)), "{answers:?}");
-    // What ends well says what it says.
+    // A successful call contributes its whole output.
     let says = |number: usize| Call::new("echo", json!({"text": "x".repeat(1000)})).with_id(&format!("c{number}"));
     assert_eq!(conversation(&oracle, 5, says), [1000; 15]);
 }

@@ -1,4 +1,5 @@
-//! Inputs and outputs made to cost time in validation: each is refused at once, or ends with its call, and holds up no other.
+//! Inputs and outputs made to cost validation time: each is rejected at once or ends with its call,
+//! and delays no other call.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,24 +14,24 @@ use serde_json::{Value, json};
 
 use super::ENOUGH;
 
-/// The case of a block of JSON.
+/// The variant of a JSON block.
 const JSON: u32 = 1;
-/// Where a large answer lies in the memory of the guest.
+/// The address of a large answer in the guest.
 const FAR: u32 = 2 << 16;
 
-/// A schema that applies this keyword so many times to each element.
+/// Returns a schema that applies this keyword `count` times to each element.
 fn elements(count: usize, keyword: &Value) -> Value {
     json!({"type": "array", "items": {"allOf": vec![keyword; count]}})
 }
 
-/// A plugin whose input has a list `p` of this schema, and a path.
+/// Returns a plugin whose input has a list `p` of this schema, and a path.
 fn plugin(list: &Value) -> Vec<u8> {
     let path = json!({"type": "string", "format": "workspace-path"});
     let schema = json!({"type": "object", "properties": {"p": list, "path": path}});
     Wat::new(Told::new("raw").with_input(schema.to_string())).build()
 }
 
-/// An input whose list has this element so many times.
+/// Returns an input whose list repeats this element.
 fn repeated(count: usize, element: &str) -> String {
     format!("{{\"p\":[{}{element}]}}", format!("{element},").repeat(count - 1))
 }
@@ -50,7 +51,7 @@ fn an_input_of_huge_numbers_is_refused_by_its_cost() {
     assert_eq!(around(&case.text(&numbers()).timeout(ENOUGH)).output(), "done");
 }
 
-/// A plugin that answers with this text as JSON, under this schema of its output.
+/// Returns a plugin that answers with this JSON under this output schema.
 fn answering(schema: &Value, answer: &str) -> Wat {
     let escaped: String = answer.bytes().map(|byte| format!("\\{byte:02x}")).collect();
     let length = u32::try_from(answer.len()).unwrap();
@@ -72,7 +73,8 @@ fn an_output_of_huge_numbers_is_refused_by_its_cost() {
     assert_eq!(around(&case(10)).result["success"], true);
 }
 
-/// A host with a tool whose inputs take as many steps to check as there are, and such an input.
+/// Returns a host with a tool whose input check takes the maximum number of steps, and such an
+/// input.
 fn slow(mode: CallMode) -> (World, Stage, String) {
     let world = World::new();
     std::fs::write(world.plugins().join("raw.wasm"), plugin(&elements(90, &json!({"minimum": -1})))).unwrap();

@@ -1,4 +1,5 @@
-//! Components that are no plugins of this contract, that want what there is not, or that claim to be the host.
+//! Components that do not implement the contract, that import unknown interfaces, or that
+//! impersonate the host.
 
 use palisade_tests::guest::{HOSTILE_ABUSE, HOSTILE_ECHO};
 use palisade_tests::oracle::{self, around};
@@ -8,7 +9,7 @@ use serde_json::json;
 
 use super::{ENOUGH, case, raw};
 
-/// Why this component is refused; a good one beside it is loaded.
+/// Returns why this component is rejected; a good one beside it is loaded.
 #[track_caller]
 fn refused(bytes: &[u8]) -> String {
     let loaded = oracle::loading(ENOUGH, |world| {
@@ -113,7 +114,7 @@ fn what_is_offered_in_another_form_than_the_contract_has_is_refused_by_its_name(
 
 #[test]
 fn exports_beyond_the_contract_are_never_called() {
-    // Would it be called, it would loop.
+    // A call of either export would loop forever.
     let plugin = raw().extra("(func (export \"_start\") (loop (br 0))) (func (export \"_initialize\") (loop (br 0)))");
     assert_eq!(around(&case(&plugin)).output(), "done");
 }

@@ -1,29 +1,32 @@
-//! The groups of the suite that are refused, each with its reason. All of them are decisions; none is a wrong answer.
+//! The groups of the suite whose schemas are refused, each with its reason. Every refusal is a
+//! decision; none is a wrong answer.
 
 use palisade::tool::schema::SchemaError;
 
-/// Why a group's schema is not accepted.
+/// The reason why a group's schema is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// `$dynamicRef` and `$dynamicAnchor`: what they mean depends on the way by which a validator came, which nobody who reviews a
-    /// tool can see.
+    /// `$dynamicRef` and `$dynamicAnchor`: their meaning depends on the path of evaluation, which a
+    /// reviewer of a tool cannot see.
     Dynamic,
-    /// `$id` below the root moves the base of references, so that the same `$ref` means two things in one document.
+    /// `$id` below the root moves the base of references, so that the same `$ref` means two things
+    /// in one document.
     MovedBase,
-    /// Two anchors of one name, told apart by an `$id` that is not accepted either.
+    /// Two anchors with the same name, told apart only by an `$id` that is refused as well.
     TwoAnchors,
-    /// `$ref` to another document. Nothing is ever fetched, and no document is built in.
+    /// `$ref` to another document. Documents are never fetched, and none is built in.
     Elsewhere,
-    /// `$ref` to the document's own `$id` in place of `#`. It could be followed; tools have no use for it.
+    /// `$ref` to the document's own `$id` in place of `#`. It could be resolved; tools do not need
+    /// it.
     OwnName,
-    /// A meta-schema of its own, with vocabularies.
+    /// A custom meta-schema with vocabularies.
     Dialect,
-    /// A property whose name holds a control character could deceive whoever reads it.
+    /// A property name with a control character, which could deceive a reader.
     ControlCharacter,
 }
 
 impl Reason {
-    /// Whether this is what the refusal says.
+    /// Returns true if the refusal has this reason.
     pub(crate) fn explains(self, error: &SchemaError) -> bool {
         match self {
             Self::Dynamic => matches!(error, SchemaError::Keyword { keyword: "$dynamicRef" | "$dynamicAnchor", .. }),

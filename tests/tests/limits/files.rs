@@ -1,4 +1,4 @@
-//! What a call does to the workspace.
+//! Limits on the use of the workspace.
 
 use std::fs::File;
 
@@ -11,7 +11,7 @@ fn call(tool: &str, amount: u64, arrange: fn(&World)) -> Seen {
     Case::new(LIMITS_FILES, tool).input(json!({"amount": amount})).allow(SideEffects::Write).arrange(arrange).check()
 }
 
-/// A file of 300 MiB that takes no room.
+/// Creates a sparse file of 300 MiB.
 fn big(world: &World) {
     File::create(world.root().join("big")).unwrap().set_len(300 << 20).unwrap();
 }
@@ -129,7 +129,8 @@ fn changes_without_a_place_in_the_list_are_counted() {
     assert_eq!((listed, &seen.result["metadata"]["files_modified_unlisted"]), (4096, &json!(10_000 - 4096)));
 }
 
-/// One call of the program with a small file system over the workspace, which nobody else sees; none where nothing can be mounted.
+/// Runs the program with a small tmpfs over the workspace, in a mount namespace of its own; returns
+/// `None` if the test may not mount.
 fn on_a_small_disk(tool: &str, amount: u64) -> Option<serde_json::Value> {
     let case = Case::new(LIMITS_FILES, tool).input(json!({"amount": amount})).allow(SideEffects::Write);
     let world = case.world();
@@ -154,7 +155,7 @@ fn a_full_disk_is_told_as_such() {
 
 #[test]
 fn a_disk_that_fills_up_ends_a_write_and_what_was_written_is_listed() {
-    // The standard library of the guest makes an I/O error of whatever stops a stream.
+    // The guest's standard library reports every failed stream as an I/O error.
     let Some(result) = on_a_small_disk("write", 2) else { return };
     assert_eq!((&result["files_modified"], &result["usage"]["bytes_written"]), (&json!(["written"]), &json!(1 << 20)));
 }

@@ -1,4 +1,4 @@
-//! Handles that the host holds for a guest.
+//! Limits on handles that the host holds for a guest.
 
 use palisade_tests::guest::LIMITS_HANDLES;
 use palisade_tests::{Case, Seen};

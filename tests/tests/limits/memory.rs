@@ -1,4 +1,4 @@
-//! Memory of a call, all of it together.
+//! Limits on the total memory of a call.
 
 use palisade_tests::guest::LIMITS_MEMORY;
 use palisade_tests::{Case, Seen};

@@ -1,4 +1,5 @@
-//! What a guest says: its result is bounded by an error, everything else is dropped and counted.
+//! Limits on output: a result beyond its limit is an error, all other output is dropped and
+//! counted.
 
 use palisade::Event;
 use palisade_tests::guest::LIMITS_OUTPUT;
@@ -16,7 +17,7 @@ fn truncated(seen: &Seen) -> u64 {
     seen.result["usage"]["truncated_bytes"].as_u64().unwrap()
 }
 
-/// How many events there were, and the length of what they said.
+/// Returns the number of matching events and the total length of their text.
 fn heard(seen: &Seen, length: impl Fn(&Event) -> Option<usize>) -> (usize, u64) {
     let lengths: Vec<usize> = seen.events.iter().filter_map(length).collect();
     (lengths.len(), lengths.iter().sum::<usize>() as u64)
@@ -58,7 +59,7 @@ fn standard_output_obeyed() {
 #[test]
 fn standard_output_violated() {
     let seen = say("print", 300 * KIB);
-    // Both streams lose what is beyond 256 KiB, and the call succeeds.
+    // Both streams lose the bytes beyond 256 KiB, and the call succeeds.
     assert_eq!((seen.output(), truncated(&seen)), ("printed", 2 * 44 * KIB));
 }
 

@@ -1,4 +1,4 @@
-//! Bounds that no SDK reaches: start functions, many memories, tables.
+//! Limits beyond the reach of the SDK: start functions, multiple memories, tables.
 
 use std::time::Duration;
 
@@ -20,13 +20,14 @@ fn call(plugin: &Wat) -> Seen {
     case(plugin).check()
 }
 
-/// A start function that runs this code once time passes, which it does not while the plugin is described.
+/// Returns a plugin whose start function runs `code` only in calls: while a plugin is described,
+/// its clock reads 0.
 fn starting(code: &str) -> Wat {
     let start = format!("(func $start (if (i64.ne (call $now) (i64.const 0)) (then {code}))) (start $start)");
     raw().with_clock().extra(&start)
 }
 
-/// Why a plugin is not loaded.
+/// Returns why a plugin is not loaded.
 fn rejection(plugin: &Wat) -> String {
     let world = World::new();
     let file = world.plugins().join("raw.wasm");
@@ -59,7 +60,8 @@ fn time_in_a_description_violated() {
     assert!(reason.contains("did not answer within 2s"), "{reason}");
 }
 
-/// A plugin of three modules, each with a memory of its own that `$grow1` and `$grow2` grow; `pages` is what these have from the start.
+/// Returns a plugin of three modules, each with its own memory. `$grow1` and `$grow2` grow the two
+/// extra memories, which start with `pages` pages.
 fn three_memories(pages: u32) -> Wat {
     let grow = "(func (export \"grow\") (param i32) (result i32) (memory.grow (local.get 0)))";
     let module = |name: &str| {
@@ -83,7 +85,7 @@ fn memories_together_obeyed() {
 
 #[test]
 fn memories_together_violated() {
-    // Two memories of 20 MiB each, where 32 MiB are allowed: each alone would fit.
+    // Two memories of 20 MiB each under a limit of 32 MiB: each alone would fit.
     let second = "(if (i32.eq (call $grow2 (i32.const 320)) (i32.const -1)) (then unreachable))";
     let plugin = three_memories(1).execute(&format!("(drop (call $grow1 (i32.const 320))) {second} {{done}}"));
     assert_eq!(case(&plugin).memory_mib(32).check().limit(), "memory");
@@ -91,7 +93,8 @@ fn memories_together_violated() {
 
 #[test]
 fn memory_at_the_start_violated() {
-    // Asked for at instantiation, before any code runs: twice 32 MiB where 32 are allowed. At load there is room for it.
+    // Requested at instantiation, before any code runs: twice 32 MiB under a limit of 32 MiB. The
+    // limits for loading are higher.
     assert_eq!(case(&three_memories(512)).memory_mib(32).check().limit(), "memory");
 }
 
@@ -111,14 +114,15 @@ fn tables_obeyed() {
 
 #[test]
 fn tables_violated() {
-    // Four tables of 20,000 elements are 80,000; a module may have no more, and one table no more than the pool's slot.
+    // A module may have four tables of 20,000 elements, 80,000 in all, so only an oversized request
+    // exceeds the total of 100,000.
     let plugin = raw().extra("(table $t 1 funcref)").execute(
         "(if (i32.eq (table.grow $t (ref.null func) (i32.const 200000)) (i32.const -1)) (then unreachable)) {done}",
     );
     assert_eq!(call(&plugin).limit(), "tables");
 }
 
-/// A plugin with so many more core instances.
+/// Returns a plugin with `count` more core instances.
 fn with_instances(count: usize) -> Wat {
     raw().importing(&format!("(core module $empty) {}", "(core instance (instantiate $empty))".repeat(count)))
 }
@@ -136,7 +140,7 @@ fn instances_violated() {
 
 #[test]
 fn recursion_without_a_stack_of_its_own_violated() {
-    // No shadow stack: only the host's bound on the native stack ends this.
+    // Without a shadow stack, only the host's limit on the native stack ends the recursion.
     let plugin = raw().extra("(func $down (param i64) (result i64) (i64.add (call $down (i64.add (local.get 0) (i64.const 1))) (i64.const 1)))");
     let seen = call(&plugin.execute("(drop (call $down (i64.const 0))) {done}"));
     assert_eq!(seen.kind(), "trap");

@@ -1,4 +1,4 @@
-//! The stack of a guest.
+//! Limits on the stack of a guest.
 
 use palisade_tests::guest::LIMITS_RECURSION;
 use palisade_tests::{Case, Seen};
@@ -15,6 +15,6 @@ fn recursion_obeyed() {
 
 #[test]
 fn recursion_violated() {
-    // The guest's own stack of 128 KiB ends before the host's does.
+    // The guest's shadow stack of 128 KiB overflows before the native stack does.
     assert_eq!(recurse(10_000_000).kind(), "trap");
 }

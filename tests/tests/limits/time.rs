@@ -1,4 +1,4 @@
-//! Time: in a loop, in a sleep, by the plugin's own wish, and by its caller's.
+//! Timeouts: in a loop, in a sleep, as set by the plugin, and as set by the caller.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use palisade_tests::guest::LIMITS_TIME;
 use palisade_tests::{Case, Seen};
 use serde_json::json;
 
-/// A time that no machine needs for what takes a few milliseconds.
+/// A timeout that no slow machine reaches for work of milliseconds.
 const ENOUGH: Duration = Duration::from_secs(30);
-/// A time that is over soon.
+/// A timeout that expires soon.
 const SHORT: Duration = Duration::from_millis(200);
 
 fn call(tool: &str, ms: u64, timeout: Duration) -> Seen {
@@ -23,7 +23,7 @@ fn was_stopped_after(seen: &Seen, limit_ms: u64) {
     assert_eq!(error["detail"], json!({"limit": "timeout", "value_ms": limit_ms}));
     assert_eq!(error["is_recoverable"], true);
     let took = seen.result["duration_ms"].as_f64();
-    // The result of a comparison holds no duration; then the error alone says it.
+    // Compared results carry no duration; the error alone is checked then.
     assert!(took.is_none_or(|took| took >= limit_ms as f64), "{:#}", seen.result);
 }
 
