@@ -1,4 +1,5 @@
-//! The promise of the loader: a good plugin is loaded, a bad one is refused with a reason that helps, and no bad file ever costs a good one its place.
+//! Tests that a good plugin is loaded, a bad one is rejected with a useful reason, and a bad file
+//! never affects a good plugin.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "loader/background.rs"]
@@ -36,14 +37,15 @@ use serde_json::Value;
 
 palisade_tests::foreach_loader!(is_tested);
 
-/// What a directory of plugins comes to: the tools and, by file name, why the others are not loaded. The library and the program agree on it.
+/// The outcome of loading a directory of plugins: its tools, and the reason for each rejected file
+/// by name. The library and the program have to agree on it.
 struct Loaded {
     tools: Vec<String>,
     rejected: Vec<(String, String)>,
 }
 
 impl Loaded {
-    /// The reason for the one file that was refused.
+    /// Returns the reason for the only rejected file.
     #[track_caller]
     fn reason(&self) -> &str {
         assert_eq!(self.rejected.len(), 1, "{:?}", self.rejected);
@@ -51,7 +53,7 @@ impl Loaded {
     }
 }
 
-/// Loads the plugins of a world, both ways.
+/// Loads the plugins of a world, through the library and through the program.
 #[track_caller]
 fn load(world: &World) -> Loaded {
     let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
@@ -74,21 +76,21 @@ fn name_of(file: &str) -> String {
     Path::new(file).file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// A world with a good plugin and one more file, named so that it comes first.
+/// Creates a world with a good plugin and one more file, whose name sorts first.
 fn with_file(bytes: &[u8]) -> World {
     let world = with_good();
     fs::write(world.plugins().join("a-bad.wasm"), bytes).unwrap();
     world
 }
 
-/// A world with a good plugin.
+/// Creates a world with a good plugin.
 fn with_good() -> World {
     let world = World::new();
     fs::copy(LOADER_GOOD.file(), world.plugins().join("good.wasm")).unwrap();
     world
 }
 
-/// Why these bytes are no plugin. The good one beside them is loaded all the same.
+/// Returns why these bytes are rejected; checks that the good plugin beside them is loaded.
 #[track_caller]
 fn refused(bytes: &[u8]) -> String {
     let loaded = load(&with_file(bytes));

@@ -1,4 +1,4 @@
-//! The promise to every MCP client: what it is shown, what it may ask, what it hears, and how it ends what it has begun.
+//! Tests the MCP server: listings, requests, notifications and cancellation.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "mcp/ask.rs"]
@@ -33,27 +33,27 @@ use serde_json::{Value, json};
 
 palisade_tests::foreach_mcp!(is_tested);
 
-/// The program with a guest's tools and no others.
+/// Returns the program with a guest's tools and no others.
 fn serving(world: &World, guest: Guest) -> Program<'_> {
     Program::new(world).args(["--no-builtin", "--plugins"]).args([guest.directory()])
 }
 
-/// A client of the previous revision that can nothing but call.
+/// Connects a client of the previous revision without capabilities.
 fn plain(world: &World, guest: Guest) -> Client {
     Client::legacy(serving(world, guest), &json!({}))
 }
 
-/// A client of the previous revision, of a program that serves with these options.
+/// Connects a client of the previous revision to a server with these options.
 fn legacy_of(program: Program<'_>, options: &[&str]) -> Client {
     Client::start_with(program, options).shake_hands(&json!({}))
 }
 
-/// The parameters of a call.
+/// Returns the parameters of a call.
 fn call(tool: &str, arguments: impl Into<Value>) -> Value {
     json!({"name": tool, "arguments": arguments.into()})
 }
 
-/// The text of a result, its blocks joined.
+/// Returns the text of a result, its blocks joined.
 fn text(answer: &Value) -> String {
     let blocks = answer["result"]["content"].as_array().unwrap_or_else(|| panic!("no content: {answer}"));
     blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")

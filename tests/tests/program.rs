@@ -1,4 +1,4 @@
-//! The promise of the program: what it prints where, what it leaves with, and whom it asks.
+//! Tests the program: its output, its exit codes, and its prompts.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "program/bench.rs"]
@@ -51,17 +51,17 @@ mod verbs;
 use palisade_tests::{Guest, Program, World};
 use std::path::PathBuf;
 
-/// The program with these words as its command line.
+/// Returns the program with these arguments.
 fn program<'w>(world: &'w World, words: &[&str]) -> Program<'w> {
     Program::new(world).args(words)
 }
 
-/// The program with a guest's tools and no others.
+/// Returns the program with a guest's tools and no others.
 fn with_guest<'w>(world: &'w World, guest: Guest, words: &[&str]) -> Program<'w> {
     program(world, words).args(["--no-builtin", "--plugins"]).args([guest.directory()])
 }
 
-/// Writes the user's own configuration, where the program looks for it.
+/// Writes the user's configuration file.
 fn user_file(world: &World, text: &str) -> PathBuf {
     let folder = world.home().join(".config/palisade");
     std::fs::create_dir_all(&folder).expect("a directory can be made");

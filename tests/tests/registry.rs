@@ -1,4 +1,4 @@
-//! The promise of registries and results: what a program that embeds the host can rely on, on tools of plugins and on native ones alike.
+//! Tests registries and results as an embedder uses them, for plugin tools and native tools alike.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "registry/calls.rs"]
@@ -14,7 +14,7 @@ use palisade::Host;
 use palisade_tests::guest::{CONTRACT_DEFINITIONS, CONTRACT_OUTCOME};
 use palisade_tests::{Case, World};
 
-/// A host with the five tools of a plugin.
+/// Returns a host with the five tools of a plugin.
 fn host() -> (World, Host) {
     let case = Case::new(CONTRACT_DEFINITIONS, "bare");
     let world = case.world();
@@ -22,7 +22,7 @@ fn host() -> (World, Host) {
     (world, host)
 }
 
-/// A host whose plugin fills every field of a result.
+/// Returns a host whose plugin fills every field of a result.
 fn reporting() -> (World, Host) {
     let case = Case::new(CONTRACT_OUTCOME, "report");
     let world = case.world();

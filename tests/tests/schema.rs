@@ -1,4 +1,5 @@
-//! The promise of schemas: a plugin's are checked when it is loaded, against a documented subset, and no input reaches a tool that breaks them.
+//! Tests schemas: each is checked against a documented subset when its plugin is loaded, and no
+//! invalid input reaches a tool.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![allow(clippy::needless_pass_by_value, reason = "a literal reads better than a reference to one")]
 
@@ -19,12 +20,13 @@ use serde_json::Value;
 
 palisade_tests::foreach_schema!(is_tested);
 
-/// A plugin whose one tool has this schema.
+/// Returns a plugin whose only tool has this schema.
 fn plugin(schema: &Value) -> Vec<u8> {
     Wat::new(Told::new("raw").with_input(schema.to_string())).build()
 }
 
-/// Why plugins with these schemas are refused; the empty text where one is loaded. All are loaded at once, each from a file of its own.
+/// Returns why plugins with these schemas are rejected, or an empty text for loaded ones. All are
+/// loaded together, each from a file of its own.
 fn reasons(schemas: &[Value]) -> Vec<String> {
     let world = World::new();
     for (number, schema) in schemas.iter().enumerate() {
@@ -43,7 +45,7 @@ fn reasons(schemas: &[Value]) -> Vec<String> {
     (0..schemas.len()).map(reason).collect()
 }
 
-/// A call of a tool with this schema, through both doors.
+/// Returns a call of a tool with this schema, to be made through the library and the program.
 fn call(schema: &Value, input: &str) -> Case {
     Case::new(Plugins::Component("raw".to_owned(), plugin(schema)), "raw").text(input)
 }

@@ -1,10 +1,11 @@
-//! The promise of the table: every behaviour that was asked for has a row in `seed-rows.md`, and every test that a row names exists.
+//! Tests that every required behaviour has a row in `seed-rows.md`, and that every test named there
+//! exists.
 
 use std::collections::BTreeMap;
 
 use palisade_tests::rows::{self, Row, tests};
 
-/// The rows that must be there: the letter before the dot, and how many.
+/// The required rows: the letters before the dot, and their number.
 const ROWS: [(&str, usize); 5] = [("S1", 12), ("S2", 11), ("S3", 6), ("S4", 36), ("C", 6)];
 
 fn rows() -> Vec<Row> {

@@ -1,4 +1,5 @@
-//! The promise of the tools that come with the host: each does what its description says, as WebAssembly, through the library and the program alike.
+//! Tests the shipped tools: each behaves as described, as WebAssembly, through the library and the
+//! program.
 
 #[path = "shipped/calculate.rs"]
 mod calculate;
@@ -26,12 +27,12 @@ use palisade::SideEffects;
 use palisade_tests::{Case, Plugins};
 use serde_json::Value;
 
-/// A call of a shipped tool.
+/// Returns a call of a shipped tool.
 fn call(tool: &str, input: Value) -> Case {
     Case::new(Plugins::Shipped, tool).input(input)
 }
 
-/// A call of one that writes, allowed.
+/// Returns a call with classes `write` and `execute` allowed.
 fn allowed(tool: &str, input: Value) -> Case {
     call(tool, input).allow(SideEffects::Write).allow(SideEffects::Execute)
 }

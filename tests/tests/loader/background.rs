@@ -1,4 +1,5 @@
-//! Loading in the background and for one tool: no call waits for a plugin of another tool, and in the end no race decides which plugin has a name.
+//! Loading in the background and for one tool: calls do not wait for plugins of other tools, and
+//! the owner of a name does not depend on a race.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
@@ -15,7 +16,7 @@ use palisade_tests::{Program, Wat, World};
 use super::compile::{cached, put, runs};
 use super::says;
 
-/// A host of the world's plugins, with a cache of its own that holds nothing yet.
+/// Returns a host of the world's plugins with an empty cache of its own.
 fn builder(world: &World) -> HostBuilder {
     let base = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     base.cache(CacheMode::Directory(world.outer().join("cache")))
@@ -29,7 +30,7 @@ fn plugins(world: &World, tools: &[&str]) {
     tools.iter().for_each(|tool| put(world, tool, &plugin(tool)));
 }
 
-/// Holds the plugin of this name up when it is compiled, until somebody sends a word or goes away.
+/// Blocks loading after the plugin `name` is compiled, until the sender sends or is dropped.
 fn holding_up(builder: HostBuilder, name: &'static str) -> (HostBuilder, Sender<()>, Receiver<String>) {
     let ((release, released), (tell, told)) = (channel(), channel());
     let (released, tell) = (Mutex::new(released), Mutex::new(tell));
@@ -130,7 +131,8 @@ fn what_the_cache_has_is_ready_at_once_beside_a_file_before_it_that_compiles() {
         std::thread::yield_now();
     }
     drop(host);
-    // One call of it, and a list of what there is, compile nothing at all.
+    // The verdict files are removed, so a new one would show that a call or a list has begun to
+    // compile.
     notes().iter().for_each(|note| std::fs::remove_file(note).unwrap());
     let program = || {
         let program = Program::new(&world).env("PALISADE_CACHE", world.outer().join("cache"));
@@ -189,7 +191,8 @@ fn a_call_compiles_the_shipped_plugin_that_it_needs_and_no_other() {
     };
     let ran = call(&["call", "calculate", r#"{"expression": "6 * 7"}"#]).left_with(0);
     assert_eq!((ran.stdout.as_str(), cached(&world)), ("42", 1));
-    // Neither does one that is not there cost a plugin of the user's its turn.
+    // An unknown tool compiles every shipped plugin, since the nearest name is searched among all
+    // tools.
     let ran = call(&["call", "calculat", "{}"]).left_with(3);
     ran.complains(&["did you mean `calculate`"]);
     assert_eq!(cached(&world), 3, "to know the nearest name, all names are asked for");
@@ -230,7 +233,8 @@ fn a_host_for_two_tools_has_both_although_the_first_is_ready_before_the_second_i
     let tools: Vec<&str> = names.iter().map(String::as_str).collect();
     plugins(&world, &tools);
     let (first, last) = (tools[0], tools[tools.len() - 1]);
-    // No other plugin is done before the first one: the others wait here, and the last is not begun.
+    // The other plugins wait here until the first one is done, so the last one is not begun by
+    // then.
     let (is_done, done) = (Mutex::new(false), Condvar::new());
     let (expected, released) = (first.to_owned(), Arc::new((is_done, done)));
     let observer = move |step: LoadStep<'_>| {

@@ -1,4 +1,4 @@
-//! Compiled code on disk: used when it is whole and one's own, and otherwise made again.
+//! The cache of compiled code: intact entries of its own are used, all others are compiled again.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -24,14 +24,14 @@ fn entry(cache: &Path, kind: &str) -> PathBuf {
     entries.into_iter().find(|path| path.extension().is_some_and(|extension| extension == kind)).unwrap()
 }
 
-/// What the plugin's tool says: its code is loaded for that.
+/// Calls the plugin's tool, which loads its code, and returns the output.
 fn says(host: &Host) -> Option<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let result = runtime.block_on(host.call("good", json!({}), json!({})));
     result.output().map(std::borrow::Cow::into_owned)
 }
 
-/// An entry, cut and changed in every way that its readers could be fooled by.
+/// Returns an entry with a flipped bit, a truncated one, and an empty one.
 fn spoilt(whole: &[u8]) -> [Vec<u8>; 3] {
     let mut turned = whole.to_vec();
     turned[whole.len() / 2] ^= 1;
@@ -101,7 +101,7 @@ fn a_file_that_was_changed_in_place_is_not_taken_for_what_it_was() {
     let world = World::new();
     let (cache, file) = (world.outer().join("cache"), world.plugins().join("good.wasm"));
     fs::copy(LOADER_GOOD.file(), &file).unwrap();
-    // Older than what a file system may leave undecided, so that its digest is remembered.
+    // Older than the resolution of file timestamps, so that the digest is remembered.
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
     fs::File::options().write(true).open(&file).unwrap().set_modified(old).unwrap();
     let digest = || {
@@ -111,7 +111,8 @@ fn a_file_that_was_changed_in_place_is_not_taken_for_what_it_was() {
     };
     let before = digest();
     assert_eq!(digest(), before);
-    // Of the same length, with the same time of its last writing: only what nobody can set tells.
+    // The same length and modification time: only the change time, which programs cannot set,
+    // differs.
     let mut bytes = fs::read(&file).unwrap();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
@@ -142,7 +143,7 @@ fn a_cache_that_others_can_reach_is_refused_with_what_to_do() {
     let ran =
         Program::new(&world).env("PALISADE_CACHE", &cache).args(["call", "calculate", r#"{"expression":"1"}"#]).run();
     ran.left_with(2).complains(&["mode 755", "chmod 700"]);
-    // Others put things into such a one, and rely on it.
+    // Others write to a shared directory and rely on its mode, so the advice is another directory.
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o1777)).unwrap();
     let ran =
         Program::new(&world).env("PALISADE_CACHE", &cache).args(["call", "calculate", r#"{"expression":"1"}"#]).run();

@@ -1,4 +1,5 @@
-//! Compilation in a child: within its limits, without anything to reach, and gone when it is over.
+//! Compilation in a child process: within its limits, without access to anything, and gone
+//! afterwards.
 
 use std::fs;
 use std::io::Write as _;
@@ -24,7 +25,7 @@ fn child() -> ChildCompiler {
     ChildCompiler::palisade(executable())
 }
 
-/// A host of the world's plugins, with a cache of its own.
+/// Returns a host of the world's plugins with a cache of its own.
 fn builder(world: &World, compiler: ChildCompiler) -> HostBuilder {
     let base = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     base.cache(CacheMode::Directory(cache(world))).compiler(Compiler::Child(compiler))
@@ -34,20 +35,20 @@ fn cache(world: &World) -> PathBuf {
     world.outer().join("cache")
 }
 
-/// Puts a plugin there as whole as a rename does: whoever watches may look at any moment.
+/// Installs a plugin atomically by a rename, since a watcher may read the directory at any moment.
 pub(super) fn put(world: &World, name: &str, bytes: &[u8]) {
     let (made, file) = (world.outer().join(format!("{name}.made")), format!("{name}.wasm"));
     fs::write(&made, bytes).unwrap();
     fs::rename(made, world.plugins().join(file)).unwrap();
 }
 
-/// How many plugins the cache holds.
+/// Returns the number of plugins in the cache.
 pub(super) fn cached(world: &World) -> usize {
     let entries = fs::read_dir(cache(world)).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
     entries.iter().filter(|entry| entry.path().extension().is_some_and(|extension| extension == "code")).count()
 }
 
-/// Whether a process has this word on its command line.
+/// Returns true if a process has this word on its command line.
 pub(super) fn runs(word: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     processes
@@ -55,7 +56,7 @@ pub(super) fn runs(word: &str) -> bool {
         .any(|line| line.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes()))
 }
 
-/// Address space that no other test asks for, by which a child is recognised.
+/// Returns limits with a unique amount of address space, which identifies the child process.
 fn marked(number: u64) -> CompileLimits {
     CompileLimits { memory: CompileLimits::MEMORY + number, ..CompileLimits::default() }
 }
@@ -157,7 +158,7 @@ fn what_a_compiler_of_another_version_makes_is_no_verdict_about_the_plugin() {
 
 #[test]
 fn time_that_a_child_does_not_get_from_the_machine_is_not_counted_as_its_own() {
-    // It waits twice as long as it may compute.
+    // The child waits for twice its limit on CPU time.
     let world = World::new();
     put(&world, "small", &cheap_to_compile("small"));
     let limits = CompileLimits { time: Duration::from_secs(1), ..CompileLimits::default() };
@@ -184,7 +185,7 @@ fn a_child_limits_itself_before_it_reads_anything() {
     let mut child = std::process::Command::new(executable());
     child.args(["compile-child", "pooled", "5", "2000000009"]).stdin(Stdio::piped()).stdout(Stdio::null());
     let mut child = child.spawn().unwrap();
-    // More than a pipe holds: when this has been written, the child reads.
+    // More than a pipe holds: once it is written, the child has begun to read.
     child.stdin.as_mut().unwrap().write_all(&[0; 1 << 20]).unwrap();
     let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
     child.kill().unwrap();
@@ -243,7 +244,7 @@ fn a_call_that_is_cancelled_while_its_plugin_is_compiled_again_takes_the_compile
     let world = World::new();
     put(&world, "small", &cheap_to_compile("small"));
     assert_eq!(builder(&world, child()).build().unwrap().plugins()[0].freshness(), Freshness::Compiled);
-    // Known from the cache, and then its code is gone from there.
+    // The cache knows the plugin, but its code is deleted.
     let compiler = ChildCompiler::program("/bin/sh", ["-c", "exec sleep 2000000008"]);
     let host = builder(&world, compiler).build().unwrap();
     let code = fs::read_dir(cache(&world)).unwrap().map(|entry| entry.unwrap().path());
@@ -262,7 +263,7 @@ fn a_call_that_is_cancelled_while_its_plugin_is_compiled_again_takes_the_compile
     wait_until(|| !runs("2000000008"), "a child is left");
 }
 
-/// A shell that plays the compiler.
+/// Returns a shell script that plays the compiler.
 fn played_by(script: &str) -> ChildCompiler {
     ChildCompiler::program("/bin/sh", ["-c", script])
         .limits(CompileLimits { time: Duration::from_millis(500), ..marked(4) })
@@ -298,7 +299,7 @@ fn a_child_gets_no_environment_and_no_descriptor_of_the_host() {
     let world = World::new();
     put(&world, "small", &cheap_to_compile("small"));
     let (seen, open) = (world.outer().join("seen"), fs::File::open(LOADER_GOOD.file()).unwrap());
-    // Whoever starts the host may have left something open in it that children inherit.
+    // The host may have inherited a file descriptor without `CLOEXEC`.
     rustix::io::fcntl_setfd(&open, rustix::io::FdFlags::empty()).unwrap();
     let script = format!("cat > /dev/null; {{ pwd; env; ls -l /proc/$$/fd; }} > {}", seen.display());
     builder(&world, played_by(&script)).build().unwrap();
@@ -363,7 +364,7 @@ fn listing(world: &World) -> Program<'_> {
 fn nobody_but_a_host_compiles_with_the_hidden_verb() {
     let world = World::new();
     Program::new(&world).args(["compile-child"]).run().left_with(2).complains(&["for palisade itself"]);
-    // What is no component is not compiled, as text would be.
+    // Only binary components are compiled; text is rejected.
     let order = ["compile-child", "pooled", "5", "2000000007"];
     let ran = Program::new(&world).args(order).stdin("(component)").run().left_with(0);
     assert!(ran.stdout.contains("not a component in binary form"), "{}", ran.stdout);

@@ -1,4 +1,4 @@
-//! Components that are no plugins: another world, other types, imports that nothing answers.
+//! Components that are not plugins: another world, other types, unsatisfied imports.
 
 use palisade_tests::Wat;
 use palisade_tests::wat::{Told, binary};
@@ -111,14 +111,14 @@ fn a_feature_that_is_off_is_refused_by_name_and_its_twin_is_a_plugin() {
     assert_eq!(load(&with_file(&with("1"))).tools, ["raw", "good", "better"]);
 }
 
-/// The type of an instance within the type of an instance, so many levels deep, in three bytes each.
+/// Returns a component with nested instance types, `levels` deep, in three bytes each.
 fn types_within(levels: usize) -> Vec<u8> {
     let contents = [vec![1], [0x42, 1, 1].repeat(levels), vec![0x42, 0]].concat();
     let size = (0..4).map(|n| (contents.len() >> (7 * n)) as u8 & 0x7f | if n < 3 { 0x80 } else { 0 });
     [b"\0asm\x0d\0\x01\0\x07".to_vec(), size.collect(), contents].concat()
 }
 
-/// Read by recursion, this ends the whole process.
+/// A recursive parser would overflow the stack, which aborts the process.
 #[test]
 fn types_nested_without_end_cost_their_own_plugin_only() {
     says(&refused(&types_within(200_000)), &["levels of types", "at most 64"]);

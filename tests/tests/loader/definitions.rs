@@ -1,11 +1,11 @@
-//! Plugins that describe their tools badly.
+//! Plugins with invalid tool definitions.
 
 use palisade_tests::Wat;
 use palisade_tests::wat::Told;
 
 use super::{refused, says};
 
-/// Why a plugin with this tool is not loaded.
+/// Returns why a plugin with this tool is rejected.
 #[track_caller]
 fn refused_for(tool: Told) -> String {
     refused(&Wat::new(tool).build())
@@ -145,7 +145,7 @@ fn patterns_are_bounded_over_all_tools_of_a_plugin() {
     super::load(&super::with_file(&Wat::with_tools(tools[..5].to_vec()).build()));
 }
 
-/// A schema whose property says this of itself.
+/// Returns a tool whose schema has a property with this description.
 fn described(description: &str) -> Told {
     let schema =
         serde_json::json!({"type": "object", "properties": {"path": {"type": "string", "description": description}}});
@@ -183,7 +183,7 @@ fn metadata_that_hide_something_are_refused_with_the_place() {
     assert_eq!(loaded.tools, ["raw", "good", "better"]);
 }
 
-/// A schema whose references, written out, come to so many subschemas: each level refers to the next one twice.
+/// Returns a schema whose references double at each level: written out, 2^`levels` subschemas.
 fn doubling(levels: usize) -> String {
     let level = |n: usize| {
         format!(

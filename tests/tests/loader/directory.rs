@@ -1,4 +1,4 @@
-//! Directories in which there is more than plugins.
+//! Directories with other files beside plugins.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

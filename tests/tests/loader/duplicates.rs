@@ -1,4 +1,4 @@
-//! Two tools of one name.
+//! Two tools with the same name.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Files that are no components.
+//! Files that are not components.
 
 use std::fs;
 

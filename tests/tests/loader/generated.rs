@@ -1,4 +1,5 @@
-//! Components that nobody wrote: made up, cut and with bits turned, always the same ones. Each is refused or loads; none ends the process.
+//! Random, truncated and bit-flipped components from fixed seeds. Each is loaded or rejected
+//! without a crash.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,17 +10,17 @@ use palisade_tests::Wat;
 use palisade_tests::dice::Dice;
 use palisade_tests::wat::Told;
 
-/// How long one of these tests may go on with its work. What is left then is told.
+/// The time after which a test stops; it reports the remaining files as skipped.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What came of many files.
+/// The outcomes of many files.
 #[derive(Debug, Default)]
 struct Tally {
     loaded: AtomicUsize,
     refused: AtomicUsize,
 }
 
-/// Takes each file through the loader, on two threads.
+/// Loads each file on one of two threads, and returns the numbers of loaded and rejected files.
 pub(super) fn judge(name: &str, count: usize, file: impl Fn(usize) -> Vec<u8> + Sync) -> (usize, usize) {
     let sandbox = Sandbox::new(Cache::off()).unwrap();
     let (tally, next, start) = (Tally::default(), AtomicUsize::new(0), Instant::now());
@@ -31,7 +32,7 @@ pub(super) fn judge(name: &str, count: usize, file: impl Fn(usize) -> Vec<u8> + 
                     if number >= count {
                         return;
                     }
-                    // A panic here is the failure that this test is about.
+                    // A panic here is the failure that the test looks for.
                     let outcome = sandbox.prepare(&file(number), Trust::Nobody);
                     let counted = if outcome.is_ok() { &tally.loaded } else { &tally.refused };
                     counted.fetch_add(1, Ordering::SeqCst);
@@ -57,7 +58,7 @@ pub(super) fn judge(name: &str, count: usize, file: impl Fn(usize) -> Vec<u8> + 
 fn components_that_are_made_up_are_refused_or_load() {
     let (_, refused) = judge("made up", 400, |seed| {
         let text = component(&mut Dice::new(seed as u64 + 1), 0);
-        // Not every text can be assembled; the header alone is a component as well.
+        // Some texts do not assemble; the bare header is a valid component.
         wat::parse_str(&text).unwrap_or_else(|_| b"\0asm\x0d\0\x01\0".to_vec())
     });
     assert!(refused > 0);
@@ -98,12 +99,12 @@ fn a_plugin_with_bits_turned_is_refused_or_loads() {
     assert!(loaded > 0 && refused > 0, "{loaded} {refused}");
 }
 
-/// The smallest plugin that comes with the host.
+/// Returns the smallest shipped plugin.
 fn palisade_plugins_smallest() -> Vec<u8> {
     palisade_plugins::all().iter().min_by_key(|plugin| plugin.size).unwrap().bytes()
 }
 
-/// A component of random parts. Indices are small, so that many of them exist.
+/// Returns a component of random parts. Indices are small, so that many of them are valid.
 fn component(dice: &mut Dice, depth: usize) -> String {
     let mut text = "(component ".to_owned();
     for _ in 0..1 + dice.roll(8) {
@@ -148,7 +149,7 @@ fn value_type(dice: &mut Dice, depth: usize) -> String {
     }
 }
 
-/// A core module of random parts.
+/// Returns a core module of random parts.
 fn module(dice: &mut Dice) -> String {
     let memory = dice.pick(&["(memory 1)", "(memory 0 2)", "(memory i64 1)", "(memory 1 1 shared)", "(memory 70000)"]);
     let table =

@@ -1,5 +1,5 @@
-//! Looking again while the host runs: what has come, changed or gone is registered in one step, calls end on the code that they began with, and a broken file
-//! costs nobody the plugin that stood there before.
+//! Rescans of a running host: changes are registered atomically, running calls keep their code, and
+//! a broken file does not replace the plugin loaded before.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -23,7 +23,7 @@ use palisade_tests::{Wat, World};
 use super::compile::put;
 use super::says;
 
-/// A plugin whose tools a reader tells from those of others by their description.
+/// Returns a plugin whose tools carry a version in their descriptions.
 fn plugin(tools: &[&str], version: &str) -> Vec<u8> {
     let told = |name: &&str| Told { description: version.to_owned(), ..Told::new(name) };
     Wat::with_tools(tools.iter().map(told).collect()).build()
@@ -38,7 +38,7 @@ fn file(world: &World, name: &str) -> PathBuf {
     world.plugins().join(format!("{name}.wasm"))
 }
 
-/// The tools with their versions, in their order.
+/// Lists the tools with their versions, in order.
 fn tools(host: &Host) -> Vec<(String, String)> {
     let definitions = host.definitions(host.session());
     definitions.iter().map(|tool| (tool.name().to_string(), tool.description().to_owned())).collect()
@@ -52,17 +52,17 @@ fn names(plugins: &[Plugin]) -> Vec<&str> {
     plugins.iter().map(Plugin::name).collect()
 }
 
-/// What a look has found, each kind by the names of its plugins or files.
+/// Returns the names of the loaded, changed and removed plugins.
 fn found(rescan: &Rescan) -> [Vec<&str>; 3] {
     [names(&rescan.loaded), names(&rescan.changed), names(&rescan.removed)]
 }
 
-/// The plugins' events that nobody has read yet, by name.
+/// Drains the events and returns their names.
 fn told(events: &mut EventStream) -> Vec<&'static str> {
     std::iter::from_fn(|| events.try_next()).map(|envelope| envelope.event.name()).collect()
 }
 
-/// Looks again, and gives back the one reason for which a file is refused.
+/// Rescans and returns the reason for the only rejected file.
 #[track_caller]
 fn refused(host: &Host) -> String {
     let rescan = host.rescan();
@@ -71,7 +71,7 @@ fn refused(host: &Host) -> String {
     rescan.rejected[0].reason.clone()
 }
 
-/// The host is as one that starts now.
+/// Checks that the host is in the same state as one started now.
 #[track_caller]
 fn is_as_after_a_fresh_start(host: &Host, world: &World) {
     let fresh = builder(world).build().unwrap();
@@ -115,7 +115,7 @@ fn where_nothing_has_changed_nothing_is_found_and_nothing_told() {
     for _ in 0..3 {
         assert!(host.rescan().is_empty());
     }
-    // The same bytes in another file are no change either.
+    // Nor is a new file with the same bytes a change.
     fs::rename(file(&world, "a"), world.outer().join("old")).unwrap();
     fs::copy(world.outer().join("old"), file(&world, "a")).unwrap();
     assert!(host.rescan().is_empty());
@@ -168,7 +168,7 @@ fn a_broken_replacement_leaves_the_plugin_that_stood_there_and_says_so_until_it_
         put(&world, "a", &plugin(&["a"], "2"));
         assert_eq!(found(&host.rescan())[1], ["a"]);
         assert_eq!((tools(&host), host.rejected()), (pairs(&[("a", "2")]), vec![]));
-        // The bytes of the one that stood there are as good as new ones.
+        // The previous version is restored without a reload.
         put(&world, "a", broken);
         refused(&host);
         put(&world, "a", &plugin(&["a"], "2"));
@@ -182,7 +182,7 @@ fn a_plugin_that_stays_without_its_file_needs_no_cache_any_more() {
     put(&world, "a", &plugin(&["a"], "1"));
     put(&world, "b", &plugin(&["b"], "1"));
     drop(builder(&world).build().unwrap());
-    // This one has not loaded any code: the cache had it all.
+    // This host has not loaded any code: the cache had all of it.
     let host = builder(&world).build().unwrap();
     let before = host.registry().get("b").unwrap();
     put(&world, "a", b"no plugin");
@@ -229,7 +229,7 @@ fn a_replacement_that_takes_the_name_of_another_leaves_both_as_they_were() {
     put(&world, "b", &plugin(&["a", "b"], "2"));
     says(&refused(&host), &["`a` already exists", "; the one loaded before stays"]);
     assert_eq!(tools(&host), pairs(&[("a", "1"), ("b", "1")]));
-    // And an earlier file that takes the name of one that has only stayed does get it.
+    // An earlier file does get the name of a plugin that only stayed.
     put(&world, "a", &plugin(&["b"], "3"));
     let rescan = host.rescan();
     assert_eq!(found(&rescan), [vec![], vec!["a"], vec!["b"]]);
@@ -237,7 +237,7 @@ fn a_replacement_that_takes_the_name_of_another_leaves_both_as_they_were() {
     is_as_after_a_fresh_start_but_for(&host, &world, "; the one loaded before cannot stay");
 }
 
-/// The same, but for how the reasons end.
+/// The same, except for `end` at the end of the reasons.
 #[track_caller]
 fn is_as_after_a_fresh_start_but_for(host: &Host, world: &World, end: &str) {
     let fresh = builder(world).build().unwrap();
@@ -303,7 +303,7 @@ fn a_link_that_comes_later_is_refused_where_tools_could_write_what_it_leads_to()
     symlink(world.root().join("later.wasm"), file(&world, "later")).unwrap();
     says(&refused(&host), &["it is a symbolic link to a missing file"]);
     fs::remove_file(file(&world, "later")).unwrap();
-    // What was protected from the start may change, and so may what lies in the directory itself.
+    // Files protected from the start may change, and so may files in the directory itself.
     world.file("old.wasm", plugin(&["old"], "2"));
     fs::rename(file(&world, "real"), world.plugins().join("real.bin")).unwrap();
     symlink("real.bin", file(&world, "real")).unwrap();
@@ -377,12 +377,12 @@ fn a_rule_for_a_plugin_holds_no_longer_once_another_file_bears_its_name_and_agai
     fs::remove_file(file(&other, "csv")).unwrap();
     assert_eq!(found(&host.rescan()), [vec![], vec![], vec!["csv"]]);
     assert_eq!(mode(), Mode::Auto);
-    // A broken file in its place changes nothing of this.
+    // A broken file in its place makes no difference.
     put(&world, "csv", b"broken");
     put(&other, "csv", &plugin(&["c"], "1"));
     let _ = host.rescan();
     assert_eq!(mode(), Mode::Prompt);
-    // What somebody has taken away does not come back by it.
+    // An unregistered tool does not come back.
     host.registry().unregister("a").unwrap();
     fs::remove_file(file(&other, "csv")).unwrap();
     let _ = host.rescan();

@@ -1,4 +1,5 @@
-//! What plugins ask their clients: put in the way of the client's revision, answered, declined, and refused.
+//! Requests from plugins to their client: sent in the form of the client's revision, answered,
+//! declined, and refused.
 
 use super::{call, serving, text};
 use palisade_tests::World;
@@ -6,7 +7,7 @@ use palisade_tests::guest::CONTRACT_CLIENT;
 use palisade_tests::mcp::Client;
 use serde_json::{Value, json};
 
-/// A client that can be asked for everything.
+/// Returns the capabilities of a client that supports every kind of request.
 fn all() -> Value {
     json!({"elicitation": {"form": {}}, "sampling": {}, "roots": {}})
 }
@@ -16,7 +17,7 @@ fn steps(steps: impl Into<Value>) -> Value {
     call("ask", json!({"steps": steps}))
 }
 
-/// A form with a name in it.
+/// Returns a request for a form with a name.
 fn form(key: &str) -> Value {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     json!({"key": key, "kind": "elicitation", "params": {"message": "Who?", "requestedSchema": schema}})
@@ -31,7 +32,7 @@ fn roots(key: &str) -> Value {
     json!({"key": key, "kind": "roots"})
 }
 
-/// What a client answers to each kind of question.
+/// The client's answers to each kind of request.
 fn filled(name: &str) -> Value {
     json!({"action": "accept", "content": {"name": name}})
 }
@@ -44,14 +45,14 @@ fn listed() -> Value {
     json!({"roots": [{"uri": "file:///home", "name": "home"}]})
 }
 
-/// What came of the steps.
+/// Returns the results of the steps.
 #[track_caller]
 fn done(answer: &Value) -> Value {
     assert_eq!(answer["result"]["isError"], false, "{answer}");
     serde_json::from_str(&text(answer)).unwrap_or_else(|error| panic!("{error}: {answer}"))
 }
 
-/// Answers the next request of the server of this method.
+/// Answers the server's next request with this method.
 #[track_caller]
 fn reply(client: &mut Client, method: &str, with: (&str, Value)) -> Value {
     let question = client.hear_of(method);
@@ -86,7 +87,7 @@ fn an_answer_to_a_question_counts_in_the_memory_of_a_call() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("palisade.toml"), "[limits]\nmemory = \"4MiB\"\n").unwrap();
     let mut client = Client::legacy(serving(&world, CONTRACT_CLIENT), &all());
-    // As values, these take some 10 MiB, and each copy takes as much again.
+    // As values, the large answers take some 10 MiB, and each copy as much again.
     let large = |count: usize| json!({"name": "Ada", "more": vec![json!({"": 0}); count]});
     for (count, is_told) in [(10, true), (16_000, false), (10, true)] {
         let id = client.begin("tools/call", &steps(json!([{"ask": [form("who")]}])));
@@ -195,7 +196,7 @@ fn a_form_for_a_secret_is_not_put_in_either_revision() {
     assert!(client.told("elicitation/create").is_empty());
 }
 
-/// One round: what is asked for, by key, and the state that goes with it.
+/// Makes one round, and returns its requests by key and its state.
 #[track_caller]
 fn round(client: &mut Client, params: &Value) -> (Value, String) {
     let answer = client.ask_modern("tools/call", params.clone(), &all());
@@ -207,7 +208,7 @@ fn keys(requests: &Value) -> Vec<&str> {
     requests.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-/// The same call with answers, and the state that they go with.
+/// Returns the same call with answers and their state.
 fn with(mut params: Value, state: Option<&str>, answers: Value) -> Value {
     if let Some(state) = state {
         params["requestState"] = json!(state);
@@ -308,7 +309,7 @@ fn a_call_that_is_confirmed_and_asks_is_confirmed_once_and_only_by_a_person() {
     let params = json!({"steps": [{"ask": [form("who")]}, {"write": "a.txt"}, {"ask": [form("late")]}]});
     let asked = call("ask_and_write", params);
     let yes = json!({"palisade.confirm": {"action": "accept", "content": {"decision": "allow_once"}}});
-    // Unasked, a yes is nobody's; an answer to the plugin does not stand for one.
+    // An unrequested confirmation is ignored, and an answer to the plugin is not a confirmation.
     let mut early = yes.clone();
     early["who"] = filled("Ada");
     let (requests, state) = round(&mut client, &with(asked.clone(), None, early));
@@ -320,7 +321,7 @@ fn a_call_that_is_confirmed_and_asks_is_confirmed_once_and_only_by_a_person() {
         client.ask_modern("tools/call", with(asked.clone(), Some(&state), json!({"who": filled("Ada")})), &all());
     assert_eq!(done(&last), json!([[{"name": "Ada"}], "written", "too late"]));
     assert_eq!(world.read("a.txt").as_deref(), Some("written"));
-    // The yes is used up with the call that it was for.
+    // The confirmation is used up by its call.
     let (requests, state) = round(&mut client, &asked);
     assert_eq!(keys(&requests), ["palisade.confirm"]);
     let (requests, _) = round(&mut client, &with(asked, Some(&state), json!({"who": filled("Ada")})));

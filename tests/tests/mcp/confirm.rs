@@ -1,11 +1,12 @@
-//! Questions whether a call may run: put through the client, in the way of its revision; and refused with the setting that would do where no client shows them.
+//! Confirmation requests through the client, in the form of its revision; without such a client, a
+//! refusal that names the setting.
 
 use super::call;
 use palisade_tests::mcp::Client;
 use palisade_tests::{Program, World};
 use serde_json::{Value, json};
 
-/// A client that can show forms.
+/// Returns the capabilities of a client that can show forms.
 fn forms() -> Value {
     json!({"elicitation": {"form": {}}})
 }
@@ -18,12 +19,12 @@ fn class(answer: &Value) -> &str {
     answer["result"]["_meta"]["dev.palisade/error"]["class"].as_str().unwrap_or_else(|| panic!("no error: {answer}"))
 }
 
-/// What a client sends back for its user.
+/// Returns a user's answer, as a client sends it.
 fn decision(action: &str, decision: &str) -> Value {
     json!({"action": action, "content": {"decision": decision}})
 }
 
-/// Begins a call of the previous revision, and answers the question that it leads to.
+/// Starts a call of the previous revision and answers its confirmation request.
 fn asked(client: &mut Client, path: &str, with: &Value) -> (Value, Value) {
     let id = client.begin("tools/call", &write(path));
     let question = client.hear_of("elicitation/create");
@@ -116,7 +117,7 @@ fn a_client_that_shows_no_forms_gets_a_refusal_that_names_the_setting() {
     assert_eq!(world.read("a.txt"), None);
 }
 
-/// The first round of the current revision: what it asks, and the state that goes with it.
+/// Makes the first round of the current revision, and returns its question and its state.
 fn first_round(client: &mut Client, params: &Value) -> (Value, String) {
     let answer = client.ask_modern("tools/call", params.clone(), &forms());
     assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
@@ -165,7 +166,7 @@ fn a_yes_counts_once_for_the_call_that_was_asked_about_and_with_the_state_that_w
     refused(&mut client, with_answer(call("delete_file", json!({"path": "a.txt"})), &state, &yes));
     refused(&mut client, with_answer(write("a.txt"), &format!("{state}-TAMPERED"), &yes));
     refused(&mut client, with_answer(write("a.txt"), "", &yes));
-    // Without a state an answer is nobody's.
+    // Without a state, an answer is ignored.
     let mut unasked = write("a.txt");
     unasked["inputResponses"] = json!({"palisade.confirm": yes});
     let asked = client.ask_modern("tools/call", unasked, &forms());
@@ -203,7 +204,7 @@ fn a_yes_in_the_current_revision_counts_for_no_later_call_whatever_the_settings_
     assert_eq!(client.ask_modern("tools/call", again, &forms())["result"]["isError"], false);
     first_round(&mut client, &write("b.txt"));
     assert_eq!(world.read("b.txt"), None);
-    // What the same pipe has allowed in the other revision is its own, too.
+    // An allowance from the previous revision does not apply to the current one.
     let mut client = Client::legacy(program(), &forms());
     asked(&mut client, "c.txt", &decision("accept", "allow_for_session"));
     assert_eq!(client.ask("tools/call", &write("d.txt"))["result"]["isError"], false);

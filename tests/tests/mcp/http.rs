@@ -1,4 +1,4 @@
-//! Over HTTP: who is let in, how much one may send, and that a call does not outlive whoever asked for it.
+//! HTTP: authentication, request limits, and cancellation of calls whose client disconnects.
 
 use super::token::secret;
 use super::{call, serving};
@@ -18,14 +18,14 @@ fn request(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
-/// A call of the current revision.
+/// Makes a call of the current revision.
 fn asked(endpoint: &Endpoint, tool: &str, more: &[(&str, &str)]) -> Answer {
     let headers = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool)];
     let message = request("tools/call", &modern(call(tool, json!({})), &json!({})));
     endpoint.post(&[&headers[..], more].concat(), &message)
 }
 
-/// A session of the previous revision.
+/// Opens a session of the previous revision.
 fn session(endpoint: &Endpoint) -> String {
     let params =
         json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "suite", "version": "1"}});
@@ -135,7 +135,7 @@ fn an_address_that_others_can_reach_is_refused_without_a_token() {
     let open = ["serve", "--http", "0.0.0.0:0", "--token", "none"];
     let ran = serving(&world, LOADER_GOOD).args(open).run().left_with(2);
     ran.complains(&["can be reached from other machines", "set a token, or serve on 127.0.0.1"]);
-    // All that is missing is said at once.
+    // All missing options are reported at once.
     ran.complains(&["leave out `--token none`", "--token-file FILE", "--host tools.example"]);
     let named = serving(&world, LOADER_GOOD).args(open).args(["--host", "tools.example"]);
     let said = named.run().left_with(2).stderr;
@@ -145,7 +145,7 @@ fn an_address_that_others_can_reach_is_refused_without_a_token() {
     let ran = short.run().left_with(2);
     ran.complains(&["PALISADE_SERVE_TOKEN: a token has 16 to 1024 characters"]);
     assert!(!ran.stderr.contains("short"), "{}", ran.stderr);
-    // A token itself is no argument, and `none` has to be said of HTTP.
+    // A token is not accepted as an argument, and `none` is valid with HTTP only.
     let _ = serving(&world, LOADER_GOOD).args(["serve", "--http", "127.0.0.1:0", "--token", TOKEN]).run().left_with(2);
     let _ = serving(&world, LOADER_GOOD).args(["serve", "--token", "none"]).run().left_with(2);
 }
@@ -161,12 +161,12 @@ fn a_body_beyond_the_bound_is_refused_and_others_are_answered() {
     assert_eq!(asked(&endpoint, "good", &[]).status, 200);
 }
 
-/// A program with a tool that never ends, and one that does.
+/// Returns a program with a tool that never ends and one that does.
 fn telling(world: &World) -> Program<'_> {
     serving(world, CANCEL_COMPUTE).args(["--plugins"]).args([LOADER_GOOD.directory()])
 }
 
-/// Waits until the events say this.
+/// Waits until an event contains all of these words.
 fn wait_for_event(file: &std::path::Path, words: &[&str]) {
     let start = Instant::now();
     loop {
@@ -193,7 +193,7 @@ fn a_client_of_the_current_revision_that_goes_away_takes_its_call_along() {
     assert_eq!(asked(&endpoint, "good", &[]).status, 200);
 }
 
-/// Goes away in the middle of a further request, in this way.
+/// Disconnects with `leave` in the middle of a pipelined request.
 fn left_in_the_middle(leave: fn(TcpStream) -> Option<TcpStream>) {
     let world = World::new();
     let events = world.home().join("events.jsonl");
@@ -203,7 +203,7 @@ fn left_in_the_middle(leave: fn(TcpStream) -> Option<TcpStream>) {
     let mut socket = endpoint.begin("POST", &headers, &message.to_string());
     wait_for_event(&events, &["tool.called", "compute"]);
     socket.write_all(b"POST /mcp HTTP/1.1\r\nHost: ").unwrap();
-    // What was sent has been read when another connection was answered since.
+    // A later request on another connection is answered, so the server has read this one.
     assert_eq!(asked(&endpoint, "good", &[]).status, 200);
     let (_left, start) = (leave(socket), Instant::now());
     wait_for_event(&events, &["tool.failed", "cancelled"]);

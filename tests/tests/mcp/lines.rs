@@ -1,4 +1,5 @@
-//! Over standard input and output: a message a line, in bounds, and an end when the input ends.
+//! Standard input and output: one message a line, within limits, and a clean exit at the end of
+//! input.
 
 use super::{call, plain, serving, text};
 use palisade_tests::World;
@@ -7,7 +8,7 @@ use palisade_tests::mcp::{Client, LEGACY, MODERN, modern};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// The code of an error.
+/// Returns the code of an error.
 fn code(answer: &Value) -> i64 {
     answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error: {answer}"))
 }
@@ -93,7 +94,7 @@ fn a_line_beyond_the_bound_is_refused_and_its_bytes_are_not_kept() {
     assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
 }
 
-/// The memory of the program, in KiB.
+/// Returns the program's resident memory, in KiB.
 fn resident(client: &Client) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", client.process())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -137,7 +138,7 @@ fn a_ping_and_a_list_are_answered_beside_as_many_calls_as_may_be_under_way() {
     for _ in 0..64 {
         client.begin("tools/call", &call("compute", json!({})));
     }
-    // Four run, as many as a session may; the others wait for their places.
+    // Four calls run, the limit of a session; the others are queued.
     for _ in 0..4 {
         client.hear_of("notifications/message");
     }
@@ -154,7 +155,7 @@ fn an_endless_call_that_is_cancelled_is_not_answered_and_what_comes_next_is() {
     let world = World::new();
     let mut client = plain(&world, CANCEL_COMPUTE);
     let ids: Vec<u64> = (0..8).map(|_| client.begin("tools/call", &call("compute", json!({})))).collect();
-    // Four run, as many as a session may; the others wait for their places.
+    // Four calls run, the limit of a session; the others are queued.
     for _ in 0..4 {
         client.hear_of("notifications/message");
     }
@@ -191,7 +192,7 @@ fn whatever_a_plugin_prints_is_no_line_of_the_protocol() {
     let names: Vec<&str> =
         listed["result"]["tools"].as_array().unwrap().iter().filter_map(|t| t["name"].as_str()).collect();
     assert!(names.contains(&"print"), "{names:?}");
-    // Every line is checked to be a message as it is read.
+    // The test client checks that every line is a message.
     let answer = client.ask("tools/call", &call("print", json!({"bytes": 100_000})));
     assert!(answer["result"].is_object(), "{}", text(&answer));
 }
@@ -211,7 +212,7 @@ fn the_id_of_a_request_that_was_cancelled_is_not_used_again() {
     assert!(rest.iter().all(|message| message["id"] != id), "{rest:?}");
 }
 
-/// A request of the current revision that is nothing but a call.
+/// Returns a call of the current revision without further options.
 fn nothing_but_a_call(id: u64, (tool, arguments): (&str, Value)) -> Value {
     let params = modern(call(tool, arguments), &json!({}));
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
@@ -221,7 +222,7 @@ fn nothing_but_a_call(id: u64, (tool, arguments): (&str, Value)) -> Value {
 fn whoever_has_read_an_answer_may_use_its_id_again_at_once() {
     let world = World::new();
     let mut client = Client::start(serving(&world, LIMITS_OUTPUT));
-    // Those that a pipe takes at once, and those for which room has to be waited for.
+    // Answers that fit into the pipe at once, and answers that wait for room.
     for bytes in [10, 8192] {
         for _ in 0..150 {
             client.say(&nothing_but_a_call(7, ("text", json!({"bytes": bytes}))));

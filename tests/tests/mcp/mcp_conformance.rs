@@ -1,4 +1,5 @@
-//! The plugin that the public conformance suite calls: accepted as it is, and shown to clients whole. What the suite makes of it, `cargo xtask conformance` says.
+//! The plugin for the public conformance suite: loaded unchanged and shown to clients in full.
+//! `cargo xtask conformance` runs the suite.
 
 use super::{call, plain, text};
 use palisade_tests::World;

@@ -1,4 +1,4 @@
-//! Documents and prompts that come and go with their plugin: clients find them, and hear of it.
+//! Resources and prompts that come and go with their plugin: clients list them and are notified.
 
 use super::legacy_of;
 use palisade_tests::guest::MCP_VISITOR;
@@ -6,17 +6,17 @@ use palisade_tests::{Program, World};
 use serde_json::{Value, json};
 use std::fs;
 
-/// The names in a list.
+/// Returns the names in a list.
 fn names(answer: &Value, list: &str) -> Vec<String> {
     let items = answer["result"][list].as_array().unwrap_or_else(|| panic!("no list: {answer}"));
     items.iter().map(|item| item["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Puts the visitor's plugin in its place, with so many bytes more that say nothing.
+/// Installs the visitor plugin with `more` bytes of padding, which change its digest.
 fn put(world: &World, more: u8) {
     let (there, made) = (world.plugins().join("visitor.wasm"), world.outer().join("made"));
     let mut bytes = fs::read(MCP_VISITOR.file()).unwrap();
-    // A custom section: a name, and no content.
+    // A custom section: a name, and padding.
     bytes.extend([0, 2 + more, 1, b'x']);
     bytes.extend(vec![0; more.into()]);
     fs::write(&made, bytes).unwrap();

@@ -1,4 +1,5 @@
-//! Documents and prompts: announced where a plugin offers them, listed, read and completed, and nothing of it where none does.
+//! Resources and prompts: announced if a plugin offers them, listed, read and completed; absent
+//! otherwise.
 
 use super::{legacy_of, serving};
 use palisade_tests::World;
@@ -6,7 +7,7 @@ use palisade_tests::guest::{CONTRACT_OFFERS, LOADER_GOOD};
 use palisade_tests::mcp::{Client, LEGACY};
 use serde_json::{Value, json};
 
-/// Each request in both revisions.
+/// Makes a request in both revisions.
 fn both(client: &mut Client, method: &str, params: &Value) -> [Value; 2] {
     [client.ask(method, params), client.ask_modern(method, params.clone(), &json!({}))]
 }

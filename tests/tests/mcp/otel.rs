@@ -1,4 +1,4 @@
-//! What a collector of OpenTelemetry is sent, when it is sent anything, and that no call waits for it.
+//! OpenTelemetry export: its contents, its conditions, and that no call waits for the collector.
 
 use super::{call, serving, text};
 use palisade_tests::collector::{Collector, Manner};
@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
-/// What the tool of the guest is given, and gives back.
+/// The text that the guest's tool receives and returns.
 const SECRET: &str = "a-secret-of-the-caller";
 
 fn sending<'w>(world: &'w World, address: &str) -> Program<'w> {
     serving(world, CONTRACT_ERRORS).env("OTEL_EXPORTER_OTLP_ENDPOINT", address)
 }
 
-/// Each request as JSON, which is easier to read.
+/// Selects JSON, so that the test can read the requests.
 fn readable<'w>(world: &'w World, collector: &Collector) -> Program<'w> {
     sending(world, collector.address()).env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
 }
 
-/// Calls the tool so that it gives back what it was given.
+/// Calls the tool so that it returns its input.
 fn call_it(client: &mut Client, flags: &str) {
     let mut params = call("fail", json!({"with": SECRET}));
     params["_meta"] = json!({"traceparent": format!("00-{TRACE}-{SPAN}-{flags}"), "tracestate": "vendor=value"});
@@ -31,7 +31,7 @@ fn call_it(client: &mut Client, flags: &str) {
     assert!(text(&answer).contains(SECRET), "{answer}");
 }
 
-/// The spans and the metrics that have come. In none of it is the secret.
+/// Returns the exported spans and metrics; checks that no request contains the secret.
 #[track_caller]
 fn sent(collector: &Collector) -> (Vec<Value>, Vec<Value>) {
     let (mut spans, mut metrics) = (Vec::new(), Vec::new());
@@ -47,13 +47,13 @@ fn sent(collector: &Collector) -> (Vec<Value>, Vec<Value>) {
     (spans, metrics)
 }
 
-/// What lies at the end of lists in each other.
+/// Returns the elements of nested lists.
 fn parts(of: &Value, lists: &[&str]) -> Vec<Value> {
     let Some((first, rest)) = lists.split_first() else { return vec![of.clone()] };
     of[*first].as_array().into_iter().flatten().flat_map(|one| parts(one, rest)).collect()
 }
 
-/// Attributes as a map of their names to their values.
+/// Returns attributes as a map of names to values.
 fn attributes(of: &Value) -> Value {
     let all = of["attributes"].as_array().cloned().unwrap_or_default();
     let pair = |one: &Value| {
@@ -73,7 +73,7 @@ fn end_well(client: Client) -> Ran {
 #[test]
 fn a_call_is_a_span_in_its_callers_trace_with_nothing_of_what_it_was_given_or_gave_back() {
     let (world, collector) = (World::new(), Collector::start(Manner::Takes));
-    // Whatever the log shows.
+    // The log level has no influence on the export.
     let program = readable(&world, &collector).env("PALISADE_LOG", "off");
     let mut client = Client::legacy(program, &json!({}));
     call_it(&mut client, "01");
@@ -151,7 +151,7 @@ fn protobuf_is_sent_unless_json_is_asked_for() {
     assert!(body.contains("tools/call fail") && body.contains("palisade") && !body.contains(SECRET), "{body}");
 }
 
-/// The names of the threads of the library that sends.
+/// Lists the names of the exporter's threads.
 #[cfg(target_os = "linux")]
 fn senders(client: &Client) -> Vec<String> {
     let threads = std::fs::read_dir(format!("/proc/{}/task", client.process())).unwrap().flatten();
@@ -182,7 +182,7 @@ fn a_collector_that_hangs_holds_up_no_call_and_the_end_for_a_second_at_most() {
     let mut client = Client::legacy(soon, &json!({}));
     call_it(&mut client, "01");
     while collector.next().path != "/v1/traces" {}
-    // From here on the thread that sends hangs, for ten seconds a request.
+    // From here on the exporter thread hangs, for ten seconds a request.
     let start = Instant::now();
     for _ in 0..50 {
         call_it(&mut client, "01");

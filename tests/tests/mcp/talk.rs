@@ -1,4 +1,5 @@
-//! What a client hears while its call runs: progress where it asked for it, and the log from the level that it named.
+//! Notifications during a call: progress for clients that asked for it, and logs from the requested
+//! level up.
 
 use super::{call, plain};
 use palisade_tests::World;
@@ -6,7 +7,7 @@ use palisade_tests::guest::{CONTRACT_ERRORS, CONTRACT_HOST, LIMITS_OUTPUT};
 use palisade_tests::program::Program;
 use serde_json::{Value, json};
 
-/// The levels and texts of the log messages among these.
+/// Returns the levels and texts of the log messages.
 fn logged(messages: &[&Value]) -> Vec<(String, String)> {
     let field = |message: &Value, name: &str| message["params"][name].as_str().unwrap().to_owned();
     messages.iter().map(|message| (field(message, "level"), field(message, "data"))).collect()
@@ -106,7 +107,7 @@ fn a_server_that_is_to_say_more_says_what_was_asked_and_how_it_ended_and_nothing
     assert!(!quiet.contains("tools/call"), "{quiet}");
 }
 
-/// What stands on standard error after a list, a call that fails, and one of no tool.
+/// Returns standard error after a list, a failing call, and a call of an unknown tool.
 fn said_of_two_calls(program: Program<'_>) -> String {
     let mut client = palisade_tests::mcp::Client::legacy(program, &json!({}));
     client.ask("tools/list", &json!({}));

@@ -1,5 +1,5 @@
-//! The token of a server over HTTP: always there unless it is left out on purpose, kept where only its user finds it, and
-//! never a tool's to read.
+//! The token of an HTTP server: always required unless switched off, stored privately, and never
+//! readable by a tool.
 
 use super::{call, serving, text};
 use palisade_tests::guest::LOADER_GOOD;
@@ -12,7 +12,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Writes a file that only its user can read.
+/// Writes a file that only its owner can read.
 pub(super) fn secret(file: &Path, text: &str) {
     fs::write(file, format!("{text}\n")).unwrap();
     fs::set_permissions(file, Permissions::from_mode(0o600)).unwrap();
@@ -27,7 +27,7 @@ fn asked(endpoint: &Endpoint, tool: &str, arguments: Value, token: &str) -> Answ
     endpoint.post(&[&headers[..], sent].concat(), &message)
 }
 
-/// Where the token of this run is kept below a home.
+/// Returns the path of this server's token file in a home directory.
 fn kept(home: &Path, endpoint: &Endpoint) -> PathBuf {
     let (address, port) = endpoint.address.split_once(':').unwrap();
     home.join(".local/state/palisade/tokens").join(format!("{address}-{port}.token"))
@@ -70,7 +70,7 @@ fn a_server_removes_the_token_that_a_killed_server_has_left_at_its_address() {
     let world = World::new();
     let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[]);
     let (file, address) = (kept(&world.home(), &endpoint), endpoint.address.clone());
-    // Its handle kills it.
+    // Dropping the handle kills the server.
     drop(endpoint);
     assert!(file.exists(), "a server that is killed leaves it");
     let next = Endpoint::at(&address, serving(&world, LOADER_GOOD), &["--token", "none"]);
@@ -108,7 +108,7 @@ fn a_file_of_a_token_that_others_can_read_or_change_is_refused_with_the_remedy()
 #[test]
 fn no_tool_reads_or_replaces_a_token_that_lies_in_its_workspace() {
     let world = World::new();
-    // As where the workspace is the home directory.
+    // As if the workspace were the home directory.
     let home = world.root().join("home");
     fs::create_dir(&home).unwrap();
     secret(&world.root().join("given"), "a-token-that-nobody-guesses");
@@ -124,7 +124,7 @@ fn no_tool_reads_or_replaces_a_token_that_lies_in_its_workspace() {
         let reads = asked(endpoint, "read_file", json!({"path": path}), token).message();
         let writes = asked(endpoint, "write_file", json!({"path": path, "content": "mine"}), token).message();
         let removes = asked(endpoint, "delete_file", json!({"path": path}), token).message();
-        // What is looked for is said in the answer: the beginning has to do.
+        // The answer quotes the pattern, so search for the beginning of the token only.
         let found = asked(endpoint, "search_files", json!({"pattern": &token[..8]}), token).message();
         for answer in [&reads, &writes, &removes] {
             let class = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
@@ -133,7 +133,7 @@ fn no_tool_reads_or_replaces_a_token_that_lies_in_its_workspace() {
         assert!(!text(&found).contains(token) && !reads.to_string().contains(token), "{found} {reads}");
         assert_eq!(fs::read_to_string(world.root().join(&path)).unwrap().trim(), token);
     }
-    // Another program in the same workspace hides what servers keep.
+    // A program that did not make the token protects it as well.
     let other = Program::new(&world).env("HOME", &home).args(["call", "read_file"]);
     let ran = other.args([json!({"path": of(&file)}).to_string()]).run().left_with(4);
     assert!(!ran.stdout.contains(token.trim()), "{ran:?}");
@@ -153,7 +153,7 @@ fn the_directories_of_tokens_are_out_of_reach_whatever_the_environment_names() {
         .run()
         .left_with(4);
     assert!(!ran.stdout.contains(fs::read_to_string(&file).unwrap().trim()), "{ran:?}");
-    // A runtime directory that is not there yet, and one that others can enter.
+    // A missing runtime directory, and one that other users can enter.
     let runtime = home.join("run");
     let planted = of(&runtime.join("palisade/tokens/127.0.0.1-1.token"));
     for open in [None, Some(0o755)] {
@@ -197,7 +197,7 @@ fn the_configuration_for_a_client_leads_to_no_token_of_a_server_that_was_killed(
     };
     let (left, file) = (left.to_str().unwrap().to_owned(), file.to_str().unwrap().to_owned());
     assert!(told().contains(&file) && !told().contains(&left));
-    // Its handle kills it.
+    // Dropping the handle kills the server.
     drop(endpoint);
     assert!(!told().contains(&file) && !told().contains(&left), "{}", told());
 }

@@ -1,4 +1,4 @@
-//! Tools: how they are listed, and what a call of one is answered with.
+//! Tools: listings, and the results of calls.
 
 use super::{call, plain, serving, text};
 use palisade::{CacheMode, ChildCompiler, Compiler, Host, Shipped};
@@ -52,7 +52,7 @@ fn a_tool_that_is_not_there_is_an_error_of_the_request_with_the_nearest_names() 
     assert_eq!(answer["error"]["data"], json!({"nearest": ["better"]}));
 }
 
-/// A compiler that fails leaves a plugin that was tried and not done.
+/// The failing compiler leaves a plugin that was tried but not compiled.
 #[test]
 fn what_the_cache_has_is_listed_and_called_at_once_and_what_compiles_is_named_beside_it() {
     let (world, failing) = (World::new(), ChildCompiler::palisade("/bin/false"));

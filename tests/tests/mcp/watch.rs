@@ -1,4 +1,5 @@
-//! Tools that come, change and go while clients are connected: each hears of it in the way of its revision, where the list that it is shown differs, and only then.
+//! Tools that change while clients are connected: each client is notified in the form of its
+//! revision, and only if its own list differs.
 
 use super::call;
 use palisade_tests::mcp::Client;
@@ -11,7 +12,7 @@ const CHANGED: &str = "notifications/tools/list_changed";
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// A client of a program that loads the plugins of this world and no others.
+/// Starts a client of a program that loads only the plugins of this world.
 fn client(world: &World, options: &[&str]) -> Client {
     let program = Program::new(world).args(["--no-builtin", "--plugins"]).args([world.plugins()]);
     Client::start_with(program, options)
@@ -25,20 +26,20 @@ fn wat(tool: &str, version: &str) -> Wat {
     Wat::new(Told { description: version.to_owned(), ..Told::new(tool) })
 }
 
-/// Puts a plugin there as whole as a rename does.
+/// Installs a plugin atomically by a rename.
 fn put(world: &World, name: &str, bytes: &[u8]) {
     let made = world.outer().join("made");
     fs::write(&made, bytes).unwrap();
     fs::rename(made, world.plugins().join(format!("{name}.wasm"))).unwrap();
 }
 
-/// The tools that are listed, with their versions.
+/// Returns the listed tools with their versions.
 fn listed(answer: &Value) -> Vec<(&str, &str)> {
     let tools = answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tools: {answer}")).iter();
     tools.map(|tool| (tool["name"].as_str().unwrap(), tool["description"].as_str().unwrap())).collect()
 }
 
-/// Begins to listen, and gives back the number of the request with what is accepted of it.
+/// Subscribes, and returns the request id and the accepted notifications.
 fn listen(client: &mut Client, wanted: &Value) -> (u64, Value) {
     let params = palisade_tests::mcp::modern(json!({"notifications": wanted}), &json!({}));
     let id = client.begin("subscriptions/listen", &params);
@@ -47,7 +48,7 @@ fn listen(client: &mut Client, wanted: &Value) -> (u64, Value) {
     (id, answer["params"]["notifications"].clone())
 }
 
-/// How often a client was told until its end, with what it has put aside.
+/// Ends a client, and returns the total number of change notifications.
 fn told_in_all(client: Client) -> usize {
     let aside = client.told(CHANGED).len();
     let (ran, rest) = client.end();
@@ -137,7 +138,7 @@ fn nobody_is_told_where_other_code_stands_behind_the_same_list() {
     client.ask("tools/list", &json!({}));
     put(&world, "a", &wat("a", "1").execute("(unreachable)").build());
     while client.ask("tools/call", &call("a", json!({})))["result"]["isError"] == false {}
-    // The file is another, and the bytes are the same.
+    // A new file with the same bytes.
     put(&world, "a", &wat("a", "1").execute("(unreachable)").build());
     put(&world, "b", &wat("b", "1").build());
     client.hear_of(CHANGED);

@@ -1,4 +1,4 @@
-//! `bench`: what calls of a tool cost, told in figures that fit each other; no question, no failure among them.
+//! `bench`: consistent figures for the cost of calls, without prompts or failed calls.
 
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -19,7 +19,7 @@ fn keys(value: &Value) -> Vec<&str> {
     keys
 }
 
-/// A series of so many calls, whose shares come in order.
+/// Checks a series of `calls` calls, whose percentiles have to be in order.
 #[track_caller]
 fn check_series(series: &Value, callers: u64, calls: u64) {
     assert_eq!((&series["callers"], &series["calls"]), (&json!(callers), &json!(calls)), "{series:#}");
@@ -110,14 +110,15 @@ fn numbers_that_make_no_benchmark_are_refused() {
     }
 }
 
-/// A benchmark that has begun to load its plugin again, which takes a second, with the one directory that it may write to.
+/// Starts a benchmark and waits until it loads its plugin again, which takes a second. Returns the
+/// process and its temporary directory.
 fn loading_again(world: &World) -> (Child, PathBuf) {
     std::fs::write(world.plugins().join("slow.wasm"), seconds_to_compile("slow")).unwrap();
     let scratch = world.outer().join("scratch");
     std::fs::create_dir(&scratch).unwrap();
     let words = ["bench", "slow", "--calls", "1", "--no-builtin", "--plugins"];
     let program = program(world, &words).args([world.plugins()]).env("TMPDIR", &scratch);
-    // As careless as a mask can be.
+    // The most permissive umask: the program has to restrict access itself.
     let child = program.through("sh", ["-c", "umask 0; exec \"$@\"", "sh"]).start();
     let begun = Instant::now();
     while !made_in(&scratch).is_some_and(|made| made.join("cache").exists()) {

@@ -1,11 +1,12 @@
-//! Rules are about the tools that they were written for: a file that takes a name takes no permission along.
+//! Rules are bound to the tools that they were written for: a file that takes over a name gets no
+//! permission from it.
 
 use crate::{program, user_file};
 use palisade_tests::program::Ran;
 use palisade_tests::wat::Told;
 use palisade_tests::{Program, Wat, World};
 
-/// Puts a plugin into the world whose tools have these names, and write.
+/// Installs a plugin with these tools, all of class `write`.
 fn put(world: &World, file: &str, tools: &[&str]) -> String {
     let told = |name: &&str| Told { class: 2, ..Told::new(name) };
     let path = world.plugins().join(file);
@@ -62,7 +63,7 @@ fn a_rule_with_the_name_of_the_plugin_holds_for_that_plugin_and_no_other() {
 fn a_name_clash_is_told_at_every_call_with_both_files() {
     let world = World::new();
     let right = put(&world, "csv.wasm", &["csv_chart", "csv_sum"]);
-    // Known from an earlier run, as it is where another file comes beside it later.
+    // The plugin is cached by an earlier run, before the other file is added.
     let _ = with_plugins(&world, &["list"]).run().left_with(0);
     let wrong = put(&world, "aaa.wasm", &["csv_chart"]);
     let said = format!("rejected {right}: the tool `csv_chart` already exists, in {wrong}; use another name");
@@ -139,14 +140,14 @@ fn of_two_files_of_one_name_in_two_directories_neither_is_the_plugin_that_a_rule
 fn a_name_is_the_first_files_whichever_is_compiled_first_and_whatever_the_cache_has() {
     let world = World::new();
     let wrong = put(&world, "zzz.wasm", &["csv_chart"]);
-    // A small file is compiled before a large one.
+    // Many tools make the other file larger, so that it compiles later.
     let many: Vec<String> = (0..40).map(|number| format!("csv_{number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     for tools in [many, vec!["csv_sum"]] {
         let right = put(&world, "charts.wasm", &[&["csv_chart"], &tools[..]].concat());
         let said = format!("rejected {wrong}: the tool `csv_chart` already exists, in {right}");
         call(&world, &["--allow", "write"], 0).complains(&[&said]);
-        // From here on the cache knows the wrong one, and of the right one nothing once it is another.
+        // From here on the cache holds the wrong file, and the right one changes.
         std::fs::remove_file(&right).unwrap();
         call(&world, &["--allow", "write"], 0);
     }
@@ -174,7 +175,7 @@ fn a_rule_for_one_plugin_is_not_offered_to_another_that_has_taken_the_name() {
     let wrong = put(&world, "aaa.wasm", &["csv_chart"]);
     user_file(&world, "[confirm.tools]\n\"charts/csv_chart\" = \"auto\"");
     let hint = format!("the tool `csv_chart` is of {wrong}, and not of a plugin `charts`");
-    // Whether there is a plugin of that name or not, and however near the name of the other is.
+    // However similar the name of the other plugin is.
     for near in ["aaa.wasm", "chart.wasm"] {
         let moved = world.plugins().join(near);
         std::fs::rename(world.plugins().join("aaa.wasm"), &moved).unwrap_or_default();

@@ -1,10 +1,10 @@
-//! `call --json`: the whole result, of the documented shape, in success and in failure.
+//! `call --json`: the whole result in its documented shape, for successes and failures.
 
 use crate::{program, with_guest};
 use palisade_tests::{World, guest, uniform};
 use serde_json::{Value, json};
 
-/// A result without what differs from run to run, each of them checked and taken out.
+/// Checks and removes the fields that differ from run to run.
 #[track_caller]
 fn settled(mut result: Value) -> Value {
     uniform::check_shape(&result);

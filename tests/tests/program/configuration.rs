@@ -1,4 +1,4 @@
-//! Where a setting comes from, which of two wins, and how a file that is wrong is refused.
+//! Configuration: sources of settings, their precedence, and errors for invalid files.
 
 use crate::{program, user_file};
 use palisade_tests::World;

@@ -1,4 +1,4 @@
-//! `palisade demo escape`, as somebody runs it who wants to see the wall.
+//! `palisade demo escape`, as a user runs it.
 
 use crate::interrupt::interrupt;
 use crate::program;
@@ -26,7 +26,8 @@ fn a_person_gets_a_table_and_a_conclusion() {
     assert_eq!(ran.stdout.matches('\u{1b}').count(), 0, "nothing of the plugin reaches a terminal raw");
 }
 
-/// Starts the show with directories in here, interrupts it once there is a stage with this in it, and checks how it ends.
+/// Starts the demo, interrupts it once `sign` exists in its temporary directory, and checks its
+/// exit.
 #[track_caller]
 fn interrupted_at(sign: &str, cache: impl FnOnce(&World) -> PathBuf) {
     let world = World::new();
@@ -48,12 +49,12 @@ fn interrupted_at(sign: &str, cache: impl FnOnce(&World) -> PathBuf) {
 
 #[test]
 fn one_that_is_interrupted_while_it_is_prepared_ends_as_such_and_leaves_no_directory_behind() {
-    // Its plugins are not compiled yet, which takes a while.
+    // The plugins are not compiled yet, so the preparation takes a while.
     interrupted_at("workspace/readme.txt", |world| world.outer().join("cache"));
 }
 
 #[test]
 fn one_that_is_interrupted_in_the_middle_ends_as_such_and_leaves_no_directory_behind() {
-    // The file of the attempt that fills the disk.
+    // The attempt that fills the disk writes this file.
     interrupted_at("workspace/notes/huge", |_| palisade_tests::guest::cache());
 }

@@ -1,10 +1,11 @@
-//! `palisade dispatch`: a model's reply in, its tools run, and the messages to send back out.
+//! `palisade dispatch`: reads a model's reply, runs its tools, and prints the messages to send
+//! back.
 
 use crate::{program, user_file};
 use palisade_tests::World;
 use serde_json::{Value, json};
 
-/// A recorded reply of a provider, with calls that end well and calls that do not.
+/// Reads a provider's recorded reply, with calls that succeed and calls that fail.
 fn reply(provider: &str) -> String {
     let file = format!("{}/replies/{provider}.json", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"))
@@ -21,7 +22,7 @@ fn dispatched(world: &World, provider: &str) -> Value {
     program(world, &["dispatch", "--from", provider]).stdin(reply(provider)).run().left_with(0).json()
 }
 
-/// The texts of all answers, one for each call, in whatever form the provider has them.
+/// Returns the id and the text of each answer, in any provider's format.
 fn answers(provider: &str, messages: &Value) -> Vec<(Value, String)> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_else(|| panic!("no list: {messages:#}"));
     match provider {

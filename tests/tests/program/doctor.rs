@@ -1,4 +1,5 @@
-//! `palisade doctor`: every problem by name, what to do about it, and the exit code that a call would leave with.
+//! `palisade doctor`: every problem by name, advice for it, and the exit code that a call would
+//! have.
 
 use crate::{program, user_file};
 use palisade_tests::program::Ran;
@@ -21,7 +22,7 @@ fn doctor_says_of_each_thing_what_it_found_and_what_to_do() {
     }
 }
 
-/// The checks of this name that are bad.
+/// Returns the failed checks with this name.
 #[track_caller]
 fn bad(ran: &Ran, name: &str) -> Vec<String> {
     let told = ran.json();

@@ -1,11 +1,11 @@
-//! The variables of the environment, each by what it does.
+//! The effect of each environment variable.
 
 use crate::{program, with_guest};
 use palisade_tests::program::{Ran, executable, finish};
 use palisade_tests::{World, guest};
 use std::process::{Command, Stdio};
 
-/// A run that is told nothing by flags.
+/// Runs the program without flags.
 fn bare(world: &World, words: &[&str], variables: &[(&str, &str)]) -> Ran {
     let mut command = Command::new(executable());
     command.env_clear().env("HOME", world.home()).env("PALISADE_CACHE", guest::cache());

@@ -1,4 +1,4 @@
-//! `--events FILE`: what happens, one JSON object a line, and no call that waits for its reader.
+//! `--events FILE`: one JSON object a line, and no call waits for the reader.
 
 use crate::program;
 use palisade_tests::World;
@@ -18,14 +18,14 @@ fn lines(file: &std::path::Path) -> Vec<Value> {
 fn a_call_leaves_its_events_and_those_of_the_plugins() {
     let world = World::new();
     world.file("f", "text");
-    // A call loads no plugin that it does not need, unless the cache knows it.
+    // `call` loads only the plugin that it needs, unless others are cached: fill the cache.
     let _ = program(&world, &["list"]).run().left_with(0);
     let events = file(&world);
     let words = ["call", "read_file", r#"{"path": "f"}"#, "--events", events.to_str().unwrap()];
     let ran = program(&world, &words).run().left_with(0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("text", ""));
     let mut lines = lines(&events);
-    // Plugins are loaded at once, and may be told of a little out of their order.
+    // Plugins load concurrently, so their lines may be slightly out of order.
     lines.sort_by_key(|line| line["seq"].as_u64());
     let names: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
     assert_eq!(names, ["plugin.loaded", "plugin.loaded", "plugin.loaded", "tool.called", "tool.completed"]);
@@ -99,7 +99,8 @@ fn no_link_of_the_workspace_on_the_way_leads_the_events_elsewhere() {
     }
     assert_eq!(world.outside(), before);
     assert_eq!(world.read("logs/e.jsonl"), None);
-    // A link outside is the user's own, and so is a way in and out again.
+    // Symlinks outside belong to the user and are followed; `..` after a real directory is
+    // harmless.
     std::os::unix::fs::symlink(world.root().join("logs"), world.home().join("mine")).unwrap();
     let mine = world.home().join("mine/e.jsonl");
     for path in [mine.to_str().unwrap(), "logs/../f.jsonl"] {
@@ -124,7 +125,7 @@ fn no_chain_of_links_that_begins_outside_leads_the_events_through_the_workspace(
         program(&world, &words).run().left_with(2).complains(&["symbolic link in the workspace"]);
     }
     assert_eq!(world.outside(), before);
-    // The user's own chain, and a link of the system's to an open file.
+    // The user's own chain of symlinks, and a system symlink to an open file.
     symlink("second", at("first")).unwrap();
     symlink("own.jsonl", at("second")).unwrap();
     for path in [at("first").to_str().unwrap(), "/dev/stderr"] {

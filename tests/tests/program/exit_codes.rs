@@ -1,4 +1,4 @@
-//! Each way in which a run can end has its own exit code, and says on standard error what is wrong.
+//! Every outcome of a run has its own exit code and an explanation on standard error.
 
 use crate::{program, with_guest};
 use palisade_tests::{World, guest};

@@ -1,4 +1,4 @@
-//! `palisade policy explain`: what would happen, why, and nothing done.
+//! `palisade policy explain`: the decision on a call and its reason, without running anything.
 
 use crate::terminal::Terminal;
 use crate::{program, user_file};

@@ -1,4 +1,4 @@
-//! The input of `call`: on the command line, from a file, from standard input.
+//! The input of `call`: from the command line, a file, or standard input.
 
 use crate::program;
 use palisade_tests::World;

@@ -1,4 +1,4 @@
-//! `inspect`: a tool, or a file before one uses it.
+//! `inspect`: shows a tool, or a file before it is used.
 
 use crate::program;
 use palisade_tests::wat::Told;

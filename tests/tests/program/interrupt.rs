@@ -1,4 +1,4 @@
-//! Ctrl-C ends a call at once, whatever the guest does, and the caller still gets its result.
+//! Ctrl-C ends a call at once, regardless of the guest, and the caller still gets its result.
 
 use crate::with_guest;
 use palisade_tests::program::finish;
@@ -57,7 +57,7 @@ fn interrupted(guest: Guest, tool: &str) {
     assert_eq!(result["error"]["class"], "cancelled");
 }
 
-/// Waits until the guest says that it has started, on standard error.
+/// Waits until the guest reports on standard error that it has started.
 #[track_caller]
 fn has_started(child: &mut Child) {
     let stderr = child.stderr.as_mut().expect("standard error is a pipe");
@@ -74,7 +74,7 @@ pub(crate) fn interrupt(child: &Child) {
     kill_process(process, Signal::INT).expect("it can be interrupted");
 }
 
-/// A command that is asked to end with its host leaves nothing behind, and its events have an end.
+/// SIGTERM and SIGHUP end the command's processes and complete the event file.
 #[test]
 fn a_request_to_end_and_a_terminal_that_goes_end_a_command_in_order() {
     for signal in [Signal::TERM, Signal::HUP] {
@@ -99,7 +99,7 @@ fn a_request_to_end_and_a_terminal_that_goes_end_a_command_in_order() {
     }
 }
 
-/// Whether this process, and what it starts, ignores a signal.
+/// Returns true if this process, and hence its children, ignores a signal.
 fn is_ignored_here(number: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,10 +1,10 @@
-//! What a running tool says of itself is for whoever watches: on a terminal, and never among the data.
+//! Live output of a running tool: shown on a terminal, and never mixed with the data.
 
 use crate::terminal::Terminal;
 use crate::with_guest;
 use palisade_tests::{World, guest};
 
-/// What a terminal at standard error shows of the guest that speaks in each way.
+/// Returns what a terminal on standard error shows of the guest, and standard output.
 fn watched(words: &[&str]) -> (String, String) {
     let world = World::new();
     let terminal = Terminal::new();
@@ -55,12 +55,12 @@ fn how_a_plugin_crashed_is_shown_on_a_terminal_and_not_in_a_pipe() {
     let (world, terminal) = (World::new(), Terminal::new());
     let mut command = terminal.command(&world, &words);
     command.args(["--no-builtin", "--plugins"]).arg(guest::CONTRACT_END.directory()).stderr(terminal.stream());
-    // Without the log, which goes to standard error as well.
+    // The log goes to standard error as well, so turn it off.
     command.env("PALISADE_LOG", "off");
     let (ran, shown) = terminal.run(command);
     assert_eq!(ran.code, 5, "{ran:?}");
     assert!(shown.contains("these are my last words") && !shown.contains("wasm backtrace"), "{shown:?}");
-    // With the log, too: its line would say the same at length.
+    // With the log on, its line would repeat the message at length.
     let terminal = Terminal::new();
     let mut command = terminal.command(&world, &words);
     command.args(["--no-builtin", "--plugins"]).arg(guest::CONTRACT_END.directory()).stderr(terminal.stream());

@@ -1,4 +1,4 @@
-//! `palisade mcp config`: the snippet that a client's configuration needs, alone on standard output.
+//! `palisade mcp config`: the snippet for a client's configuration, alone on standard output.
 
 use crate::program;
 use palisade_tests::World;
@@ -16,7 +16,7 @@ fn config<'w>(world: &'w World, client: &str) -> Program<'w> {
     program(world, &["mcp", "config", "--client", client])
 }
 
-/// What standard output says of the server `palisade`, which is all that it says.
+/// Returns the entry of the server `palisade`, which has to be the only output.
 #[track_caller]
 fn server(client: &str, ran: &Ran) -> Value {
     let (servers, whole) = match client {
@@ -30,7 +30,7 @@ fn server(client: &str, ran: &Ran) -> Value {
     server
 }
 
-/// Codex's table. What is read here is TOML whose values JSON writes alike, but for the comma at the end of a list.
+/// Parses Codex's table: TOML whose values are valid JSON, except for a list's trailing comma.
 #[track_caller]
 fn table(toml: &str) -> Value {
     let members = toml.strip_prefix("[mcp_servers.palisade]\n").expect("the table").replace(",\n]", "\n]");
@@ -45,7 +45,7 @@ fn table(toml: &str) -> Value {
     Value::Object(found)
 }
 
-/// The line on standard error that is a command for a shell: it alone stands further in.
+/// Returns the shell command on standard error: the only indented line.
 fn one_step(ran: &Ran) -> Option<&str> {
     ran.stderr.lines().find_map(|line| line.strip_prefix("  "))
 }
@@ -95,7 +95,7 @@ fn what_the_environment_says_stands_in_the_snippet_since_a_client_has_another() 
     assert_eq!(args[3..], words.map(Value::from));
 }
 
-/// The variables that have no option of their own, as they stand where a person tries the program.
+/// Sets the variables that a user may have set while trying the program.
 fn tried_by_hand<'w>(world: &'w World, client: &str) -> Program<'w> {
     config(world, client)
         .env("PALISADE_MEMORY", "64MiB")
@@ -175,7 +175,7 @@ fn claude_code_is_told_whose_the_server_is_and_how_to_choose() {
 #[test]
 fn without_options_a_client_is_told_the_workspace_alone() {
     let world = World::new();
-    // The suite has a cache of its own.
+    // Unset the suite's own cache.
     let ran = config(&world, "claude-desktop").env("PALISADE_CACHE", "").run().left_with(0);
     let expected = json!({"command": executable(), "args": ["serve", "--workspace", world.root()], "env": {}});
     assert_eq!(server("claude-desktop", &ran), expected);

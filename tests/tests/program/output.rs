@@ -1,4 +1,4 @@
-//! Standard output: the output and nothing else, and an honest exit code where it cannot be written.
+//! Standard output: only the output, and an honest exit code if it cannot be written.
 
 use crate::terminal::Terminal;
 use crate::{program, with_guest};
@@ -125,7 +125,7 @@ fn complaints_that_nobody_can_read_do_not_change_the_exit_code() {
     }
 }
 
-/// The exit code of a run whose standard error leads somewhere else.
+/// Returns the exit code of a run with this standard error.
 fn silent(world: &World, words: &[&str], stderr: Stdio) -> Option<i32> {
     let mut command = Command::new(palisade_tests::program::executable());
     command.env_clear().env("HOME", world.home()).env("PALISADE_CACHE", guest::cache());

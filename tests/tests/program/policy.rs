@@ -1,4 +1,4 @@
-//! Who decides what may run: the user's configuration, a flag for one run, and nobody in the workspace.
+//! The sources of policy: the user's configuration, and a flag for one run, but not the workspace.
 
 use crate::{program, user_file, with_guest};
 use palisade_tests::wat::Told;
@@ -138,7 +138,7 @@ fn in_a_trusted_workspace_a_prompt_becomes_auto_unless_it_says_otherwise() {
     }
 }
 
-/// A plugin whose tool has the name of a shipped one, and writes.
+/// Installs a plugin whose tool has the name of a shipped one, of class `write`.
 fn namesake(world: &World, name: &str) {
     let told = Told { class: 2, ..Told::new(name) };
     std::fs::write(world.plugins().join("namesake.wasm"), Wat::new(told).build()).unwrap();
@@ -172,7 +172,8 @@ fn a_user_who_switches_the_shipped_tools_off_gives_their_names_away() {
         let world = World::new();
         namesake(&world, "read_file");
         world.file("palisade.toml", project);
-        // The permission stays behind: it is given to the plugin by its name.
+        // A rule for the bare name covers the shipped tool only; a rule with the plugin's name
+        // covers it.
         for (rule, code, output) in [("read_file", 4, ""), ("\"namesake/read_file\"", 0, "done")] {
             user_file(&world, &format!("[confirm.tools]\n{rule} = \"auto\"\n{user}"));
             let call = program(&world, &["call", "read_file", "{}", "--plugins"]).args([world.plugins()]).args(flags);

@@ -1,4 +1,5 @@
-//! Before a tool that writes, a person is asked at the terminal, while standard input and output stay free.
+//! Prompts before a tool that writes appear on the terminal, so that standard input and output stay
+//! free.
 
 use crate::program;
 use crate::terminal::Terminal;
@@ -9,7 +10,7 @@ use std::process::{Child, Stdio};
 const QUESTION: &str = "Allow this call? [y]es, [N]o, [a]lways: ";
 const WRITE: &str = r#"{"path": "made.txt", "content": "made"}"#;
 
-/// A call that waits at its question.
+/// Starts a call and waits for its prompt.
 #[track_caller]
 fn asked(world: &World, words: &[&str]) -> (Terminal, Child) {
     let mut terminal = Terminal::new();

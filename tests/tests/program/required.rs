@@ -1,5 +1,5 @@
-//! The tests that the dispatcher's specification requires, where the program shows them. Their other side is
-//! `dispatcher/required.rs`; cancellation is in `interrupt.rs`.
+//! The program's side of the tests that the dispatcher's specification requires. The library's side
+//! is `dispatcher/required.rs`; cancellation is in `interrupt.rs`.
 
 use crate::terminal::Terminal;
 use crate::{program, user_file, with_guest};

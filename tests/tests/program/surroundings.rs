@@ -1,4 +1,4 @@
-//! A workspace and surroundings that are out to harm whoever runs the program there.
+//! Workspaces and environments that try to harm the user of the program.
 
 use crate::program;
 use palisade_tests::World;
@@ -69,7 +69,8 @@ fn the_doctor_runs_no_compiler_that_a_workspace_brings() {
     assert!(!ran.stdout.contains("evil") && world.read("ran").is_none(), "{}", ran.stdout);
 }
 
-/// Nobody can make a directory in `/proc`, which is there and looks like a place for temporary files.
+/// Not even root can create a directory in `/proc`, which otherwise passes for a temporary
+/// directory.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_the_system_refuses_to_a_command_is_in_the_log_and_its_paths_are_not_in_the_result() {
@@ -96,7 +97,7 @@ fn a_cache_in_the_workspace_is_refused_by_every_verb_before_its_key_is_written_t
     }
 }
 
-/// Nobody makes a directory in `/sys`, whoever it is.
+/// Not even root can create a directory in `/sys`.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_cache_that_cannot_be_written_costs_time_and_not_the_call() {
@@ -117,7 +118,7 @@ fn the_key_of_a_cache_that_was_cut_short_is_made_anew() {
     assert_eq!(fs::metadata(cache.join("key")).expect("a key").len(), 32);
 }
 
-/// Runs the program below a limit of the shell's `ulimit`.
+/// Runs the program under a limit of the shell's `ulimit`.
 #[track_caller]
 fn limited(world: &World, limit: &str, cache: &Path, words: &str) -> palisade_tests::program::Ran {
     let program = palisade_tests::program::executable();
@@ -164,7 +165,7 @@ fn a_limit_on_the_size_of_files_ends_no_program_that_loads_plugins() {
     let world = World::new();
     let words =
         format!("list --no-builtin --plugins {}", palisade_tests::guest::CONCURRENCY_COUNT.directory().display());
-    // 4 KiB hold neither compiled code nor the memory of a guest, which is a file to the system.
+    // 4 KiB hold neither compiled code nor a guest's memory, which the system counts as a file.
     let ran = limited(&world, "-f 8", &world.home().join("cache"), &words).left_with(0);
     ran.complains(&["compiled code was not cached", "rejected", "File too large"]);
 }

@@ -1,4 +1,4 @@
-//! A terminal with the test at its other end, and the program in it.
+//! A pseudo-terminal, with the test at one end and the program at the other.
 
 use ::terminal::event::{PollFd, PollFlags, poll};
 use ::terminal::fs::{Mode, OFlags, open};
@@ -11,10 +11,10 @@ use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// How long a program may be silent while something is expected of it, in milliseconds.
+/// The maximum wait for output, in milliseconds.
 const PATIENCE: i32 = 60_000;
 
-/// A terminal. Whoever holds it sees what a person would see, and types.
+/// A pseudo-terminal. Its holder reads what a user would see, and types.
 pub(crate) struct Terminal {
     person: File,
     program: File,
@@ -38,12 +38,12 @@ impl Terminal {
         Self { person: File::from(person), program: File::from(program), path, seen: String::new() }
     }
 
-    /// The terminal as one of the program's three streams.
+    /// Returns the terminal as one of the program's standard streams.
     pub(crate) fn stream(&self) -> Stdio {
         Stdio::from(self.program.try_clone().expect("a handle can be copied"))
     }
 
-    /// The program with this terminal, its three streams being pipes as in a script.
+    /// Returns the program in this terminal, with pipes as standard streams, as in a script.
     pub(crate) fn command(&self, world: &World, words: &[&str]) -> Command {
         let launcher = executable().with_file_name("in-terminal");
         let mut command = Command::new(launcher);
@@ -70,7 +70,7 @@ impl Terminal {
         command
     }
 
-    /// Starts the program as [`command`](Self::command) makes it.
+    /// Starts the program that [`command`](Self::command) returns.
     #[track_caller]
     pub(crate) fn start(&self, world: &World, words: &[&str]) -> Child {
         self.command(world, words).spawn().expect("the program can be started")
@@ -84,26 +84,26 @@ impl Terminal {
         }
     }
 
-    /// Types.
+    /// Types these keys.
     #[track_caller]
     pub(crate) fn types(&mut self, keys: &str) {
         std::io::Write::write_all(&mut self.person, keys.as_bytes()).expect("one can type");
     }
 
-    /// Runs a program to its end, and gives back what the terminal has shown meanwhile.
+    /// Runs a program to its end, and returns what the terminal has shown.
     #[track_caller]
     pub(crate) fn run(self, mut command: Command) -> (Ran, String) {
         let child = command.spawn().expect("the program can be started");
-        // A command keeps its streams open, and this terminal ends when nobody holds it any more.
+        // `Command` holds the terminal's streams; output ends only when every handle is closed.
         drop(command);
         let ran = finish(child);
         (ran, self.transcript())
     }
 
-    /// Everything that it has shown, once the program has ended.
+    /// Returns everything that the terminal has shown, once the program has ended.
     pub(crate) fn transcript(self) -> String {
         let Self { person, program, path, seen } = self;
-        // Without the program's end, the end of what is shown comes by itself.
+        // With the last handle of the program's side closed, reads end instead of blocking.
         drop(program);
         let null = File::open("/dev/null").expect("there is a null device");
         let mut rest = Self { person, program: null, path, seen };
@@ -111,7 +111,7 @@ impl Terminal {
         rest.seen
     }
 
-    /// Takes in more of what is shown; false where nothing more comes.
+    /// Reads more output. Returns false at its end, or after [`PATIENCE`].
     fn look(&mut self) -> bool {
         let mut ready = [PollFd::from_borrowed_fd(self.person.as_fd(), PollFlags::IN)];
         if poll(&mut ready, PATIENCE).is_ok_and(|count| count == 0) {

@@ -5,7 +5,7 @@ use palisade_tests::{World, guest};
 use serde_json::{Value, json};
 use std::fs;
 
-/// The tools that come with the host, in the order of their plugins.
+/// The shipped tools, in the order of their plugins.
 const SHIPPED: [&str; 9] = [
     "calculate",
     "read_file",

@@ -1,4 +1,4 @@
-//! Calls as a program makes them: they never fail, and say what went wrong in a form to match on.
+//! Calls through the library: they always return a result, and errors can be matched on.
 
 use palisade::tool::{ExecutionKind, PermissionReason};
 use palisade::{Call, ErrorKind, Host, ToolOutput, ToolResult};

@@ -1,4 +1,4 @@
-//! Registering, finding, listing, taking apart.
+//! Registering, finding, listing and removing tools.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a definition is, and what can be asked of it without calling anything.
+//! Tool definitions and their properties, without any call.
 
 use palisade::{Definition, DefinitionError, SideEffects, Tool};
 use palisade_tests::native::echo;

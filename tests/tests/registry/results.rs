@@ -1,4 +1,4 @@
-//! Results as values: made in two ways, never changed, shown in three forms.
+//! Results as values: two constructors, no mutation, three output forms.
 
 use palisade::tool::ExecutionKind;
 use palisade::{CallId, Content, ErrorKind, ToolResult};

@@ -1,4 +1,4 @@
-//! Schemas that are accepted: every assertion and applicator of 2020-12, local references, draft-07.
+//! Accepted schemas: every assertion and applicator of 2020-12, local references, draft-07.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ fn all_accepted(schemas: &[Value]) {
     }
 }
 
-/// A property with this schema in an object.
+/// Returns an object schema with one property of this schema.
 fn property(schema: Value) -> Value {
     json!({"type": "object", "properties": {"p": schema}})
 }

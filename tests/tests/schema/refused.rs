@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::reasons;
 
-/// Checks that each schema is refused, and that the reason says each of these.
+/// Checks that each schema is refused, and that the reason contains each of these parts.
 #[track_caller]
 fn all_refused(cases: &[(Value, &[&str])]) {
     let schemas: Vec<Value> = cases.iter().map(|(schema, _)| schema.clone()).collect();

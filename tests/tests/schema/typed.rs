@@ -1,4 +1,4 @@
-//! The schema that the SDK makes of a type, and inputs against it.
+//! The schema that the SDK derives from a type, and inputs against it.
 
 use palisade_tests::guest::SCHEMA_TYPED;
 use palisade_tests::{Case, Seen};

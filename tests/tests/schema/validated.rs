@@ -1,11 +1,11 @@
-//! Inputs against schemas, through the whole road: nothing runs that does not conform.
+//! Input validation through the whole pipeline: nothing runs with an invalid input.
 
 use palisade_tests::Seen;
 use serde_json::{Value, json};
 
 use super::call;
 
-/// Checks that an input is refused, before anything runs, with these places and a reason for each.
+/// Checks that an input is rejected before anything runs, with these places and a reason for each.
 #[track_caller]
 fn refused(schema: &Value, input: &str, places: &[&str]) -> Seen {
     let seen = call(schema, input).check();

@@ -1,4 +1,4 @@
-//! `calculate`: one expression, one number, or the place where it goes wrong.
+//! `calculate`: evaluates one expression, or reports the place of its error.
 
 use crate::call;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `delete_file`: one file, and of a link the link itself.
+//! `delete_file`: removes one file, or a symlink itself.
 
 use crate::{allowed, call};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What holds for all of the shipped tools.
+//! Behaviour common to all shipped tools.
 
 use crate::{allowed, call};
 use palisade::{Host, SideEffects};
@@ -6,7 +6,7 @@ use palisade_tests::case::block_on;
 use palisade_tests::{Case, Plugins, World, guest};
 use serde_json::{Value, json};
 
-/// Each tool with its class, and an input that suits it.
+/// Returns each tool with its class and a valid input.
 fn tools() -> [(&'static str, SideEffects, Value); 9] {
     [
         ("calculate", SideEffects::None, json!({"expression": "1"})),

@@ -1,4 +1,4 @@
-//! `find_files`: files of a tree by their names, without what is ignored.
+//! `find_files`: lists the files of a tree by name, without ignored ones.
 
 use crate::call;
 use palisade_tests::World;

@@ -1,4 +1,4 @@
-//! `list_dir`: one directory, one entry a line.
+//! `list_dir`: lists one directory, one entry a line.
 
 use crate::call;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `patch_file`: a text that occurs exactly once, and a diff of what was changed.
+//! `patch_file`: replaces a text that occurs exactly once, and returns a diff.
 
 use crate::{allowed, call};
 use palisade_tests::seen::Seen;

@@ -1,4 +1,4 @@
-//! `read_file`: the text as it is, in parts that say how to read on.
+//! `read_file`: returns the text unchanged, in parts that say how to continue.
 
 use crate::call;
 use palisade_tests::Case;

@@ -1,4 +1,4 @@
-//! `search_files`: lines of a tree by what is in them, without what is ignored.
+//! `search_files`: finds lines in a tree by content, without ignored files.
 
 use crate::call;
 use palisade_tests::World;

@@ -1,4 +1,4 @@
-//! What the helper of a command promises: nothing of the command outlives its call, and all of it together stays
+//! The `shell` helper: no process of a command outlives its call, and all of them together stay
 //! within limits.
 
 use std::fs;
@@ -17,10 +17,10 @@ use palisade_tests::{Stage, World};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// How long what should be gone may take to go, on a machine that does much else.
+/// The time limit for cleanup, on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Leaves a process in a session of its own, with nothing of the command above it.
+/// Starts a process in a session of its own, detached from the command.
 const DAEMON: &str = "(setsid sh -c 'echo $$ > daemon; exec sleep 1000' >/dev/null 2>&1 &) ; \
     until [ -s daemon ]; do sleep 0.01; done";
 
@@ -39,7 +39,7 @@ fn run(world: &World, options: ShellOptions, input: Value) -> ToolResult {
     block_on(async { host.dispatch(host.session(), Call::new("shell", input)).await })
 }
 
-/// The processes whose current directory is this one or lies below it.
+/// Lists the processes whose current directory is in this directory.
 fn inside(directory: &Path) -> Vec<String> {
     let processes = fs::read_dir("/proc").expect("a list of processes").flatten().map(|process| process.path());
     let inside =
@@ -47,7 +47,7 @@ fn inside(directory: &Path) -> Vec<String> {
     inside.filter_map(|process| fs::read_to_string(process.join("stat")).ok()).collect()
 }
 
-/// Whether a process runs; one that nobody has reaped yet does not.
+/// Returns true if a process runs; a zombie does not count.
 fn alive(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
@@ -131,7 +131,7 @@ fn a_call_whose_caller_goes_leaves_no_process_and_no_directory() {
     soon("the directory is there", || !Path::new(home.trim()).exists());
 }
 
-/// Limits that a test can reach without harm.
+/// Returns limits that a test can reach without harm.
 fn small() -> ShellLimits {
     ShellLimits { processes: 48, memory: 96 << 20 }
 }
@@ -155,7 +155,7 @@ fn processes_obeyed() {
 #[test]
 fn processes_violated() {
     let world = World::new();
-    // Each of them makes two of itself, in the background, where the group does not end with the shell.
+    // A fork bomb: each process starts two in the background, so that the group outlives the shell.
     let command = "echo begun; bomb() { sleep 0.01; bomb | bomb & }; bomb; sleep 1000";
     for confinement in [Confinement::Landlock, Confinement::Unconfined] {
         let result = run(&world, held(confinement).limits(small()), json!({"command": command}));
@@ -178,7 +178,7 @@ fn processes_in_sessions_of_their_own_count_as_well() {
 
 #[test]
 fn resident_memory_obeyed() {
-    // 48 MB in all of its processes together; a line without an end is kept until it comes.
+    // 48 MB in all processes together: `tail` buffers a line until its end.
     let command = "for i in 1 2 3; do head -c 16000000 /dev/zero | tail -n 1 | wc -c & done; wait";
     let result = run(&World::new(), held(Confinement::Landlock).limits(small()), json!({"command": command}));
     assert_eq!(result.output().as_deref(), Some("16000000\n16000000\n16000000\n"), "{result}");
@@ -187,7 +187,7 @@ fn resident_memory_obeyed() {
 #[test]
 fn resident_memory_violated() {
     let world = World::new();
-    // No process has more than half of what they may have together.
+    // Each process stays below half of the limit for all of them.
     let command = "for i in 1 2 3 4; do (head -c 40000000 /dev/zero; sleep 1000) | tail -n 1 & done; wait";
     let result = run(&world, held(Confinement::Landlock).limits(small()), json!({"command": command}));
     exhausted(&result, "resident_memory", 96 << 20);
@@ -201,7 +201,7 @@ fn a_command_whose_helper_is_killed_ends_with_it() {
     let command = "echo $PPID > helper; echo $$ > shell; echo begun; sleep 1000";
     let result = block_on(async {
         let call = stage.begin(&stage.session(), Call::new("shell", json!({"command": command})));
-        // What the command writes is heard once the host follows it.
+        // The first output shows that the host is following the command.
         let heard = |event: &Event| matches!(event, Event::OutputDelta(..));
         stage.recorder.until(|events| events.iter().any(heard)).await;
         let helper = stage.world.read("helper").and_then(|pid| Pid::from_raw(pid.trim().parse().ok()?));
@@ -215,7 +215,7 @@ fn a_command_whose_helper_is_killed_ends_with_it() {
     soon("its group lives", || inside(&stage.world.root()).is_empty());
 }
 
-/// Sends the signal to every thread of the helper, by each call that takes the number of a thread.
+/// Signals every thread of the helper, by each system call that takes a thread id.
 const BY_THREAD: &str = r#"
     my $signal = shift;
     open(my $list, '<', 'threads') or die;
@@ -232,7 +232,7 @@ const BY_THREAD: &str = r#"
     }
 "#;
 
-/// The threads of the helper that a command has written the number of, once it is there.
+/// Waits for the helper's process id from the command, and returns the ids of the helper's threads.
 fn threads(world: &World) -> String {
     let helper = || world.read("helper").filter(|helper| helper.ends_with('\n'));
     soon("the command does not begin", || helper().is_some());
@@ -280,7 +280,8 @@ fn a_helper_that_is_stopped_is_killed_with_its_command_and_the_call_ends() {
         let begun = Instant::now();
         (call.join().expect("the call ends"), helper, begun.elapsed())
     });
-    // The time of the call, the grace after SIGTERM, and what a helper may be silent for.
+    // The timeout of the call, the grace period after SIGTERM, the longest silence of a helper, and
+    // 3 s of slack.
     assert!(took < Duration::from_secs(1 + 5 + 3) + Duration::from_secs(3), "{took:?}");
     assert_eq!(class(&result), "timeout", "{result}");
     soon("the helper lives", || !alive(&helper));

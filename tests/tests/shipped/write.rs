@@ -1,4 +1,4 @@
-//! `write_file`: a whole file in one step, or nothing at all.
+//! `write_file`: writes a whole file atomically, or nothing.
 
 use crate::{allowed, call};
 use palisade_tests::seen::Seen;
@@ -8,7 +8,7 @@ fn input(path: &str, content: &str) -> Value {
     json!({"path": path, "content": content})
 }
 
-/// Checks that nothing but these paths is in the workspace: no temporary file stays.
+/// Checks that the workspace holds only these paths, and no temporary file.
 #[track_caller]
 fn nothing_but(seen: &Seen, paths: &[&str]) {
     for world in seen.worlds() {
