@@ -167,6 +167,7 @@ fn a_file_that_takes_nothing_holds_up_no_call_and_what_was_lost_is_counted() {
     calculate(&stage, WAITING_LINES / 2 + 10);
     assert!(matches!(lines.finish(Duration::ZERO), Err(LinesError::Stalled)), "nobody waits for it for ever");
     drop(let_go);
+    // Two lines a call, 20 more than the queue holds; the blocked writer may have taken one.
     assert!(matches!(lines.finish(Duration::from_secs(60)), Err(LinesError::Lost(lost)) if (19..=20).contains(&lost)));
 }
 

@@ -168,7 +168,7 @@ fn a_broken_replacement_leaves_the_plugin_that_stood_there_and_says_so_until_it_
         put(&world, "a", &plugin(&["a"], "2"));
         assert_eq!(found(&host.rescan())[1], ["a"]);
         assert_eq!((tools(&host), host.rejected()), (pairs(&[("a", "2")]), vec![]));
-        // The previous version is restored without a reload.
+        // A repair with the bytes that are loaded already is not a change.
         put(&world, "a", broken);
         refused(&host);
         put(&world, "a", &plugin(&["a"], "2"));

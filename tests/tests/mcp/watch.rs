@@ -137,6 +137,7 @@ fn nobody_is_told_where_other_code_stands_behind_the_same_list() {
     let mut client = legacy(&world, &["--watch"]);
     client.ask("tools/list", &json!({}));
     put(&world, "a", &wat("a", "1").execute("(unreachable)").build());
+    // Poll until the new code is loaded: no notification announces it.
     while client.ask("tools/call", &call("a", json!({})))["result"]["isError"] == false {}
     // A new file with the same bytes.
     put(&world, "a", &wat("a", "1").execute("(unreachable)").build());
