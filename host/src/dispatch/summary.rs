@@ -1,5 +1,5 @@
-//! The summary of an input for the user. The members that the tool knows come first, each with its
-//! own length limit, so that no value can push another out of sight.
+//! The summary of an input for the user. Every member that reaches the tool is shown with its value:
+//! a tool's schema is its own claim, so a member outside of the schema may be the one that it uses.
 
 use crate::execution::ValidInput;
 use crate::tool::text::elided;
@@ -10,41 +10,45 @@ use serde_json::Value;
 const VALUE: usize = 400;
 /// The displayed length of a value that may be a program, all of which matters.
 const PROGRAM: usize = 8_000;
-/// The number of displayed members, and the displayed length of a name.
+/// The displayed length of all values together, in characters. Values beyond it are shortened to
+/// [`LEAST`].
+const TOTAL: usize = 4 * PROGRAM;
+/// The displayed length of a value that is always shown, in characters.
+const LEAST: usize = 64;
+/// The number of displayed members, in and outside of the schema each, and the displayed length of a
+/// name.
 const MEMBERS: usize = 32;
 const NAME: usize = 64;
 
-/// Returns the input as one escaped line. Omissions are marked with their length. Members unknown
-/// to the tool come last, by name only.
+/// Returns the input as one escaped line. Omissions are marked with their length. Members outside of
+/// the tool's schema come last, so that they cannot push the others out of sight.
 pub(super) fn summary(definition: &Definition, input: &ValidInput) -> String {
     let room = if definition.side_effects() == SideEffects::Execute { PROGRAM } else { VALUE };
     let Value::Object(members) = input.value() else { return elided(input.text(), room) };
     let known = definition.parameters().get("properties").and_then(Value::as_object);
     let is_known = |name: &str| known.is_some_and(|known| known.contains_key(name));
-    let (used, others): (Vec<_>, Vec<_>) = members.iter().partition(|(name, _)| is_known(name));
-    let text = format!("{{{}}}", shown(&used, room));
+    let (named, others): (Vec<_>, Vec<_>) = members.iter().partition(|(name, _)| is_known(name));
+    let mut left = TOTAL;
+    let text = shown(&named, room, &mut left);
     match others.len() {
         0 => text,
-        count => format!("{text} and {count} that the tool does not know: {}", names(&others)),
+        count => format!("{text} and {count} outside of the tool's schema: {}", shown(&others, room, &mut left)),
     }
 }
 
-fn shown(members: &[(&String, &Value)], room: usize) -> String {
-    let mut texts: Vec<String> = members.iter().take(MEMBERS).map(|(name, value)| member(name, value, room)).collect();
+/// Formats members, each with its own room, as long as `left` lasts.
+fn shown(members: &[(&String, &Value)], room: usize, left: &mut usize) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for (name, value) in members.iter().take(MEMBERS) {
+        let key = Value::from(elided(name, NAME)).to_string();
+        let value = elided(&value.to_string(), room.min((*left).max(LEAST)));
+        *left = left.saturating_sub(value.len());
+        texts.push(format!("{key}:{value}"));
+    }
     if members.len() > MEMBERS {
         texts.push(format!("… {} more …", members.len() - MEMBERS));
     }
-    texts.join(",")
-}
-
-fn member(name: &str, value: &Value, room: usize) -> String {
-    let key = Value::from(elided(name, NAME)).to_string();
-    format!("{key}:{}", elided(&value.to_string(), room))
-}
-
-fn names(members: &[(&String, &Value)]) -> String {
-    let names = members.iter().take(MEMBERS).map(|(name, _)| Value::from(elided(name, NAME)).to_string());
-    names.collect::<Vec<_>>().join(", ")
+    format!("{{{}}}", texts.join(","))
 }
 
 #[cfg(test)]
@@ -59,10 +63,28 @@ mod tests {
     }
 
     #[test]
-    fn what_the_tool_uses_cannot_be_hidden_behind_what_it_does_not() {
+    fn member_in_the_schema_is_not_hidden_by_others() {
         let input = json!({"Command": "ls", "Note": "y".repeat(5000), "command": "echo harm", "zz": "y".repeat(5000)});
         let text = of(SideEffects::Execute, input);
-        assert_eq!(text, r#"{"command":"echo harm"} and 3 that the tool does not know: "Command", "Note", "zz""#);
+        assert!(text.starts_with(r#"{"command":"echo harm"} and 3 outside of the tool's schema: {"Command":"ls","#));
+    }
+
+    #[test]
+    fn member_outside_of_the_schema_is_shown_with_its_value() {
+        let text =
+            of(SideEffects::Execute, json!({"zone": "just listing", "run": format!("true{}; harm", " ".repeat(900))}));
+        assert!(
+            text.starts_with(r#"{"zone":"just listing"} and 1 outside of the tool's schema: {"run":"true "#),
+            "{text}"
+        );
+        assert!(text.ends_with("; harm\"}"), "{text}");
+    }
+
+    #[test]
+    fn many_long_values_are_shortened_with_their_length() {
+        let many: Map<String, Value> = (0..64).map(|n| (format!("m{n}"), json!("y".repeat(PROGRAM)))).collect();
+        let text = of(SideEffects::Execute, Value::Object(many));
+        assert!(text.len() < TOTAL + 64 * 4 * LEAST && text.contains("characters"), "{}", text.len());
     }
 
     #[test]
@@ -77,6 +99,6 @@ mod tests {
     fn an_input_with_very_many_members_stays_short_and_says_so() {
         let many: Map<String, Value> = (0..5000).map(|n| (format!("m{n}"), json!(n))).collect();
         let text = of(SideEffects::Write, Value::Object(many));
-        assert!(text.len() < 4000 && text.contains("5000 that the tool does not know"), "{text}");
+        assert!(text.len() < 4000 && text.contains("5000 outside of the tool's schema"), "{text}");
     }
 }

@@ -2,14 +2,12 @@
 //! result.
 
 use crate::confirm::{Answer, ConfirmationRequest};
-use crate::tool::text::{cut, elided, visible};
+use crate::tool::text::{elided, visible};
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Value, json};
 
 /// The only field of the form.
 const FIELD: &str = "decision";
-/// The maximum length of the displayed input, in bytes.
-const SUMMARY: usize = 2048;
 /// The maximum number of displayed paths.
 const PATHS: usize = 20;
 /// The maximum length of a displayed plugin name, in characters: it comes from a file name.
@@ -49,10 +47,11 @@ fn choices(lasting: Lasting) -> Value {
     }
 }
 
-/// Builds the message in the host's own words. The input is untrusted: escaped and shortened.
+/// Builds the message in the host's own words. The input is untrusted: escaped, and shortened by its
+/// summary, which tells the length of each omission. It is never cut here.
 fn message(request: &ConfirmationRequest) -> String {
     let ConfirmationRequest { tool, side_effects, input_summary, projected_modifications: paths, .. } = request;
-    let input = visible(cut(input_summary, SUMMARY));
+    let input = visible(input_summary);
     let mut text = format!("May the tool `{tool}` (class {side_effects}) run?{}\nInput: {input}", plugin(request));
     if !paths.is_empty() {
         let named: Vec<_> = paths.iter().take(PATHS).map(|path| visible(path)).collect();
