@@ -14,6 +14,7 @@ mod changes;
 mod client;
 mod content;
 mod documents;
+mod elsewhere;
 mod endpoint;
 mod era;
 mod frame;

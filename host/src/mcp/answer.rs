@@ -3,6 +3,7 @@
 
 use super::{endpoint, outcome};
 use crate::execution::account::{Account, Owed, address_space_limit};
+use crate::execution::offload::IN_PLACE;
 use crate::http::kept;
 use crate::tool::budget::Exhausted;
 use bytes::Bytes;
@@ -32,7 +33,23 @@ impl Written {
     /// Serializes a response, reserving its memory in the account of the request. Returns an error
     /// response instead if there is not enough memory.
     pub(super) fn answer(message: &ServerJsonRpcMessage, account: &Account) -> Self {
-        written(message, account).unwrap_or_else(|why| {
+        Self::or_failure(written(message, account), message)
+    }
+
+    /// Same as [`answer`](Self::answer), if the response is short enough to be serialized in place.
+    pub(super) fn at_once(message: &ServerJsonRpcMessage, account: &Account) -> Option<Self> {
+        let mut counted = Counted { most: IN_PLACE, ..Counted::default() };
+        serde_json::to_writer(&mut counted, message).ok()?;
+        Some(Self::or_failure(made(counted, message, account), message))
+    }
+
+    /// The error response if a response cannot be serialized in time.
+    pub(super) fn late(message: &ServerJsonRpcMessage) -> Self {
+        Self::unasked(&without_memory(message, Exhausted::Deadline))
+    }
+
+    fn or_failure(written: Result<Self, Exhausted>, message: &ServerJsonRpcMessage) -> Self {
+        written.unwrap_or_else(|why| {
             tracing::warn!("an answer was left out: {why}");
             Self::unasked(&without_memory(message, why))
         })
@@ -96,7 +113,12 @@ fn written(message: &ServerJsonRpcMessage, account: &Account) -> Result<Written,
     let mut counted = Counted::default();
     // Serialization cannot fail: these types always map to JSON.
     let _ = serde_json::to_writer(&mut counted, message);
-    let Counted { head, length } = counted;
+    made(counted, message, account)
+}
+
+/// Serializes a message that has been measured.
+fn made(counted: Counted, message: &ServerJsonRpcMessage, account: &Account) -> Result<Written, Exhausted> {
+    let Counted { head, length, .. } = counted;
     if length <= SMALL {
         return Ok(Written { bytes: head, owed: None });
     }
@@ -127,17 +149,26 @@ fn without_memory(message: &ServerJsonRpcMessage, why: Exhausted) -> ServerJsonR
     JsonRpcMessage::error(outcome::exhausted(LEFT_OUT, why), id)
 }
 
-/// A writer that measures a message, and keeps its bytes while it is small.
-#[derive(Default)]
+/// A writer that measures a message, and keeps its bytes while it is small. It fails beyond a length.
 struct Counted {
     head: Vec<u8>,
     length: usize,
+    most: usize,
+}
+
+impl Default for Counted {
+    fn default() -> Self {
+        Self { head: Vec::new(), length: 0, most: usize::MAX }
+    }
 }
 
 impl Write for Counted {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.length += bytes.len();
+        if self.length > self.most {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         if self.length <= SMALL {
             self.head.extend_from_slice(bytes);
         }

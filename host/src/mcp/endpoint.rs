@@ -4,6 +4,7 @@
 mod headers;
 
 use super::answer::{SMALL, Written};
+use super::elsewhere;
 use super::frame::{self, Refused};
 use super::requests::NotTaken;
 use super::sessions::{RETRY, Refusal, Sessions};
@@ -71,7 +72,7 @@ impl<S: ServerHandler> Endpoint<S> {
         let account = self.limits.account();
         let view = self.sessions.seen_by(request.caller(), account.clone());
         let mut request = request.into_request();
-        let mut asked = match Asked::by(&request, &account) {
+        let mut asked = match Asked::by(&request, &account).await {
             Ok(asked) => asked,
             Err(refused) => return error(status_of(&refused), refused),
         };
@@ -132,7 +133,7 @@ async fn answered<S: ServerHandler>(call: Plain, handler: S, (parts, account): (
         }
         _ => StatusCode::OK,
     };
-    json(status, Written::answer(&answer, &account))
+    json(status, elsewhere::written(answer, account).await)
 }
 
 /// Keeps the memory of a response of the library accounted for until it is sent. A response in one
@@ -150,9 +151,9 @@ struct Asked(Option<Value>);
 
 impl Asked {
     /// Parses the body and checks the headers of a request.
-    fn by(request: &Request<Bytes>, account: &Account) -> Result<Self, Refused> {
+    async fn by(request: &Request<Bytes>, account: &Account) -> Result<Self, Refused> {
         let value = match *request.method() {
-            Method::POST => Some(frame::check(request.body(), account)?),
+            Method::POST => Some(elsewhere::checked(request.body().clone(), account).await?),
             _ => None,
         };
         let asked = Self(value);

@@ -11,18 +11,21 @@ mod writer;
 
 use super::answer::Written;
 use super::client::Client;
+use super::elsewhere;
 use super::frame::{self, Refused};
 use super::handler::Front;
 use super::replies::Replies;
 use super::requests::{NotTaken, Requests, Weight, cancelled};
 use super::short::Plain;
 use crate::execution::account::Account;
+use crate::execution::offload::IN_PLACE;
 use reader::Reader;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, Extensions, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
+use serde_json::Value;
 use split::Line;
 use std::convert::Infallible;
 #[cfg(unix)]
@@ -32,6 +35,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 pub(super) use writer::Gone;
 use writer::Writer;
@@ -43,6 +47,9 @@ pub(super) struct Lines {
     ends: Ends,
     requests: Arc<Mutex<Requests>>,
     replies: Replies,
+    /// A long message that is parsed on another thread. It is kept here, because the library may
+    /// drop the future of `receive` while it waits.
+    parsing: Option<(JoinHandle<Result<Value, Refused>>, Account)>,
     /// Held by each call on the fast path until its response is written.
     underway: mpsc::Sender<Infallible>,
     handshake: Handshake,
@@ -104,6 +111,7 @@ impl Lines {
             ends,
             requests: Arc::default(),
             replies: Replies::default(),
+            parsing: None,
             underway,
             handshake: Handshake::Awaited,
         }
@@ -112,13 +120,23 @@ impl Lines {
     /// Returns the next message that is admitted, answering rejected ones. `None` at the end.
     async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            let line = tokio::select! {
-                biased;
-                _ = self.writer.gone() => return None,
-                // Backpressure: stop reading while the client does not read its responses.
-                line = async { self.writer.room().await; self.reader.next().await } => line?,
+            let taken = match &mut self.parsing {
+                Some((parsing, account)) => {
+                    let (parsed, account) = (parsing.await, account.clone());
+                    self.parsing = None;
+                    parsed.map_or(Ok(None), |parsed| self.take(parsed?, account))
+                }
+                None => {
+                    let line = tokio::select! {
+                        biased;
+                        _ = self.writer.gone() => return None,
+                        // Backpressure: stop reading while the client does not read its responses.
+                        line = async { self.writer.room().await; self.reader.next().await } => line?,
+                    };
+                    self.read(line)
+                }
             };
-            match self.take(line) {
+            match taken {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
                 // Await the write, so that a client that sends garbage without reading is stopped,
@@ -128,15 +146,28 @@ impl Lines {
         }
     }
 
-    /// Parses a line. Returns `None` for a call that was started on the fast path.
-    fn take(&mut self, line: Line) -> Result<Option<ClientJsonRpcMessage>, Refused> {
+    /// Parses a line, a long one on another thread. Returns `None` for that one, and for a call that
+    /// was started on the fast path.
+    fn read(&mut self, line: Line) -> Result<Option<ClientJsonRpcMessage>, Refused> {
         let bytes = match line {
             Line::Whole(bytes) => bytes,
             Line::TooLong(id) => return Err(Refused { id, error: too_long() }),
         };
         // Hold the memory of the message until it is answered.
         let account = self.ends.short.account();
-        match Plain::of(frame::check(&bytes, &account)?) {
+        if bytes.len() <= IN_PLACE {
+            let value = frame::check(&bytes, &account)?;
+            return self.take(value, account);
+        }
+        let own = account.clone();
+        let parsing = tokio::spawn(async move { elsewhere::checked(bytes.into(), &own).await });
+        self.parsing = Some((parsing, account));
+        Ok(None)
+    }
+
+    /// Takes a message. Returns `None` for a call that was started on the fast path.
+    fn take(&mut self, value: Value, account: Account) -> Result<Option<ClientJsonRpcMessage>, Refused> {
+        match Plain::of(value) {
             Ok(plain) => {
                 self.book(plain.id(), Weight::Heavy).map(|ends| self.begin(plain, ends, account)).map(|()| None)
             }
@@ -184,8 +215,7 @@ impl Lines {
         extensions.insert(account.clone());
         self.ends.short.begin(&tool, async move {
             let answer = call.answered(&*front, ends.clone(), extensions).await;
-            let line = Written::answer(&answer, &account);
-            drop((answer, account));
+            let line = elsewhere::written(answer, account).await;
             let written = {
                 // A cancelled call must not be answered. The response takes its place in the queue
                 // under the lock, before the next cancellation can be read.
@@ -224,14 +254,28 @@ impl Transport<RoleServer> for Lines {
             JsonRpcMessage::Error(error) => error.id.clone(),
             _ => None,
         };
-        let Some(id) = answered else {
-            self.replies.sent(&message);
-            return self.writer.put(Written::unasked(&message));
+        let written = match answered {
+            None => {
+                self.replies.sent(&message);
+                Ok(Written::unasked(&message))
+            }
+            Some(id) => {
+                // Remove the request before the write: the client may reuse the id as soon as it has
+                // read the response.
+                let account = books(&self.requests).end(&id).unwrap_or_else(|| self.ends.short.account());
+                Written::at_once(&message, &account).ok_or((message, account))
+            }
         };
-        // Remove the request before the write: the client may reuse the id as soon as it has read
-        // the response.
-        let account = books(&self.requests).end(&id);
-        self.writer.put(Written::answer(&message, &account.unwrap_or_else(|| self.ends.short.account())))
+        let queued = written.map(|line| self.writer.put(line)).map_err(|large| (large, self.writer.clone()));
+        async move {
+            match queued {
+                Ok(queued) => queued.await,
+                Err(((message, account), writer)) => {
+                    let line = elsewhere::large(message, account).await;
+                    writer.put(line).await
+                }
+            }
+        }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
