@@ -46,11 +46,11 @@ impl ShellLimits {
     /// The smallest accepted memory limit, in bytes: a shell with a few small programs.
     pub const MIN_MEMORY: u64 = 16 << 20;
 
-    /// Returns the default memory limit in bytes, half of the physical memory: beyond it, other
-    /// programs could be swapped out or killed.
+    /// Returns the default memory limit in bytes, half of the memory of the machine or of its
+    /// control group: beyond it, other programs could be swapped out or killed.
     #[must_use]
     pub fn default_memory() -> u64 {
-        limits::physical_memory().map_or(limits::TOTAL_MEMORY, |bytes| (bytes / 2).max(Self::MIN_MEMORY))
+        limits::usable_memory().map_or(limits::TOTAL_MEMORY, |bytes| (bytes / 2).max(Self::MIN_MEMORY))
     }
 }
 

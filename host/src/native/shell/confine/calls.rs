@@ -63,6 +63,9 @@ const DENIED: &[c_long] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     OPEN_TREE_ATTR,
+    // Names and options of every mount, as in `/proc/self/mountinfo`.
+    STATMOUNT,
+    LISTMOUNT,
     // File flags and attributes by path, which Landlock does not cover.
     FILE_SETATTR,
     // Programs inside the kernel, and system-wide monitoring.
@@ -141,6 +144,10 @@ const EVERYBODY: [c_int; 1] = [-1];
 const OPEN_TREE_ATTR: c_long = 467;
 /// As above.
 const FILE_SETATTR: c_long = 469;
+/// As above.
+const STATMOUNT: c_long = 457;
+/// As above.
+const LISTMOUNT: c_long = 458;
 
 /// The first number that was not a system call when this list was written. Newer system calls fail
 /// as on an older kernel. All numbers of the x32 ABI are larger.

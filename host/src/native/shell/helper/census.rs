@@ -127,13 +127,20 @@ fn holds_more(processes: &[i32], limit: u64) -> bool {
 
 /// Returns the resident memory of a process that is not backed by a file, in bytes.
 fn resident(pid: i32) -> u64 {
-    kilobytes(&format!("/proc/{pid}/status"), &["RssAnon:", "RssShmem:"]).unwrap_or(0)
+    of_process(pid, "status", &["RssAnon:", "RssShmem:"]).unwrap_or(0)
 }
 
 /// Returns the same with a proportional share of shared pages, or the resident memory if the kernel
 /// does not tell the share.
 fn proportional(pid: i32) -> u64 {
-    kilobytes(&format!("/proc/{pid}/smaps_rollup"), &["Pss_Anon:", "Pss_Shmem:"]).unwrap_or_else(|| resident(pid))
+    of_process(pid, "smaps_rollup", &["Pss_Anon:", "Pss_Shmem:"]).unwrap_or_else(|| resident(pid))
+}
+
+/// Reads a file of a process. A process whose first thread has ended tells nothing there, and another
+/// thread tells the memory that they share.
+fn of_process(pid: i32, file: &str, keys: &[&str]) -> Option<u64> {
+    let of_thread = |task| kilobytes(&format!("/proc/{pid}/task/{task}/{file}"), keys);
+    kilobytes(&format!("/proc/{pid}/{file}"), keys).or_else(|| tasks(pid).into_iter().find_map(of_thread))
 }
 
 fn kilobytes(file: &str, keys: &[&str]) -> Option<u64> {

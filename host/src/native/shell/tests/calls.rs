@@ -94,6 +94,8 @@ const REACHING_DEEP: &[Made] = &[
     Made("fanotify_init", libc::SYS_fanotify_init, "0, 0"),
     Made("open_by_handle_at", libc::SYS_open_by_handle_at, "-1, 0, 0"),
     Made("kcmp", libc::SYS_kcmp, "0, 0, 0, 0, 0"),
+    Made("statmount", 457, "$b, $b, 256, 0"),
+    Made("listmount", 458, "$b, $b, 1, 0"),
 ];
 
 #[tokio::test]
