@@ -57,6 +57,11 @@ pub(crate) enum Naming {
     Unclear,
 }
 
+/// Returns true if rules for the host's own tools use this qualifier.
+fn is_of_the_host(name: &str) -> bool {
+    name == NATIVE || palisade_plugins::all().iter().any(|shipped| shipped.name == name)
+}
+
 impl Origin {
     /// Returns the plugin's name, or `None` for a native tool.
     #[must_use]
@@ -89,8 +94,9 @@ impl Origin {
     pub(crate) fn naming(&self) -> Naming {
         match self {
             Self::Native | Self::Plugin { source: Source::Shipped, .. } => Naming::ByTool,
-            // A file named `native` must not match rules for native tools.
-            Self::Plugin { name, source: Source::File(_), .. } if &**name == NATIVE => Naming::Unclear,
+            // A file with the name of a shipped plugin must not match the rules for that plugin, even
+            // in a host without it.
+            Self::Plugin { name, source: Source::File(_), .. } if is_of_the_host(name) => Naming::Unclear,
             Self::Plugin { source: Source::File(_), .. } => Naming::ByPlugin,
             Self::Plugin { source: Source::Namesake(_), .. } => Naming::Unclear,
         }
