@@ -8,6 +8,8 @@
 mod ascent;
 #[cfg(unix)]
 mod bare;
+#[cfg(unix)]
+mod mounts;
 mod names;
 #[cfg(unix)]
 mod place;
@@ -152,13 +154,27 @@ impl Rules {
 
     /// Returns a copy of the rules, extended by those of a host.
     pub(super) fn with(&self, host: &Arc<HostRules>, root: &Path) -> Self {
-        let inside = host.trees.iter().filter(|tree| self.holds(tree)).map(|tree| (tree.label(root), tree.clone()));
+        let reachable = host.trees.iter().filter(|tree| self.reaches(tree, root));
+        let inside = reachable.map(|tree| (tree.label(root), tree.clone()));
         Self {
             #[cfg(unix)]
             root: self.root,
             trees: self.trees.iter().cloned().chain(inside).collect(),
             hosts: self.hosts.iter().chain([host]).cloned().collect(),
         }
+    }
+
+    /// Returns true if tools may reach a tree. A bind mount leads to a tree whose own path lies
+    /// outside, so with any mount in the workspace every tree is compared by its identity.
+    #[cfg(unix)]
+    fn reaches(&self, tree: &Tree, root: &Path) -> bool {
+        self.holds(tree) || mounts::any_below(root)
+    }
+
+    /// Returns true if tools may reach a tree.
+    #[cfg(not(unix))]
+    fn reaches(&self, tree: &Tree, _: &Path) -> bool {
+        self.holds(tree)
     }
 
     /// Returns whether the rules of a host are included.

@@ -28,6 +28,11 @@ impl Device {
     }
 }
 
+/// Refuses to change an entry of a directory on a file system of the kernel.
+pub(super) fn check_directory(directory: impl AsFd) -> Result<(), Fault> {
+    if is_the_kernels(directory) { Err(Refusal::Kernel.into()) } else { Ok(()) }
+}
+
 #[allow(clippy::useless_conversion, reason = "the type of a device's number differs between systems")]
 fn device(stat: &Stat) -> Option<u64> {
     u64::try_from(stat.st_dev).ok()
@@ -36,7 +41,7 @@ fn device(stat: &Stat) -> Option<u64> {
 /// The magic numbers of these file systems, from `linux/magic.h` and from the kernel sources of the
 /// ones not listed there.
 #[cfg(target_os = "linux")]
-const KERNELS: [u32; 17] = [
+const KERNELS: [u32; 18] = [
     0x9fa0,      // proc
     0x6265_6572, // sysfs
     0x6462_6720, // debugfs
@@ -54,6 +59,7 @@ const KERNELS: [u32; 17] = [
     0x6165_676c, // pstore
     0x6e73_6673, // nsfs
     0x0765_5821, // resctrl
+    0x1980_0202, // mqueue
 ];
 
 /// Returns whether a file lies on one of these file systems. A failed `fstatfs` counts as an

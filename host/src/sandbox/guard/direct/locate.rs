@@ -14,6 +14,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, PathFlags};
 
+use super::kernel;
 use super::mount::{OpenDir, Resolver};
 use super::walk::walk;
 use crate::sandbox::guard::errors::Fault;
@@ -79,6 +80,8 @@ impl Located<'_> {
     pub(super) fn check_change(&self, ledger: &Ledger) -> Result<(), Fault> {
         let rules = ledger.rules()?;
         rules.check_names(&self.real_name())?;
+        // A directory in `cgroup` is a control group.
+        kernel::check_directory(self.handle())?;
         if self.is_here() {
             rules.check_dir(self.handle())?;
         } else {
