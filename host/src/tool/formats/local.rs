@@ -2,6 +2,7 @@
 //! it.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
@@ -9,6 +10,45 @@ use crate::tool::schema::percent_decode;
 
 /// The deepest nesting of inlined references.
 const MAX_INLINED: usize = 8;
+/// The number of values that the export of one schema may walk through and copy: references can
+/// expand a schema exponentially. The schema of a real tool needs some thousand.
+const EFFORT: usize = 300_000;
+
+/// The budget of the export of one schema.
+#[derive(Debug)]
+pub(super) struct Effort(usize);
+
+impl Effort {
+    pub(super) fn new() -> Self {
+        Self(EFFORT)
+    }
+
+    /// Returns true if nothing is left.
+    pub(super) fn is_spent(&self) -> bool {
+        self.0 == 0
+    }
+
+    /// Spends the number of values in `value`, and returns the local references among them. Returns
+    /// `None` if the budget ends before.
+    fn references<'v>(&mut self, value: &'v Value) -> Option<Vec<&'v str>> {
+        let (mut found, mut open) = (Vec::new(), vec![value]);
+        while let Some(value) = open.pop() {
+            self.0 = self.0.saturating_sub(1);
+            if self.is_spent() {
+                return None;
+            }
+            match value {
+                Value::Array(values) => open.extend(values),
+                Value::Object(members) => {
+                    found.extend(members.get("$ref").and_then(Value::as_str));
+                    open.extend(members.values());
+                }
+                _ => {}
+            }
+        }
+        Some(found)
+    }
+}
 
 /// Returns the target of a local `$ref`. Anchors are not resolved.
 pub(super) fn target<'v>(root: &'v Value, reference: &str) -> Option<&'v Value> {
@@ -61,11 +101,12 @@ pub(super) struct Flat {
     pub(super) dropped: Vec<String>,
 }
 
-/// Inlines a `$ref` with siblings and merges `allOf`.
-pub(super) fn flatten(root: &Value, keywords: &Map<String, Value>) -> Flat {
+/// Inlines a `$ref` with siblings and merges `allOf`, as far as the budget lasts.
+pub(super) fn flatten(root: &Value, keywords: &Map<String, Value>, effort: &mut Effort) -> Flat {
     let mut flat = Flat { keywords: keywords.clone(), dropped: Vec::new() };
     for _ in 0..MAX_INLINED {
-        if !flat.merge_all_of() && !flat.inline(root) {
+        let has_room = keywords.values().all(|value| effort.references(value).is_some());
+        if !has_room || (!flat.merge_all_of() && !flat.inline(root, effort)) {
             break;
         }
     }
@@ -91,12 +132,12 @@ impl Flat {
 
     /// Replaces a `$ref` with its target. The annotations among its siblings take precedence over
     /// the target's.
-    fn inline(&mut self, root: &Value) -> bool {
+    fn inline(&mut self, root: &Value, effort: &mut Effort) -> bool {
         let (Some(Value::String(reference)), true) = (self.keywords.get("$ref"), self.keywords.len() > 1) else {
             return false;
         };
-        let Some(Value::Object(target)) = target(root, reference) else { return false };
-        if recurs(root, target, reference) {
+        let Some(whole @ Value::Object(target)) = target(root, reference) else { return false };
+        if recurs(root, whole, reference, effort) {
             return false;
         }
         let mut siblings = self.keywords.clone();
@@ -156,42 +197,32 @@ fn union(one: &Map<String, Value>, two: &Map<String, Value>) -> Option<Map<Strin
         .then(|| one.iter().chain(two).map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// Returns true if a definition refers to itself.
-fn recurs(root: &Value, target: &Map<String, Value>, reference: &str) -> bool {
-    let mut seen = Vec::new();
-    let mut open: Vec<String> = references(&Value::Object(target.clone()));
+/// Returns true if a definition refers to itself, or if the budget ends before that is known.
+fn recurs(root: &Value, definition: &Value, reference: &str, effort: &mut Effort) -> bool {
+    let mut seen = HashSet::new();
+    let Some(mut open) = effort.references(definition) else { return true };
     while let Some(next) = open.pop() {
         if next == reference {
             return true;
         }
-        if !seen.contains(&next) {
-            open.extend(self::target(root, &next).map(references).unwrap_or_default());
-            seen.push(next);
+        if seen.insert(next)
+            && let Some(definition) = target(root, next)
+        {
+            let Some(further) = effort.references(definition) else { return true };
+            open.extend(further);
         }
     }
     false
 }
 
-/// Returns true if a reference of the schema is recursive or cannot be resolved.
-pub(super) fn has_recursion(root: &Value) -> bool {
-    let mut all = references(root);
+/// Returns true if a reference of the schema is recursive or cannot be resolved, or if the budget
+/// ends before that is known. A `$ref` in data counts as a reference.
+pub(super) fn has_recursion(root: &Value, effort: &mut Effort) -> bool {
+    let Some(mut all) = effort.references(root) else { return true };
     all.sort_unstable();
     all.dedup();
     all.iter().any(|reference| {
         target(root, reference)
-            .is_none_or(|target| target.as_object().is_some_and(|target| recurs(root, target, reference)))
+            .is_none_or(|definition| definition.is_object() && recurs(root, definition, reference, effort))
     })
-}
-
-/// Returns the values of all `$ref` members at any place. A false positive only keeps a reference
-/// that could have been inlined.
-fn references(value: &Value) -> Vec<String> {
-    match value {
-        Value::Array(values) => values.iter().flat_map(references).collect(),
-        Value::Object(members) => {
-            let here = members.get("$ref").and_then(Value::as_str).map(str::to_owned);
-            here.into_iter().chain(members.values().flat_map(references)).collect()
-        }
-        _ => Vec::new(),
-    }
 }

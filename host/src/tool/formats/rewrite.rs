@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::local::{flatten, modernised};
+use super::local::{Effort, flatten, modernised};
 use super::profile::{Profile, Treatment};
 use super::strict::Reason;
 use super::{ToolView, Weakening};
@@ -30,7 +30,8 @@ pub(super) struct Rewritten {
 pub(super) fn rewrite(view: &ToolView<'_>, profile: &'static Profile) -> Rewritten {
     let modern =
         if profile.keywords.is_some() { modernised(view.input_schema) } else { Cow::Borrowed(view.input_schema) };
-    let mut writer = Writer { root: &modern, tool: view.name, profile, weakened: Vec::new(), blocked: None };
+    let mut writer =
+        Writer { root: &modern, tool: view.name, profile, weakened: Vec::new(), blocked: None, effort: Effort::new() };
     let schema = writer.schema(&modern, "");
     Rewritten { schema, weakened: writer.weakened, blocked: writer.blocked }
 }
@@ -41,6 +42,7 @@ struct Writer<'v> {
     profile: &'static Profile,
     weakened: Vec<Weakening>,
     blocked: Option<Reason>,
+    effort: Effort,
 }
 
 /// The additions to the description of one schema object.
@@ -72,9 +74,15 @@ impl Writer<'_> {
         if self.profile.keywords.is_none() {
             return keywords.clone();
         }
-        let flat = flatten(self.root, keywords);
+        let flat = flatten(self.root, keywords, &mut self.effort);
+        let why = match self.effort.is_spent() {
+            true => {
+                "is left out: nothing may stand beside a `$ref`, and this schema is too large to write its references out"
+            }
+            false => "is left out: nothing may stand beside a recursive `$ref`",
+        };
         for keyword in &flat.dropped {
-            self.weaken(pointer, keyword, "is left out: nothing may stand beside a recursive `$ref`");
+            self.weaken(pointer, keyword, why);
         }
         flat.keywords
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::local::has_recursion;
+use super::local::{Effort, has_recursion};
 use crate::tool::schema::{Dialect, Shape, holds, join};
 
 /// The rules of a provider's strict mode.
@@ -99,7 +99,7 @@ impl Rules {
         if schema.get("type") != Some(&json!("object")) || schema.get("anyOf").is_some() {
             return at_root("its root has to be an object without alternatives");
         }
-        if !self.recursion && has_recursion(schema) {
+        if !self.recursion && has_recursion(schema, &mut Effort::new()) {
             return at_root("it is recursive");
         }
         tally.schema(schema, "", 1)?;

@@ -2,7 +2,7 @@
 //! whole definitions with golden files.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Format, Strictness, ToolView, annotations, drop_absent, export, export_all};
 
@@ -281,6 +281,27 @@ fn older_definitions_move_to_where_providers_look() {
     let schema = json!({"type": "object", "properties": {"x": data}, "definitions": {"t": {"type": "string"}}});
     let written = export(&view(&schema), Format::Anthropic, Strictness::AsIs).tool;
     assert_eq!(written["input_schema"]["properties"]["x"], data, "a `$ref` in data is no reference");
+}
+
+#[test]
+fn references_that_expand_a_schema_are_written_out_within_a_budget() {
+    let reference = |to: usize| json!({"$ref": format!("#/$defs/a{to}"), "description": "x"});
+    let two = |to: usize| json!({"type": "object", "properties": {"l": reference(to), "r": reference(to)}});
+    let mut definitions: Map<String, Value> = (0..40).map(|n| (format!("a{n}"), two(n + 1))).collect();
+    definitions.insert("a40".to_owned(), json!({"type": "string"}));
+    let wide = json!({"type": "object", "properties": {}, "$defs": definitions});
+    let one = |to: usize| json!({"type": "object", "properties": {"n": reference(to)}});
+    let mut definitions: Map<String, Value> = (0..900).map(|n| (format!("a{n}"), one(n + 1))).collect();
+    definitions.insert("a900".to_owned(), json!({"type": "string"}));
+    let deep = json!({"type": "object", "properties": {"x": reference(0)}, "$defs": definitions});
+    for schema in [wide, deep] {
+        for format in [Format::OpenAi, Format::Anthropic, Format::Gemini] {
+            let exported = export(&view(&schema), format, Strictness::Transform);
+            let bytes = exported.tool.to_string().len();
+            assert!(bytes < 64 << 20, "{format:?}: {} MiB", bytes >> 20);
+            assert!(!exported.weakened.is_empty(), "{format:?}");
+        }
+    }
 }
 
 #[test]
