@@ -2,7 +2,7 @@
 //! by the text of the trap.
 
 use super::ask::Parted;
-use super::engine::Runtime;
+use super::engine::{Runtime, is_out_of_memory};
 use super::guard::Exhausted;
 use super::limits;
 use super::run::Interrupted;
@@ -124,17 +124,6 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
     } else {
         None
     }
-}
-
-/// Returns true if the system has no memory or address space for one more sandbox. A later shortage
-/// is reported to the guest.
-fn is_out_of_memory(error: &wasmtime::Error) -> bool {
-    let cause = error.root_cause();
-    #[cfg(unix)]
-    if cause.downcast_ref::<rustix::io::Errno>() == Some(&rustix::io::Errno::NOMEM) {
-        return true;
-    }
-    cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::OutOfMemory)
 }
 
 /// Returns the beginning of an error's text, including its causes. The guest chooses the length of

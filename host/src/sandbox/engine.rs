@@ -213,6 +213,18 @@ fn on_demand(allocation: Allocation) -> Config {
     config
 }
 
+/// Returns true if an operation of the engine failed because the system had no memory, or no room in
+/// the address space. Only the type of a cause tells: its text may quote the component.
+pub(super) fn is_out_of_memory(error: &wasmtime::Error) -> bool {
+    error.chain().any(|cause| {
+        #[cfg(unix)]
+        if cause.downcast_ref::<rustix::io::Errno>() == Some(&rustix::io::Errno::NOMEM) {
+            return true;
+        }
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::OutOfMemory)
+    })
+}
+
 /// A guard that counts one running guest for the clock.
 pub(super) struct Running<'a>(&'a Clock);
 

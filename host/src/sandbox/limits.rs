@@ -1,6 +1,9 @@
 //! All limits of the sandbox, each a named constant with its reason.
 
+mod memory;
+
 use crate::execution::account::{Account, MemoryLimits};
+pub(crate) use memory::usable as usable_memory;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -140,17 +143,10 @@ impl Default for Limits {
     }
 }
 
-/// Returns [`TOTAL_MEMORY`], or half of this machine's memory if that is less, but at least the
-/// most that one call may have.
+/// Returns [`TOTAL_MEMORY`], or half of the memory of this machine or of its control group if that
+/// is less, but at least the most that one call may have.
 #[must_use]
 pub fn total_memory() -> u64 {
     static LESSER: OnceLock<u64> = OnceLock::new();
-    *LESSER.get_or_init(|| physical_memory().map_or(TOTAL_MEMORY, |bytes| (bytes / 2).clamp(MAX_MEMORY, TOTAL_MEMORY)))
-}
-
-/// Returns the memory of the machine in bytes, as Linux reports it.
-pub(crate) fn physical_memory() -> Option<u64> {
-    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let kib = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.split_whitespace().next()?;
-    kib.parse::<u64>().ok()?.checked_mul(KIB)
+    *LESSER.get_or_init(|| usable_memory().map_or(TOTAL_MEMORY, |bytes| (bytes / 2).clamp(MAX_MEMORY, TOTAL_MEMORY)))
 }

@@ -62,7 +62,7 @@ fn compile(order: Order, bytes: &[u8]) -> (u8, Vec<u8>) {
     let engine = Engine::new(&engine::for_compilation(order.allocation)).map_err(|error| (FAILED, error));
     match engine.and_then(|engine| precompile(&engine, bytes).map_err(|error| (REFUSED, error))) {
         Ok(code) => (CODE, code),
-        Err((_, error)) if is_out_of_memory(&error) => (NO_MEMORY, Vec::new()),
+        Err((_, error)) if engine::is_out_of_memory(&error) => (NO_MEMORY, Vec::new()),
         Err((kind, error)) => (kind, crate::tool::text::cut(&brief(&error), MAX_WORDS).as_bytes().to_vec()),
     }
 }
@@ -74,13 +74,6 @@ pub(super) fn precompile(engine: &Engine, bytes: &[u8]) -> wasmtime::Result<Vec<
         wasmtime::bail!("it is not a component in binary form");
     }
     engine.precompile_component(bytes)
-}
-
-pub(super) fn is_out_of_memory(error: &wasmtime::Error) -> bool {
-    let of_system = |error: &io::Error| error.kind() == io::ErrorKind::OutOfMemory;
-    error.chain().any(|cause| {
-        cause.downcast_ref::<io::Error>().is_some_and(of_system) || cause.to_string().contains("(os error 12)")
-    })
 }
 
 /// Sets resource limits that this process cannot raise again.

@@ -118,7 +118,7 @@ fn begin(
 fn precompile(allocation: Allocation, bytes: &[u8]) -> Result<Vec<u8>, CompileError> {
     let mut config = engine::for_compilation(allocation);
     let engine = Engine::new(config.parallel_compilation(true)).map_err(|error| CompileError::failed(&error))?;
-    child::precompile(&engine, bytes).map_err(|error| match child::is_out_of_memory(&error) {
+    child::precompile(&engine, bytes).map_err(|error| match engine::is_out_of_memory(&error) {
         // The shortage may be caused by any part of the process, so it says nothing about the
         // component.
         true => CompileError::failed(&error),
