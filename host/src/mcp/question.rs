@@ -130,6 +130,13 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_long_input_is_shown() {
+        let input_summary = format!("{{\"command\":\"echo hi{}; touch planted\"}}", " ".repeat(6_000));
+        let text = message(&ConfirmationRequest { input_summary, ..request(0) });
+        assert!(text.ends_with("; touch planted\"}"), "{text}");
+    }
+
+    #[test]
     fn an_answer_for_the_session_is_offered_only_where_a_session_is_one_clients() {
         let choices = |lasting| {
             let form = shown(0, lasting);

@@ -138,15 +138,19 @@ fn of_two_names_for_one_tool_of_the_program_the_stricter_holds() {
 }
 
 #[test]
-fn the_name_native_stands_for_the_programs_own_tools_and_gives_a_file_of_that_name_nothing() {
+fn rules_for_the_hosts_own_tools_give_a_file_of_that_name_nothing() {
     let definition = tool(SideEffects::Write);
     for mode in [Mode::Auto, Mode::PromptOnce, Mode::Deny] {
         let policy = Policy::default().with_tool("native/t", mode);
         let holds = Decision { mode, rule: Rule::PluginTool };
         assert_eq!(policy.explain(&definition, &Origin::Native), holds);
         assert_eq!(policy.decide(&definition, &of("files", Source::Shipped).1), Mode::Prompt, "{mode}");
-        let (definition, file) = file("native");
-        assert_eq!(policy.decide(&definition, &file), stricter((Mode::Prompt, Rule::Class), (mode, Rule::Tool)).0);
+        for name in ["native", "files"] {
+            let policy = Policy::default().with_tool(&format!("{name}/t"), mode);
+            let (definition, file) = file(name);
+            let decided = policy.decide(&definition, &file);
+            assert_eq!(decided, stricter((Mode::Prompt, Rule::Class), (mode, Rule::Tool)).0, "{name}");
+        }
     }
     assert_eq!(Rule::PluginTool.key(&definition, &Origin::Native), "confirm.tools.native/t");
 }

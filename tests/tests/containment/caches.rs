@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use palisade_tests::mcp::Client;
+use palisade_tests::mounted::Mounted;
 use palisade_tests::program::Ran;
 use palisade_tests::{Program, World};
 use serde_json::{Value, json};
@@ -77,6 +78,33 @@ fn a_cache_that_was_named_once_is_out_of_reach_where_it_is_named_no_more() {
     let moved =
         home.call(&home.home, &shared(), "write_file", &json!({"path": format!("{records}/x"), "content": "/"}));
     assert_eq!(moved.code, 4, "{moved:?}");
+}
+
+#[test]
+fn cache_is_out_of_reach_through_a_bind_mount() {
+    let home = Home::with_cache(".cache/palisade/compiled", "");
+    let cache = home.home.root().join(".cache/palisade");
+    fs::write(cache.join("free"), "x").unwrap();
+    let mounted = Mounted::at(home.elsewhere.root().join("bm"), &["--bind", cache.to_str().unwrap()]);
+    if mounted.is_none() {
+        return;
+    }
+    let key = fs::read(cache.join("compiled/key")).unwrap();
+    for used in ["", "off"] {
+        for (tool, input) in [
+            ("read_file", json!({"path": "bm/compiled/key"})),
+            ("list_dir", json!({"path": "bm/compiled"})),
+            ("write_file", json!({"path": "bm/compiled/forged.code", "content": "x"})),
+            ("delete_file", json!({"path": "bm/compiled/key"})),
+        ] {
+            let ran = home.call(&home.elsewhere, used, tool, &input);
+            assert_eq!(ran.code, 4, "{used:?} {tool} {input}: {ran:?}");
+        }
+    }
+    assert_eq!(fs::read(cache.join("compiled/key")).unwrap(), key);
+    assert!(!cache.join("compiled/forged.code").exists());
+    let read = home.call(&home.elsewhere, "", "read_file", &json!({"path": "bm/free"})).left_with(0);
+    assert_eq!(read.stdout.trim_end(), "x");
 }
 
 #[test]

@@ -2,11 +2,10 @@
 
 use std::fs::{self, File};
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
-use std::process::Command;
 
 use palisade::SideEffects;
 use palisade_tests::guest::{HOSTILE_PROBE, LIMITS_FILES};
+use palisade_tests::mounted::Mounted;
 use palisade_tests::oracle::{around, around_both};
 use palisade_tests::{Case, Oracle, World, skip};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, makedev, mknodat, renameat_with};
@@ -146,28 +145,6 @@ fn a_directory_of_a_hundred_thousand_entries_is_listed_to_the_limit() {
     let crowd =
         |world: &World| (0..100_001).for_each(|n| drop(File::create(world.root().join(format!("{n}"))).unwrap()));
     assert_eq!(around(&amount("list", 1, crowd)).limit(), "listed_entries");
-}
-
-/// A mounted file system, unmounted on drop.
-struct Mounted(PathBuf);
-
-impl Mounted {
-    /// Mounts a file system; skips and returns `None` if the test may not mount.
-    fn at(place: PathBuf, arguments: &[&str]) -> Option<Self> {
-        fs::create_dir_all(&place).unwrap();
-        let mount = Command::new("mount").args(arguments).arg(&place).output();
-        if mount.is_ok_and(|ran| ran.status.success()) {
-            return Some(Self(place));
-        }
-        skip("only root mounts");
-        None
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
-    }
 }
 
 #[test]
