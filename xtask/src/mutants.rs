@@ -1,76 +1,76 @@
-//! Mutation testing of the most critical code with `cargo mutants`, area by area, compared with the
-//! list of accepted survivors.
+//! Small faults put into the code that matters most, each of which a test has to see: area by area, against the list of those that none can see.
 //!
-//! The sources are copied first, so that no mutant is ever in the checkout, and are built in a
-//! separate target directory, where the engine is compiled once. Each mutant is tested twice:
-//! against the unit tests beside the code, which kill most mutants within a second, and then, if it
-//! survives, against all tests of the area.
+//! cargo-mutants finds the faults. All of them are woven into one copy of the sources, each behind a switch, so that no fault ever stands in the checkout and one
+//! build does for all. Every test is run once alone, which shows the faults that it reaches; each fault is then tried against the tests that reach it.
 
 mod areas;
+mod build;
+mod fault;
 mod report;
+mod trial;
+mod weave;
 
 use crate::place::Place;
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use areas::{AREAS, Area};
-use report::{Extent, Outcome, Report, pattern};
+use build::{Built, Loom, Lost};
+use fault::Fault;
+use report::{Outcome, Report};
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+use trial::{Ended, Stand, Test};
 
 /// The list of accepted survivors, each with a reason.
 const KEPT: &str = "tests/mutants.md";
 /// The minimum share of killable mutants that must be killed, in percent.
 const LEAST: usize = 90;
-/// Slow tests of the harness itself, which kill no mutant of the host.
-const BESIDE: [&str; 2] = ["--skip", "oracle::"];
-/// The minimum timeout of the tests with a mutant, and its factor over their duration without one:
-/// some tests wait for a deadline, and the machine may be busy.
-const TIME: (Duration, u32) = (Duration::from_secs(60), 4);
-/// Backtraces need function names only. Line tables would take a third of the build time.
-const NO_LINES: (&str, &str) = ("CARGO_PROFILE_DEV_DEBUG", "0");
 
 /// Tests the mutants of all areas, of the named ones or of one file, and compares with the list.
 pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let asked = asked(std::env::args().skip(2))?;
-    let version = Command::new("cargo-mutants").args(["mutants", "--version"]).stdout(Stdio::null()).status();
-    ensure!(
-        version.is_ok_and(|status| status.success()),
-        "there is no cargo-mutants; `cargo install cargo-mutants --locked` installs it"
-    );
     let kept = report::kept(&fs::read_to_string(place.root.join(KEPT)).with_context(|| format!("reading {KEPT}"))?)?;
-    let work = Work::prepare(place)?;
+    let faults = listed(place)?;
+    let home = place.target.join("mutants");
+    let (tree, target) = (home.join("tree"), home.join("target"));
+    let built = Loom { place, tree, target, known: home.join("lost") }.build(&faults)?;
+    let work = Work { stand: Stand::new(&home, &built)?, built, faults, told: home.join("told"), asked };
+    fs::create_dir_all(&work.told).with_context(|| format!("creating {}", work.told.display()))?;
     let mut all = Report::default();
-    for job in &asked.jobs {
-        let outcome = work.mutate(job, asked.shard.as_deref())?;
-        println!("{}", outcome.row(job.area.name, asked.shard.as_deref(), work.faults(job)?, &kept));
+    for job in &work.asked.jobs {
+        let start = Instant::now();
+        let outcome = work.mutate(job)?;
+        println!("{}\n({:.0?})", outcome.row(job.area.name, &kept), start.elapsed());
         all.add(&outcome);
     }
-    let extent = if asked.shard.is_some() { Extent::Part } else { Extent::Whole };
-    let complaints = all.complaints(&kept, LEAST, extent);
+    let complaints = all.complaints(&kept, LEAST);
     println!("{}", all.told(&kept));
     complaints.iter().for_each(|complaint| println!("  {complaint}"));
     ensure!(complaints.is_empty(), "the tests let faults through that they should see, or {KEPT} is not true");
     Ok(())
 }
 
-/// One run of cargo-mutants.
+/// Some faults.
 struct Job {
     area: &'static Area,
     file: Option<String>,
 }
 
-/// The requested runs, and the shard of their mutants, such as `0/8` for the first of eight.
+/// What was asked for.
 struct Asked {
     jobs: Vec<Job>,
-    shard: Option<String>,
+    /// Whether what was seen the last time counts as seen.
+    again: bool,
 }
 
 fn asked(mut words: impl Iterator<Item = String>) -> anyhow::Result<Asked> {
-    let (mut jobs, mut shard) = (Vec::new(), None);
+    let (mut jobs, mut again) = (Vec::new(), false);
     while let Some(word) = words.next() {
-        if word == "--shard" {
-            shard = Some(words.next().context("`--shard` wants a part, such as 0/8")?);
+        if word == "--again" {
+            again = true;
         } else if word == "--file" {
             let file = words.next().context("`--file` wants a file of an area")?;
             let area = AREAS.iter().find(|area| area.has(&file));
@@ -79,140 +79,71 @@ fn asked(mut words: impl Iterator<Item = String>) -> anyhow::Result<Asked> {
         } else {
             let names = || AREAS.map(|area| area.name).join(", ");
             let area = AREAS.iter().find(|area| area.name == word);
-            jobs.push(Job {
-                area: area.with_context(|| format!("there is no area `{word}`; there are {}", names()))?,
-                file: None,
-            });
+            let area = area.with_context(|| format!("there is no area `{word}`; there are {}", names()))?;
+            jobs.push(Job { area, file: None });
         }
     }
     if jobs.is_empty() {
         jobs.extend(AREAS.iter().map(|area| Job { area, file: None }));
     }
-    Ok(Asked { jobs, shard })
+    Ok(Asked { jobs, again })
 }
 
-/// The working directories: a copy of the sources, its target directory and the output.
+/// All faults of all areas.
+fn listed(place: &Place) -> anyhow::Result<Vec<Fault>> {
+    let mut command = Command::new("cargo-mutants");
+    command.args(["mutants", "--workspace", "--list", "--json"]).current_dir(&place.root);
+    let listed = command.args(AREAS.iter().flat_map(|area| area.files).flat_map(|file| ["--file", file])).output();
+    let listed = listed.context("there is no cargo-mutants; `cargo install cargo-mutants --locked` installs it")?;
+    ensure!(listed.status.success(), "cargo-mutants does not list the faults");
+    fault::listed(&listed.stdout)
+}
+
+/// What is built, and where it is run.
 struct Work {
-    tree: PathBuf,
-    target: PathBuf,
+    stand: Stand,
+    built: Built,
+    faults: Vec<Fault>,
+    /// What came of each fault, a file for each area.
     told: PathBuf,
+    asked: Asked,
 }
 
 impl Work {
-    fn prepare(place: &Place) -> anyhow::Result<Self> {
-        let home = place.target.join("mutants");
-        let work = Self { tree: home.join("tree"), target: home.join("target"), told: home.join("told") };
-        place.copy_sources(&work.tree)?;
-        fs::create_dir_all(&work.told).with_context(|| format!("creating {}", work.told.display()))?;
-        Ok(work)
-    }
-}
-
-impl Work {
-    /// Tests the mutants of a job, or of a shard. Survivors of the nearby tests are tested again,
-    /// against all tests of the area.
-    fn mutate(&self, job: &Job, shard: Option<&str>) -> anyhow::Result<Outcome> {
-        // Round-robin, so that a shard is a sample of the whole area.
-        let part = shard.into_iter().flat_map(|part| ["--shard", part, "--sharding", "round-robin"]);
-        let near = self.pass(job, Pass::Near, &part.map(str::to_owned).collect::<Vec<_>>())?;
-        if near.missed().is_empty() {
-            return Ok(near);
+    /// What comes of the faults of a job.
+    fn mutate(&self, job: &Job) -> anyhow::Result<Outcome> {
+        let binaries = self.built.binaries.iter().filter(|binary| job.area.is_tested_by(&binary.name));
+        let tests = self.stand.tests(&binaries.cloned().collect::<Vec<_>>())?;
+        let path = self.told.join(job.area.name);
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        let seen: BTreeMap<&str, &str> = before.lines().filter_map(|line| line.split_once('\t')).collect();
+        let mut told = fs::File::create(&path).with_context(|| format!("creating {}", path.display()))?;
+        let mut outcome = Outcome::default();
+        let is_asked = |fault: &Fault| job.file.as_ref().map_or(job.area.has(&fault.file), |file| *file == fault.file);
+        for fault in self.faults.iter().filter(|fault| is_asked(fault)) {
+            let known = seen.get(fault.name.as_str()).filter(|came| self.asked.again && came.starts_with("seen"));
+            let came = known.map_or_else(|| self.tried(fault, &tests), |came| Ok((*came).to_owned()))?;
+            outcome.add(&fault.name, &came)?;
+            writeln!(told, "{}\t{came}", fault.name).context("noting what came of a fault")?;
         }
-        let again = near.missed().iter().map(|line| format!("--re={}", pattern(line))).collect::<Vec<_>>();
-        Ok(near.seen_again(self.pass(job, Pass::Whole, &again)?))
+        Ok(outcome)
     }
 
-    fn pass(&self, job: &Job, pass: Pass, which: &[String]) -> anyhow::Result<Outcome> {
-        let of_area = self.told.join(job.area.name);
-        fs::create_dir_all(&of_area).with_context(|| format!("creating {}", of_area.display()))?;
-        let told = of_area.join(pass.name());
-        if told.exists() {
-            fs::remove_dir_all(&told).with_context(|| format!("removing {}", told.display()))?;
+    /// What comes of a fault, in words of which the first counts.
+    fn tried(&self, fault: &Fault, tests: &[Test]) -> anyhow::Result<String> {
+        match self.built.lost.get(&fault.number) {
+            Some(Lost::Unviable) => return Ok("unviable".to_owned()),
+            Some(Lost::Unwoven) => return Ok("unwoven".to_owned()),
+            None => {}
         }
-        let time = self.tested(job.area, pass)?;
-        let mut command = self.mutants(job);
-        command.args(["--in-place", "--no-shuffle", "--colors", "never", "--output"]).arg(&told).args(which);
-        // The baseline run of cargo-mutants would build one package alone and compile another
-        // engine.
-        command.args(["--baseline", "skip", "--timeout", &time.as_secs().to_string()]);
-        command.args(pass.targets(job.area).iter().map(|word| format!("--cargo-arg={word}")));
-        let status =
-            command.arg("--").arg("--").args(pass.filters(job.area)).status().context("running cargo-mutants")?;
-        // Exit code 2: mutants survived; 3: tests timed out. All other codes are errors.
-        match status.code() {
-            Some(0 | 2 | 3) => Outcome::read(&told.join("mutants.out")),
-            _ => bail!("cargo-mutants ended with {status}; {} has its words", told.display()),
-        }
-    }
-
-    /// Returns the number of mutants of a job in all its shards, including those that do not
-    /// compile.
-    fn faults(&self, job: &Job) -> anyhow::Result<usize> {
-        let listed = self.mutants(job).arg("--list").output().context("running cargo-mutants")?;
-        ensure!(listed.status.success(), "cargo-mutants does not list the faults of `{}`", job.area.name);
-        Ok(listed.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count())
-    }
-
-    /// Returns the cargo-mutants command for the files of a job.
-    fn mutants(&self, job: &Job) -> Command {
-        let mut command = Command::new("cargo-mutants");
-        let files: Vec<&str> = job.file.as_deref().map_or_else(|| job.area.files.to_vec(), |file| vec![file]);
-        command.args(["mutants", "--workspace"]).args(files.iter().flat_map(|file| ["--file", file]));
-        command.current_dir(&self.tree).env("CARGO_TARGET_DIR", &self.target).env(NO_LINES.0, NO_LINES.1);
-        command
-    }
-
-    /// Builds and runs the tests of an area without a mutant. Returns the timeout for a run with
-    /// one.
-    fn tested(&self, area: &Area, pass: Pass) -> anyhow::Result<Duration> {
-        let cargo = || {
-            let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-            cargo.args(["test", "--verbose", "--workspace"]).args(pass.targets(area));
-            cargo.stdout(Stdio::null()).stderr(Stdio::null()).current_dir(&self.tree);
-            cargo.env("CARGO_TARGET_DIR", &self.target).env(NO_LINES.0, NO_LINES.1);
-            cargo
-        };
-        ensure!(cargo().arg("--no-run").status()?.success(), "the tests of `{}` do not build", area.name);
         let start = Instant::now();
-        let passed = cargo().arg("--").args(pass.filters(area)).status()?.success();
-        ensure!(passed, "the tests of `{}` fail without a fault", area.name);
-        Ok((start.elapsed() * TIME.1).max(TIME.0))
+        let tests: Vec<&Test> = tests.iter().filter(|test| test.reaches.contains(&fault.number)).collect();
+        let came = match self.stand.judge(fault.number, &tests)? {
+            Ended::Failed(test) => format!("seen by {test}"),
+            Ended::Endless => "endless".to_owned(),
+            Ended::Passed => format!("missed by {} tests", tests.len()),
+        };
+        println!("{}: {came}, {:.1?}", fault.name, start.elapsed());
+        Ok(came)
     }
-}
-
-/// The tests that a mutant is run against.
-#[derive(Debug, Clone, Copy)]
-enum Pass {
-    /// The unit tests beside the code.
-    Near,
-    /// All unit tests, and the suites of the area.
-    Whole,
-}
-
-impl Pass {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Near => "near",
-            Self::Whole => "whole",
-        }
-    }
-
-    fn targets(self, area: &Area) -> Vec<String> {
-        match self {
-            Self::Near => vec!["--lib".to_owned()],
-            Self::Whole => area.tests(),
-        }
-    }
-
-    fn filters(self, area: &Area) -> Vec<&str> {
-        match self {
-            Self::Near => area.near.to_vec(),
-            Self::Whole => BESIDE.to_vec(),
-        }
-    }
-}
-
-/// Returns the lines of a file; empty if it is missing.
-fn lines(path: &Path) -> Vec<String> {
-    fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
 }

@@ -28,11 +28,17 @@ impl Place {
     /// keep their modification time, so that builds in the copy are incremental; files that are not
     /// in the sources are removed.
     pub(crate) fn copy_sources(&self, to: &Path) -> anyhow::Result<()> {
-        copy_tree(&self.root, to)
+        copy_tree(&self.root, to, &[])
+    }
+
+    /// The same, but for these files below the root, which are left there as they are.
+    pub(crate) fn copy_sources_but(&self, to: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
+        let left: Vec<PathBuf> = files.iter().map(|file| self.root.join(file)).collect();
+        copy_tree(&self.root, to, &left)
     }
 }
 
-fn copy_tree(from: &Path, to: &Path) -> anyhow::Result<()> {
+fn copy_tree(from: &Path, to: &Path, left: &[PathBuf]) -> anyhow::Result<()> {
     fs::create_dir_all(to).with_context(|| format!("creating {}", to.display()))?;
     for entry in fs::read_dir(from).with_context(|| format!("listing {}", from.display()))? {
         let entry = entry?;
@@ -41,8 +47,8 @@ fn copy_tree(from: &Path, to: &Path) -> anyhow::Result<()> {
         }
         let (path, copy) = (entry.path(), to.join(entry.file_name()));
         if entry.file_type()?.is_dir() {
-            copy_tree(&path, &copy)?;
-        } else if fs::read(&copy).ok() != Some(fs::read(&path)?) {
+            copy_tree(&path, &copy, left)?;
+        } else if !left.contains(&path) && fs::read(&copy).ok() != Some(fs::read(&path)?) {
             fs::copy(&path, &copy).with_context(|| format!("copying {}", path.display()))?;
         }
     }

@@ -7,9 +7,7 @@ pub(super) struct Area {
     pub(super) name: &'static str,
     /// The files, as globs relative to the workspace.
     pub(super) files: &'static [&'static str],
-    /// Filters for the names of the unit tests beside the code.
-    pub(super) near: &'static [&'static str],
-    /// The suites of `tests/tests/` that are run for the area.
+    /// The suites of `tests/tests/` that are run for it.
     pub(super) suites: &'static [&'static str],
 }
 
@@ -24,59 +22,42 @@ pub(super) const AREAS: [Area; 9] = [
             "host/src/workspace/rules.rs",
             "host/src/workspace/rules/**/*.rs",
         ],
-        near: &["sandbox::guard", "workspace"],
         suites: &["containment", "limits"],
     },
-    Area { name: "limiter", files: &["host/src/sandbox/limiter.rs"], near: &["sandbox::limiter"], suites: &["limits"] },
+    Area { name: "limiter", files: &["host/src/sandbox/limiter.rs"], suites: &["limits"] },
     Area {
         name: "cache",
         files: &["host/src/sandbox/cache.rs", "host/src/sandbox/cache/**/*.rs"],
-        near: &["sandbox::cache"],
         suites: &["loader"],
     },
     Area {
         name: "compile",
         files: &["host/src/sandbox/compile.rs", "host/src/sandbox/compile/**/*.rs"],
-        near: &["sandbox::compile"],
         suites: &["loader"],
     },
-    Area {
-        name: "policy",
-        files: &["host/src/policy.rs", "host/src/dispatch/approve.rs"],
-        near: &["policy", "dispatch"],
-        suites: &["dispatcher"],
-    },
+    Area { name: "policy", files: &["host/src/policy.rs", "host/src/dispatch/approve.rs"], suites: &["dispatcher"] },
     Area {
         name: "confirmation",
         files: &["host/src/confirm.rs", "host/src/confirm/**/*.rs", "host/src/dispatch/question.rs"],
-        near: &["confirm", "dispatch"],
         suites: &["dispatcher", "mcp"],
     },
-    Area {
-        name: "seal",
-        files: &["host/src/mcp/seal.rs", "host/src/mcp/rounds.rs"],
-        near: &["mcp::seal", "mcp::rounds"],
-        suites: &["mcp"],
-    },
+    Area { name: "seal", files: &["host/src/mcp/seal.rs", "host/src/mcp/rounds.rs"], suites: &["mcp"] },
     Area {
         name: "meter",
         files: &["schema/src/schema/meter.rs", "schema/src/schema/cost.rs"],
-        near: &["schema"],
         suites: &["schema", "json_schema_suite"],
     },
     Area {
         name: "conversion",
         files: &["host/src/sandbox/convert.rs", "host/src/sandbox/blocks.rs"],
-        near: &["sandbox::convert", "sandbox::blocks"],
         suites: &["contract", "limits"],
     },
 ];
 
 impl Area {
-    /// Returns the test targets for cargo: the unit tests and the suites.
-    pub(super) fn tests(&self) -> Vec<String> {
-        let suites = self.suites.iter().map(|suite| format!("--test={suite}"));
-        std::iter::once("--lib".to_owned()).chain(suites).collect()
+    /// Whether a program of tests is run for it: those with the unit tests, and its suites.
+    pub(super) fn is_tested_by(&self, program: &str) -> bool {
+        self.suites.contains(&program) || !AREAS.iter().any(|area| area.suites.contains(&program))
     }
 
     /// Returns true if the area contains this file.

@@ -1,9 +1,7 @@
 //! The results of mutation testing, and the list of accepted survivors.
 
-use super::lines;
 use anyhow::{Context as _, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 /// The results of one run, with the mutant names of cargo-mutants: file, line, column and change.
 #[derive(Debug, Default)]
@@ -15,6 +13,8 @@ pub(super) struct Outcome {
     missed: Vec<String>,
     /// Mutants that do not compile.
     unviable: usize,
+    /// Those that could not be tried.
+    unwoven: Vec<String>,
 }
 
 /// The results of all runs, by mutant name without the line, which moves with every edit.
@@ -22,15 +22,7 @@ pub(super) struct Outcome {
 pub(super) struct Report {
     seen: Vec<String>,
     missed: Vec<String>,
-}
-
-/// The extent of the tested mutants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
-    /// All mutants of each area or file.
-    Whole,
-    /// One shard.
-    Part,
+    unwoven: Vec<String>,
 }
 
 /// The reason why a mutant survives.
@@ -43,31 +35,29 @@ pub(super) enum Why {
 }
 
 impl Outcome {
-    /// Reads the output of cargo-mutants.
-    pub(super) fn read(told: &Path) -> anyhow::Result<Self> {
-        ensure!(told.is_dir(), "cargo-mutants left nothing in {}", told.display());
-        let of = |file: &str| lines(&told.join(file));
-        let unviable = of("unviable.txt").len();
-        Ok(Self { caught: of("caught.txt"), endless: of("timeout.txt"), missed: of("missed.txt"), unviable })
+    /// With what came of one more fault: a word, and what stands behind it.
+    pub(super) fn add(&mut self, fault: &str, came: &str) -> anyhow::Result<()> {
+        let fault = fault.to_owned();
+        match came.split(' ').next().unwrap_or_default() {
+            "seen" => self.caught.push(fault),
+            "endless" => self.endless.push(fault),
+            "missed" => self.missed.push(fault),
+            "unwoven" => self.unwoven.push(fault),
+            "unviable" => self.unviable += 1,
+            _ => bail!("nothing comes of a fault as `{came}`"),
+        }
+        Ok(())
     }
 
-    pub(super) fn missed(&self) -> &[String] {
-        &self.missed
-    }
-
-    /// Replaces the survivors with the results of their second run.
-    pub(super) fn seen_again(self, again: Self) -> Self {
-        let (caught, endless) = ([self.caught, again.caught].concat(), [self.endless, again.endless].concat());
-        Self { caught, endless, missed: again.missed, unviable: self.unviable + again.unviable }
-    }
-
-    /// Returns a row of the results table.
-    pub(super) fn row(&self, area: &str, shard: Option<&str>, all: usize, kept: &BTreeMap<String, Why>) -> String {
+    /// The row of the table of runs.
+    pub(super) fn row(&self, area: &str, kept: &BTreeMap<String, Why>) -> String {
         let (caught, endless, unviable) = (self.caught.len(), self.endless.len(), self.unviable);
+        let (missed, unwoven) = (self.missed.len(), self.unwoven.len());
         let same = self.missed.iter().filter(|line| kept.get(&name(line)) == Some(&Why::Same)).count();
-        let (made, unseen) = (caught + endless + self.missed.len() + unviable, self.missed.len() - same);
-        let shard = shard.unwrap_or("0/1");
-        format!("| {area} | {shard} | {made} of {all} | {unviable} | {caught} | {endless} | {same} | {unseen} |")
+        let (made, unseen) = (caught + endless + missed + unviable + unwoven, missed - same);
+        let killed = caught + endless;
+        let percent = (killed * 100).checked_div(killed + unseen).unwrap_or(100);
+        format!("| {area} | {made} | {unviable} | {unwoven} | {caught} | {endless} | {same} | {unseen} | {percent} % |")
     }
 }
 
@@ -77,6 +67,7 @@ impl Report {
         self.seen.extend(names(&outcome.caught));
         self.seen.extend(names(&outcome.endless));
         self.missed.extend(names(&outcome.missed));
+        self.unwoven.extend(names(&outcome.unwoven));
     }
 
     /// Returns the number of killable mutants: all except the equivalent ones.
@@ -89,13 +80,12 @@ impl Report {
     pub(super) fn told(&self, kept: &BTreeMap<String, Why>) -> String {
         let (killed, visible) = (self.seen.len(), self.visible(kept));
         let percent = (killed * 100).checked_div(visible).unwrap_or(100);
-        format!("{killed} of {visible} faults that can be seen are seen: {percent} %")
+        let unwoven = self.unwoven.len();
+        format!("{killed} of {visible} faults that can be seen are seen: {percent} %; {unwoven} could not be tried")
     }
 
-    /// Returns the errors: survivors that are not listed, listed mutants that were killed, and too
-    /// low a kill rate. For a shard only the first: a listed mutant may be in another shard, and a
-    /// sample has no reliable rate.
-    pub(super) fn complaints(&self, kept: &BTreeMap<String, Why>, least: usize, extent: Extent) -> Vec<String> {
+    /// What is wrong: survivors that are not listed, listed ones that were killed, and too few killed in all.
+    pub(super) fn complaints(&self, kept: &BTreeMap<String, Why>, least: usize) -> Vec<String> {
         let missed: BTreeSet<&String> = self.missed.iter().collect();
         let caught: BTreeSet<&String> = self.seen.iter().collect();
         let unlisted = missed.iter().filter(|name| !kept.contains_key(**name)).map(|name| format!("not seen: {name}"));
@@ -106,8 +96,7 @@ impl Report {
         let (killed, visible) = (self.seen.len(), self.visible(kept));
         let few = killed * 100 < visible * least;
         let few = few.then(|| format!("fewer than {least} % of what can be seen are seen"));
-        let of_the_whole = stale.chain(few).filter(|_| extent == Extent::Whole);
-        unlisted.chain(of_the_whole).collect()
+        unlisted.chain(stale).chain(few).collect()
     }
 }
 
@@ -120,15 +109,7 @@ fn name(line: &str) -> String {
     }
 }
 
-/// Returns a regular expression that matches this mutant only.
-pub(super) fn pattern(line: &str) -> String {
-    let is_special = |c: char| r"\.+*?()|[]{}^$#&-~".contains(c);
-    let escaped = line.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c]));
-    format!("^{}$", escaped.collect::<String>())
-}
-
-/// Parses the list: a table with a row per mutant: its name in backticks, `same` or `unseen`, and a
-/// reason.
+/// The list: a table with a row for each fault, its name in backticks, `same` or `unseen`, and a reason.
 pub(super) fn kept(text: &str) -> anyhow::Result<BTreeMap<String, Why>> {
     text.lines().filter(|line| line.starts_with("| `")).map(row).collect()
 }
@@ -170,20 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_when_it_is_tried_again_counts_once() {
+    fn a_run_is_told_in_a_row() {
         let kept = kept(LIST).expect("a list");
-        let near = outcome(&["a.rs:1:1: x"], &["a.rs:2:1: y", "a.rs:3:1: replace | with ^ in f", "a.rs:4:1: z"]);
-        let again = outcome(&["a.rs:2:1: y"], &["a.rs:3:1: replace | with ^ in f", "a.rs:4:1: z"]);
-        let row = near.seen_again(again).row("guard", Some("0/8"), 30, &kept);
-        assert_eq!(row, "| guard | 0/8 | 4 of 30 | 0 | 2 | 0 | 1 | 1 |");
-    }
-
-    #[test]
-    fn a_pattern_takes_every_character_of_a_fault_for_itself() {
-        assert_eq!(
-            pattern("a.rs:1:2: replace <A as B>::f -> Option<()> with None"),
-            r"^a\.rs:1:2: replace <A as B>::f \-> Option<\(\)> with None$"
-        );
+        let mut outcome = outcome(&["a.rs:1:1: x"; 8], &["a.rs:3:1: replace | with ^ in f", "a.rs:4:1: z"]);
+        for (fault, came) in [("a.rs:5:1: x", "endless"), ("a.rs:6:1: x", "unviable"), ("a.rs:7:1: x", "unwoven")] {
+            outcome.add(fault, came).expect("a word");
+        }
+        assert_eq!(outcome.row("guard", &kept), "| guard | 13 | 1 | 1 | 8 | 1 | 1 | 1 | 90 % |");
+        assert!(outcome.add("a.rs:8:1: x", "lost").is_err());
     }
 
     #[test]
@@ -196,25 +171,20 @@ mod tests {
         let kept = kept(LIST).expect("a list");
         assert_eq!(kept.len(), 2);
         let fine = report(&["a.rs:1:1: x"; 9], &["a.rs:1:1: replace | with ^ in f"]);
-        assert_eq!(fine.complaints(&kept, 90, Extent::Whole), Vec::<String>::new());
+        assert_eq!(fine.complaints(&kept, 90), Vec::<String>::new());
         assert!(fine.told(&kept).contains("9 of 9"));
         let unlisted = report(&["a.rs:1:1: x"; 99], &["a.rs:1:1: y"]);
-        assert_eq!(unlisted.complaints(&kept, 90, Extent::Whole), ["not seen: a.rs: y"]);
+        assert_eq!(unlisted.complaints(&kept, 90), ["not seen: a.rs: y"]);
         let stale = report(&["a.rs:7:1: replace g -> bool with true"], &[]);
-        assert_eq!(
-            stale.complaints(&kept, 90, Extent::Whole),
-            ["on the list, and seen: a.rs: replace g -> bool with true"]
-        );
-        assert_eq!(stale.complaints(&kept, 90, Extent::Part), Vec::<String>::new());
-        assert_eq!(unlisted.complaints(&kept, 90, Extent::Part), ["not seen: a.rs: y"]);
+        assert_eq!(stale.complaints(&kept, 90), ["on the list, and seen: a.rs: replace g -> bool with true"]);
     }
 
     #[test]
     fn fewer_than_nine_of_ten_are_too_few_though_each_is_listed() {
         let kept = kept(LIST).expect("a list");
         let missed = ["a.rs:1:1: replace g -> bool with true"];
-        assert!(report(&["a.rs:1:1: x"; 9], &missed).complaints(&kept, 90, Extent::Whole).is_empty());
-        assert_eq!(report(&["a.rs:1:1: x"; 8], &missed).complaints(&kept, 90, Extent::Whole).len(), 1);
+        assert!(report(&["a.rs:1:1: x"; 9], &missed).complaints(&kept, 90).is_empty());
+        assert_eq!(report(&["a.rs:1:1: x"; 8], &missed).complaints(&kept, 90).len(), 1);
     }
 
     #[test]

@@ -1,0 +1,208 @@
+//! Running tests: alone, to learn which faults each of them reaches, and with a fault on.
+
+use super::build::{Binary, Built};
+use anyhow::Context as _;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+/// What tests get at least, and how many times what they take without a fault.
+const TIME: (Duration, u32) = (Duration::from_secs(20), 6);
+/// What a process may take of memory, in KiB: a fault may ask for more and more.
+const MEMORY: u64 = 6 << 20;
+
+/// One test, and what it reaches.
+#[derive(Debug)]
+pub(super) struct Test {
+    pub(super) binary: Binary,
+    pub(super) name: String,
+    pub(super) time: Duration,
+    pub(super) reaches: BTreeSet<usize>,
+}
+
+/// How some tests ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    Passed,
+    /// With the name of a test that failed, or how the process ended.
+    Failed(String),
+    Endless,
+}
+
+/// Where tests are run.
+pub(super) struct Stand {
+    /// The switch, what tests write, and what they reach.
+    home: PathBuf,
+    /// What the guests of the suites were compiled to before a fault was on, and where the suites look for it.
+    compiled: [PathBuf; 2],
+    /// The temporary directory of the tests.
+    scratch: tempfile::TempDir,
+}
+
+impl Stand {
+    pub(super) fn new(home: &Path, built: &Built) -> anyhow::Result<Self> {
+        for folder in ["switch", "reach"] {
+            fs::create_dir_all(home.join(folder)).with_context(|| format!("creating {folder}"))?;
+        }
+        // The suites share compiled code below the nearest program of this name (tests/src/caches.rs).
+        fs::write("/proc/self/comm", "cargo-mutants").context("taking a name")?;
+        let stat = fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
+        let start = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(19)).context("no start")?;
+        let cache = built.cache.join(format!("{}-{start}", std::process::id()));
+        let scratch = tempfile::tempdir().context("a temporary directory")?;
+        Ok(Self { home: home.to_owned(), compiled: [home.join("compiled"), cache], scratch })
+    }
+
+    /// Every test of these programs, with what it reaches.
+    pub(super) fn tests(&self, binaries: &[Binary]) -> anyhow::Result<Vec<Test>> {
+        self.restore()?;
+        let mut tests = Vec::new();
+        for binary in binaries {
+            tests.extend(self.of_binary(binary)?);
+        }
+        Ok(tests)
+    }
+
+    fn of_binary(&self, binary: &Binary) -> anyhow::Result<Vec<Test>> {
+        let kept = self.home.join("reach").join(binary.path.file_name().unwrap_or_default());
+        let time = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+        if time(&kept) < time(&binary.path) {
+            let start = Instant::now();
+            let lines = self.reached(binary)?;
+            println!("{}: what {} tests reach, {:.0?}", binary.name, lines.len(), start.elapsed());
+            fs::write(&kept, lines.join("\n")).context("keeping what tests reach")?;
+            copied(&self.compiled[1], &self.compiled[0])?;
+        }
+        let text = fs::read_to_string(&kept).context("reading what tests reach")?;
+        Ok(text.lines().filter_map(|line| test(binary, line)).collect())
+    }
+
+    /// Each test of a program, in a line: its name, what it takes, what it reaches.
+    fn reached(&self, binary: &Binary) -> anyhow::Result<Vec<String>> {
+        let list = Command::new(&binary.path).args(["--list", "--format", "terse", "--skip", "oracle::"]).output();
+        let list = String::from_utf8(list.context("listing tests")?.stdout).context("a list of tests")?;
+        let (on, reached) = (self.home.join("switch/on"), self.home.join("switch/reached"));
+        fs::write(on, "0").context("writing the switch")?;
+        let mut lines = Vec::new();
+        for name in list.lines().filter_map(|line| line.strip_suffix(": test")) {
+            fs::write(&reached, "").context("writing the switch")?;
+            let start = Instant::now();
+            let ended = self.run(binary, &[name], Duration::from_secs(300))?;
+            let took = start.elapsed().as_millis();
+            if ended != Ended::Passed {
+                println!("{}: {name} fails without a fault, and is left out", binary.name);
+                continue;
+            }
+            let numbers: BTreeSet<String> = fs::read_to_string(&reached)?.lines().map(str::to_owned).collect();
+            lines.push(format!("{name}\t{took}\t{}", numbers.into_iter().collect::<Vec<_>>().join(",")));
+        }
+        fs::remove_file(&reached).context("removing the switch")?;
+        Ok(lines)
+    }
+
+    /// Puts a fault on and runs the tests that reach it, the fastest first, until one fails; tells that one.
+    pub(super) fn judge(&self, number: usize, tests: &[&Test]) -> anyhow::Result<Ended> {
+        fs::write(self.home.join("switch/on"), number.to_string()).context("writing the switch")?;
+        let mut tests: Vec<&Test> = tests.to_vec();
+        tests.sort_by_key(|test| test.time);
+        let (mut budget, mut ended) = (Duration::from_millis(500), Ended::Passed);
+        while !tests.is_empty() && ended == Ended::Passed {
+            let mut sum = Duration::ZERO;
+            let few = tests.iter().take_while(|test| (sum < budget).then(|| sum += test.time).is_some()).count();
+            let rest = tests.split_off(few);
+            ended = self.judge_few(&tests)?;
+            (tests, budget) = (rest, budget * 4);
+        }
+        self.clean()?;
+        Ok(ended)
+    }
+
+    fn judge_few(&self, tests: &[&Test]) -> anyhow::Result<Ended> {
+        let programs: BTreeSet<&Path> = tests.iter().map(|test| test.binary.path.as_path()).collect();
+        for program in programs {
+            let own: Vec<&Test> = tests.iter().filter(|test| test.binary.path == program).copied().collect();
+            let names: Vec<&str> = own.iter().map(|test| test.name.as_str()).collect();
+            let time = own.iter().map(|test| test.time).sum::<Duration>() * TIME.1 + TIME.0;
+            let Some(first) = own.first() else { continue };
+            let ended = self.run(&first.binary, &names, time)?;
+            if ended != Ended::Passed {
+                return Ok(ended);
+            }
+        }
+        Ok(Ended::Passed)
+    }
+
+    fn run(&self, binary: &Binary, names: &[&str], time: Duration) -> anyhow::Result<Ended> {
+        let told = self.home.join("told.txt");
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -d {MEMORY}; exec \"$@\""), "sh", "timeout", "--signal=KILL"]);
+        command.arg(format!("{}", time.as_secs_f64())).arg(&binary.path).arg("--exact").args(names);
+        command.current_dir(&binary.directory).env("CARGO_MANIFEST_DIR", &binary.directory);
+        command.env("TMPDIR", self.scratch.path()).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+        // A file, which nobody who is left over can keep open for us.
+        let file = fs::File::create(&told).context("creating a file")?;
+        let start = Instant::now();
+        let status = command.stderr(file.try_clone()?).stdout(file).status().context("running tests")?;
+        if status.success() {
+            return Ok(Ended::Passed);
+        }
+        if start.elapsed() >= time {
+            return Ok(Ended::Endless);
+        }
+        let text = String::from_utf8_lossy(&fs::read(&told)?).into_owned();
+        let failed = text.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+        Ok(Ended::Failed(failed.map_or_else(|| status.to_string(), str::to_owned)))
+    }
+
+    /// What a fault may have left must not meet the next one.
+    fn clean(&self) -> anyhow::Result<()> {
+        for entry in fs::read_dir(self.scratch.path())?.flatten() {
+            let _ = fs::remove_dir_all(entry.path()).or_else(|_| fs::remove_file(entry.path()));
+        }
+        if listing(&self.compiled[0]) != listing(&self.compiled[1]) {
+            self.restore()?;
+        }
+        Ok(())
+    }
+
+    fn restore(&self) -> anyhow::Result<()> {
+        if self.compiled[0].exists() { copied(&self.compiled[0], &self.compiled[1]) } else { Ok(()) }
+    }
+}
+
+fn test(binary: &Binary, line: &str) -> Option<Test> {
+    let mut cells = line.split('\t');
+    let (name, time) = (cells.next()?.to_owned(), Duration::from_millis(cells.next()?.parse().ok()?));
+    let reaches = cells.next()?.split(',').filter_map(|number| number.parse().ok()).collect();
+    Some(Test { binary: binary.clone(), name, time, reaches })
+}
+
+/// Names, sizes and times of all files below.
+fn listing(folder: &Path) -> BTreeSet<(PathBuf, u64, SystemTime)> {
+    let mut all = BTreeSet::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = PathBuf::from(entry.file_name());
+        match entry.metadata() {
+            Ok(data) if data.is_dir() => {
+                all.extend(listing(&entry.path()).into_iter().map(|(file, size, time)| (name.join(file), size, time)));
+            }
+            Ok(data) => drop(all.insert((name, data.len(), data.modified().unwrap_or(SystemTime::UNIX_EPOCH)))),
+            Err(_) => {}
+        }
+    }
+    all
+}
+
+/// Copies a directory with times and permissions in place of what is there.
+fn copied(from: &Path, to: &Path) -> anyhow::Result<()> {
+    if !from.exists() {
+        return Ok(());
+    }
+    let _ = fs::remove_dir_all(to);
+    fs::create_dir_all(to.parent().context("a directory in no other")?)?;
+    let status = Command::new("cp").arg("-a").arg(from).arg(to).status().context("running cp")?;
+    anyhow::ensure!(status.success(), "cp ended with {status}");
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! The forms that faults are woven in. Each line that a fault alone needs holds its switch, so that an error of the compiler tells which one does not compile.
+//!
+//! What an expression is made of stays where it is, and nothing stands twice, so that faults of its parts can be woven as well.
+
+use super::Fault;
+use std::fmt::Write as _;
+
+/// What asks for a fault.
+pub(super) const SWITCH: &str = "crate::fault(";
+/// Begins a form, with the numbers of its faults, and ends it, without.
+pub(super) const MARK: &str = "/*fault:";
+pub(super) const END: &str = "/*fault:*/";
+
+pub(super) fn begin(faults: &[&Fault]) -> String {
+    let numbers: Vec<String> = faults.iter().map(|fault| fault.number.to_string()).collect();
+    format!("{MARK}{}*/", numbers.join(","))
+}
+
+fn on(fault: &Fault) -> String {
+    format!("{SWITCH}{})", fault.number)
+}
+
+/// What an expression of two becomes: what stands before it, in place of the operator, and behind it.
+pub(super) fn binary(op: &str, faults: &[&Fault]) -> [String; 3] {
+    let (begin, only) = (begin(faults), faults.first().map(|fault| on(fault)).unwrap_or_default());
+    match op {
+        // The right side is looked at where it counts, or would with the fault.
+        "&&" => [
+            format!("{begin}(match ("),
+            format!(") {{ __l => if __l || {only} {{ let __r = ("),
+            format!("); if __l {{ __r || {only} }} else {{ __r }} }} else {{ false }} }}){END}"),
+        ],
+        "||" => [
+            format!("{begin}(match ("),
+            format!(") {{ __l => if !__l || {only} {{ let __r = ("),
+            format!("); if __l {{ __r }} else {{ __r && !{only} }} }} else {{ true }} }}){END}"),
+        ],
+        "==" | "!=" | "<" | "<=" | ">" | ">=" => {
+            let mut end = format!(")) {{ (__l, __r) => {{ let __is = *__l {op} *__r; __is != (false\n");
+            for fault in faults {
+                let _ = writeln!(end, "|| ((*__l {} *__r) != __is && {})", fault.replacement, on(fault));
+            }
+            [format!("{begin}(match (&("), "), &(".to_owned(), format!("{end}) }} }}){END}")]
+        }
+        _ => {
+            let other = |fault: &Fault| format!("__l {} __r", fault.replacement);
+            let end = format!(")) {{ (__l, __r) => {} }}){END}", chosen(faults, other, &format!("__l {op} __r")));
+            [format!("{begin}(match (("), "), (".to_owned(), end]
+        }
+    }
+}
+
+/// What a change of a place (`place op value`) becomes: what stands in place of the place and the operator, and behind the value.
+pub(super) fn assignment(place: &str, op: &str, faults: &[&Fault]) -> [String; 2] {
+    let other = |fault: &Fault| format!("{place} {} __r", fault.replacement);
+    let end = format!(") {{ __r => {} }}){END}", chosen(faults, other, &format!("{place} {op} __r")));
+    [format!("{}(match (", begin(faults)), end]
+}
+
+/// What an operator before an expression becomes, and what stands behind the expression.
+pub(super) fn unary(op: &str, faults: &[&Fault]) -> [String; 2] {
+    let end = format!(") {{ __v => {} }}){END}", chosen(faults, |_| "__v".to_owned(), &format!("{op}__v")));
+    [format!("{}(match (", begin(faults)), end]
+}
+
+/// What a body begins with.
+pub(super) fn body(faults: &[&Fault]) -> String {
+    let mut text = begin(faults);
+    for fault in faults {
+        let _ = write!(text, "\nif {} {{ return {}; }}", on(fault), fault.replacement.replace('\n', " "));
+    }
+    format!("{text}\n{END}")
+}
+
+/// What stands before and behind a guard: the faults of the guard, and that of its arm.
+pub(super) fn guard(guards: &[&Fault], arm: &[&Fault]) -> [String; 2] {
+    let all: Vec<&Fault> = guards.iter().chain(arm).copied().collect();
+    let mut end = ") { __g => (__g".to_owned();
+    for fault in guards.iter().filter(|fault| fault.replacement == "true") {
+        let _ = write!(end, "\n|| {}", on(fault));
+    }
+    end.push_str("\n)");
+    for fault in guards.iter().filter(|fault| fault.replacement == "false").chain(arm) {
+        let _ = write!(end, "\n&& !{}", on(fault));
+    }
+    [format!("{}(match (", begin(&all)), format!("{end}\n}}){END}")]
+}
+
+/// The guard of an arm that has none.
+pub(super) fn arm(faults: &[&Fault]) -> String {
+    let switches: Vec<String> = faults.iter().map(|fault| format!("!{}", on(fault))).collect();
+    format!("{} if\n{}\n{END}", begin(faults), switches.join(" && "))
+}
+
+/// What stands before and behind the value of a field of a structure that takes its other fields from `rest`.
+pub(super) fn field(name: &str, structure: &str, rest: &str, faults: &[&Fault]) -> [String; 2] {
+    let kept = |_: &Fault| format!("let __rest: {structure} = {}; __rest.{name}", rest.replace('\n', " "));
+    let mut begin = begin(faults);
+    for fault in faults {
+        let _ = write!(begin, "\nif {} {{ {} }} else", on(fault), kept(fault));
+    }
+    [format!("{begin}\n{{ "), format!(" }}{END}")]
+}
+
+fn chosen(faults: &[&Fault], other: impl Fn(&Fault) -> String, own: &str) -> String {
+    let mut text = String::new();
+    for fault in faults {
+        let _ = write!(text, "\nif {} {{ {} }} else", on(fault), other(fault));
+    }
+    format!("{text}\n{{ {own} }}")
+}
