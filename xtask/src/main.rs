@@ -55,9 +55,9 @@ cargo xtask soak [--minutes N] [RUN…]
                        make the long runs, all or those that are named, within N minutes or at full length (takes hours), and look at their bounds
 cargo xtask fuzz [BORDER [SECONDS]]
                        build the fuzz targets, or fuzz one border for ten minutes (needs a C++ compiler)
-cargo xtask mutants [--shard K/N] [--file FILE] [AREA…]
-                       put small faults into the code that matters most, all areas of it, those that are named, or one file, or a part of the faults, and see which
-                       of them the tests see (needs cargo-mutants; takes hours)
+cargo xtask mutants [--again] [--file FILE] [AREA…]
+                       put small faults into the code that matters most, all areas of it, those that are named, or one file, and see which of them the tests see
+                       (needs cargo-mutants); `--again` takes what was seen the last time for seen
 cargo xtask wasi DIR   run wasmtime's own WASI test programs, built from a checkout in DIR, under our sandbox, and compare with the lists
 cargo xtask prebuild   put the built plugins into plugins/prebuilt, as publishing needs them";
 

@@ -95,6 +95,7 @@ impl Loom<'_> {
             let woven = weave::weave(&source, &faults).with_context(|| format!("weaving {file}"))?;
             let left = faults.iter().filter(|fault| !woven.faults.contains(&fault.number));
             lost.extend(left.map(|fault| (fault.number, Lost::Unwoven)));
+            lost.extend(woven.unviable.iter().map(|number| (*number, Lost::Unviable)));
             let ending = if CRATES.contains(&file) {
                 format!("\nmod switch {{\n{SWITCH}}}\npub(crate) use switch::fault;\n")
             } else {

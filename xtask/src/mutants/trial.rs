@@ -4,12 +4,13 @@ use super::build::{Binary, Built};
 use anyhow::Context as _;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 /// What tests get at least, and how many times what they take without a fault.
-const TIME: (Duration, u32) = (Duration::from_secs(20), 6);
+const TIME: (Duration, u32) = (Duration::from_secs(8), 6);
 /// What a process may take of memory, in KiB: a fault may ask for more and more.
 const MEMORY: u64 = 6 << 20;
 
@@ -46,6 +47,7 @@ impl Stand {
         for folder in ["switch", "reach"] {
             fs::create_dir_all(home.join(folder)).with_context(|| format!("creating {folder}"))?;
         }
+        let _ = fs::remove_file(home.join("switch/reached"));
         // The suites share compiled code below the nearest program of this name (tests/src/caches.rs).
         fs::write("/proc/self/comm", "cargo-mutants").context("taking a name")?;
         let stat = fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
@@ -83,23 +85,46 @@ impl Stand {
     fn reached(&self, binary: &Binary) -> anyhow::Result<Vec<String>> {
         let list = Command::new(&binary.path).args(["--list", "--format", "terse", "--skip", "oracle::"]).output();
         let list = String::from_utf8(list.context("listing tests")?.stdout).context("a list of tests")?;
-        let (on, reached) = (self.home.join("switch/on"), self.home.join("switch/reached"));
-        fs::write(on, "0").context("writing the switch")?;
+        fs::write(self.home.join("switch/on"), "0").context("writing the switch")?;
+        // A pipe, since processes that may write no file write to it as well; kept open here, so that nobody waits for its other end.
+        let reached = self.home.join("switch/reached");
+        let made = Command::new("mkfifo").arg(&reached).status().context("running mkfifo")?;
+        anyhow::ensure!(made.success(), "mkfifo ended with {made}");
+        let pipe = fs::File::options().read(true).write(true).open(&reached).context("opening a pipe")?;
         let mut lines = Vec::new();
+        let mut reader = BufReader::new(pipe.try_clone().context("a second end of a pipe")?);
         for name in list.lines().filter_map(|line| line.strip_suffix(": test")) {
-            fs::write(&reached, "").context("writing the switch")?;
-            let start = Instant::now();
-            let ended = self.run(binary, &[name], Duration::from_secs(300))?;
-            let took = start.elapsed().as_millis();
-            if ended != Ended::Passed {
+            let (ended, took, numbers) = self.watched(binary, name, &pipe, &mut reader)?;
+            if ended == Ended::Passed {
+                lines.push(format!("{name}\t{}\t{}", took.as_millis(), numbers.join(",")));
+            } else {
                 println!("{}: {name} fails without a fault, and is left out", binary.name);
-                continue;
             }
-            let numbers: BTreeSet<String> = fs::read_to_string(&reached)?.lines().map(str::to_owned).collect();
-            lines.push(format!("{name}\t{took}\t{}", numbers.into_iter().collect::<Vec<_>>().join(",")));
         }
         fs::remove_file(&reached).context("removing the switch")?;
         Ok(lines)
+    }
+
+    /// How a test ends, what it takes, and the numbers that come out of the pipe meanwhile.
+    fn watched(
+        &self,
+        binary: &Binary,
+        name: &str,
+        mut pipe: &fs::File,
+        reader: &mut (impl BufRead + Send),
+    ) -> anyhow::Result<(Ended, Duration, Vec<String>)> {
+        std::thread::scope(|scope| {
+            let numbers = scope.spawn(|| {
+                let lines = reader.lines().map_while(Result::ok).take_while(|line| line != "end");
+                lines.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+            });
+            let start = Instant::now();
+            let ended = self.run(binary, &[name], Duration::from_secs(120));
+            let took = start.elapsed();
+            pipe.write_all(b"end\n").context("writing to a pipe")?;
+            let numbers = numbers.join().map_err(|_| anyhow::anyhow!("no numbers"))?;
+            Ok((ended?, took, numbers))
+        })
     }
 
     /// Puts a fault on and runs the tests that reach it, the fastest first, until one fails; tells that one.

@@ -15,6 +15,8 @@ pub(super) struct Woven {
     pub(super) text: String,
     /// The numbers of those that it has.
     pub(super) faults: BTreeSet<usize>,
+    /// Those that cannot compile.
+    pub(super) unviable: BTreeSet<usize>,
 }
 
 /// What an error of the compiler at a place of a woven source is about.
@@ -43,7 +45,7 @@ pub(super) fn weave(source: &str, faults: &[&Fault]) -> anyhow::Result<Woven> {
         done = edit.place.end;
     }
     text.push_str(source.get(done..).context("a change beyond the end")?);
-    Ok(Woven { text, faults: edits.woven })
+    Ok(Woven { text, faults: edits.woven, unviable: edits.unviable })
 }
 
 /// What an error at a byte of a woven source is about: the fault whose switch is on its line, else the faults of the innermost form around it.

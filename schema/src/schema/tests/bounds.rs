@@ -5,7 +5,7 @@ use std::thread;
 use serde_json::{Map, Value, json};
 
 use super::super::meter::{self, Seen, Tariff};
-use super::super::{Building, MAX_CHAIN, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_VISITS, Schema, SchemaError};
+use super::super::{Building, MAX_CHAIN, MAX_EXPANDED, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_VISITS, Schema, SchemaError};
 use super::{complaint, refusal};
 
 /// Half the stack of a runtime thread, in bytes.
@@ -58,6 +58,20 @@ fn subschemas_are_counted_as_they_stand_and_with_every_reference_written_out() {
     let laughs = chained(30, |next| json!({"properties": {"x": next, "y": next}}), json!(true));
     let SchemaError::TooMuch { what, .. } = refusal(laughs) else { panic!("something else") };
     assert_eq!(what, "too many subschemas with every `$ref` written out");
+}
+
+#[test]
+fn as_many_subschemas_as_are_allowed_with_every_reference_written_out_are_accepted() {
+    let leaves: Map<_, _> = (0..18).map(|at| (format!("l{at}"), json!(true))).collect();
+    // The root, twenty for each reference with what it leads to, and one for each property more.
+    let referring = |more: usize| {
+        let all = (0..999).map(|at| (format!("p{at}"), json!({"$ref": "#/$defs/d"})));
+        let properties: Map<_, _> = all.chain((0..more).map(|at| (format!("m{at}"), json!(true)))).collect();
+        json!({"properties": properties, "$defs": {"d": {"properties": leaves.clone()}}})
+    };
+    assert!(Schema::output(referring(19)).is_ok());
+    let refused = Schema::output(referring(20)).map(drop);
+    assert!(matches!(refused, Err(SchemaError::TooMuch { max: MAX_EXPANDED, .. })), "{refused:?}");
 }
 
 #[test]

@@ -84,6 +84,15 @@ fn a_keyword_costs_by_the_size_of_what_it_looks_at() {
 }
 
 #[test]
+fn finding_a_name_costs_a_comparison_at_each_level_of_a_tree() {
+    let name = |at: usize| format!("{at:06400}");
+    let required = Schema::output(json!({"required": [name(1)]})).unwrap();
+    let took = [1, 1000].map(|count| steps(&required, &object(count, name)));
+    assert!((100..200).contains(&took[0]), "{took:?}");
+    assert!((500..600).contains(&took[1]), "{took:?}");
+}
+
+#[test]
 fn subschemas_that_look_at_nothing_are_charged_with_each_value_that_they_judge() {
     for silent in [json!({}), json!(true), json!({"title": "t"}), json!({"not": false}), json!({"$ref": "#/$defs/e"})] {
         let silent = || vec![silent.clone(); 800];

@@ -94,10 +94,10 @@ pub(super) fn arm(faults: &[&Fault]) -> String {
 
 /// What stands before and behind the value of a field of a structure that takes its other fields from `rest`.
 pub(super) fn field(name: &str, structure: &str, rest: &str, faults: &[&Fault]) -> [String; 2] {
-    let kept = |_: &Fault| format!("let __rest: {structure} = {}; __rest.{name}", rest.replace('\n', " "));
+    let kept = || format!("let __rest: {structure} = {}; __rest.{name}", rest.replace('\n', " "));
     let mut begin = begin(faults);
     for fault in faults {
-        let _ = write!(begin, "\nif {} {{ {} }} else", on(fault), kept(fault));
+        let _ = write!(begin, "\nif {} {{\n{} }} else", on(fault), kept());
     }
     [format!("{begin}\n{{ "), format!(" }}{END}")]
 }

@@ -79,6 +79,7 @@ fn what_is_worked_out_while_building_and_chains_with_let_are_left_alone() {
         [fault(1, Kind::Binary, 1, 17, ">>"), fault(2, Kind::Body, 2, 22, "0"), fault(3, Kind::Binary, 3, 33, "||")];
     let woven = weave(source, &faults.iter().collect::<Vec<_>>()).expect("it parses");
     assert_eq!((woven.text.as_str(), woven.faults.len()), (source, 0));
+    assert_eq!(woven.unviable, [3].into(), "`||` is not allowed beside `let`");
 }
 
 #[test]

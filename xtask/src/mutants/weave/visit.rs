@@ -16,11 +16,12 @@ pub(super) struct Edit {
     pub(super) text: String,
 }
 
-/// All changes of a source, and the numbers of the faults that are in them.
+/// All changes of a source, the numbers of the faults that are in them, and those of which the language itself says that they do not compile.
 #[derive(Debug, Default)]
 pub(super) struct Edits {
     pub(super) found: Vec<Edit>,
     pub(super) woven: BTreeSet<usize>,
+    pub(super) unviable: BTreeSet<usize>,
 }
 
 pub(super) fn edits(source: &str, parsed: &syn::File, sites: &BTreeMap<Site, Vec<&Fault>>) -> Edits {
@@ -132,6 +133,9 @@ impl<'ast> Visit<'ast> for Weaver<'_> {
     fn visit_expr_binary(&mut self, node: &'ast syn::ExprBinary) {
         let faults = self.faults(Kind::Binary, &node.op);
         let is_chain = has_let(&node.left) || has_let(&node.right);
+        if is_chain {
+            self.edits.unviable.extend(faults.iter().map(|fault| fault.number));
+        }
         match self.text(&node.op) {
             _ if faults.is_empty() || is_chain => visit::visit_expr_binary(self, node),
             op if op.ends_with('=') && !["==", "!=", "<=", ">="].contains(&op) => self.changed(node, &faults),
