@@ -181,6 +181,30 @@ async fn nobody_is_asked_about_a_tool_that_would_read_what_is_hidden() {
     }
 }
 
+#[test]
+fn a_path_is_foreseen_to_change_only_where_the_class_can_change_anything() {
+    let schema = json!({"type": "object", "properties": {"path": {"type": "string", "format": "workspace-path"}}});
+    for (class, changes) in [
+        (SideEffects::None, false),
+        (SideEffects::Read, false),
+        (SideEffects::Network, false),
+        (SideEffects::Write, true),
+        (SideEffects::Execute, true),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        let host = Host::builder().shipped(Shipped::LeftOut).workspace(root.path()).build().unwrap();
+        let schema = schema.clone();
+        let make = move || {
+            let definition = Definition::new("native", "A tool.", class, schema.clone()).unwrap();
+            Box::new(Native(definition, |_| Ok(ToolOutput::text("ran")))) as Box<dyn Tool>
+        };
+        host.registry().register(Arc::new(make)).unwrap();
+        let foreseen = host.foresee(host.session(), Call::new("native", json!({"path": "a.txt"}))).unwrap();
+        let expected: &[&str] = if changes { &["a.txt"] } else { &[] };
+        assert_eq!(foreseen.changes.unwrap(), expected, "{class}");
+    }
+}
+
 #[tokio::test]
 async fn who_is_refused_for_want_of_a_person_learns_whether_the_tool_or_its_class_asks_for_one() {
     let by_tool = crate::policy::Policy::default().with_tool("native", Mode::Prompt);

@@ -10,7 +10,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 /// What tests get at least, and how many times what they take without a fault.
-const TIME: (Duration, u32) = (Duration::from_secs(8), 6);
+const TIME: (Duration, u32) = (Duration::from_secs(8), 3);
+/// Between two looks at what tests say.
+const PAUSE: Duration = Duration::from_millis(10);
 /// What a process may take of memory, in KiB: a fault may ask for more and more.
 const MEMORY: u64 = 6 << 20;
 
@@ -85,7 +87,7 @@ impl Stand {
     fn reached(&self, binary: &Binary) -> anyhow::Result<Vec<String>> {
         let list = Command::new(&binary.path).args(["--list", "--format", "terse", "--skip", "oracle::"]).output();
         let list = String::from_utf8(list.context("listing tests")?.stdout).context("a list of tests")?;
-        fs::write(self.home.join("switch/on"), "0").context("writing the switch")?;
+        self.switch(0)?;
         // A pipe, since processes that may write no file write to it as well; kept open here, so that nobody waits for its other end.
         let reached = self.home.join("switch/reached");
         let made = Command::new("mkfifo").arg(&reached).status().context("running mkfifo")?;
@@ -129,7 +131,6 @@ impl Stand {
 
     /// Puts a fault on and runs the tests that reach it, the fastest first, until one fails; tells that one.
     pub(super) fn judge(&self, number: usize, tests: &[&Test]) -> anyhow::Result<Ended> {
-        fs::write(self.home.join("switch/on"), number.to_string()).context("writing the switch")?;
         let mut tests: Vec<&Test> = tests.to_vec();
         tests.sort_by_key(|test| test.time);
         let (mut budget, mut ended) = (Duration::from_millis(500), Ended::Passed);
@@ -137,26 +138,49 @@ impl Stand {
             let mut sum = Duration::ZERO;
             let few = tests.iter().take_while(|test| (sum < budget).then(|| sum += test.time).is_some()).count();
             let rest = tests.split_off(few);
-            ended = self.judge_few(&tests)?;
+            ended = self.judge_few(number, &tests)?;
             (tests, budget) = (rest, budget * 4);
         }
         self.clean()?;
         Ok(ended)
     }
 
-    fn judge_few(&self, tests: &[&Test]) -> anyhow::Result<Ended> {
+    fn judge_few(&self, number: usize, tests: &[&Test]) -> anyhow::Result<Ended> {
         let programs: BTreeSet<&Path> = tests.iter().map(|test| test.binary.path.as_path()).collect();
         for program in programs {
             let own: Vec<&Test> = tests.iter().filter(|test| test.binary.path == program).copied().collect();
-            let names: Vec<&str> = own.iter().map(|test| test.name.as_str()).collect();
-            let time = own.iter().map(|test| test.time).sum::<Duration>() * TIME.1 + TIME.0;
-            let Some(first) = own.first() else { continue };
-            let ended = self.run(&first.binary, &names, time)?;
+            let ended = self.judge_at_once(number, &own)?;
             if ended != Ended::Passed {
                 return Ok(ended);
             }
         }
         Ok(Ended::Passed)
+    }
+
+    /// With tests of one program. What other programs do to the machine must not count: a failure has to come twice, and tests that do not come to their end with
+    /// the fault have to come there without.
+    fn judge_at_once(&self, number: usize, tests: &[&Test]) -> anyhow::Result<Ended> {
+        let Some(first) = tests.first() else { return Ok(Ended::Passed) };
+        let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
+        let time = tests.iter().map(|test| test.time).sum::<Duration>() * TIME.1 + TIME.0;
+        self.switch(number)?;
+        match self.run(&first.binary, &names, time)? {
+            Ended::Passed => Ok(Ended::Passed),
+            Ended::Failed(by) if names.contains(&by.as_str()) => self.run(&first.binary, &[&by], time),
+            Ended::Failed(_) => self.run(&first.binary, &names, time),
+            Ended::Endless => {
+                self.switch(0)?;
+                if self.run(&first.binary, &names, time)? == Ended::Passed {
+                    return Ok(Ended::Endless);
+                }
+                self.switch(number)?;
+                self.run(&first.binary, &names, time * 5)
+            }
+        }
+    }
+
+    fn switch(&self, number: usize) -> anyhow::Result<()> {
+        fs::write(self.home.join("switch/on"), number.to_string()).context("writing the switch")
     }
 
     fn run(&self, binary: &Binary, names: &[&str], time: Duration) -> anyhow::Result<Ended> {
@@ -169,16 +193,26 @@ impl Stand {
         // A file, which nobody who is left over can keep open for us.
         let file = fs::File::create(&told).context("creating a file")?;
         let start = Instant::now();
-        let status = command.stderr(file.try_clone()?).stdout(file).status().context("running tests")?;
-        if status.success() {
-            return Ok(Ended::Passed);
+        let mut child = command.stderr(file.try_clone()?).stdout(file).spawn().context("running tests")?;
+        let failed = || {
+            let text = String::from_utf8_lossy(&fs::read(&told).ok()?).into_owned();
+            text.lines().find_map(|line| Some(line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?.to_owned()))
+        };
+        loop {
+            let status = child.try_wait().context("waiting for tests")?;
+            match (failed(), status) {
+                (Some(name), None) => {
+                    // The others need not come to their end; what stands between them and us hands the signal on.
+                    Command::new("kill").arg(child.id().to_string()).status().context("running kill")?;
+                    child.wait().context("waiting for tests")?;
+                    return Ok(Ended::Failed(name));
+                }
+                (_, Some(status)) if status.success() => return Ok(Ended::Passed),
+                (_, Some(_)) if start.elapsed() >= time => return Ok(Ended::Endless),
+                (name, Some(status)) => return Ok(Ended::Failed(name.unwrap_or_else(|| status.to_string()))),
+                (None, None) => std::thread::sleep(PAUSE),
+            }
         }
-        if start.elapsed() >= time {
-            return Ok(Ended::Endless);
-        }
-        let text = String::from_utf8_lossy(&fs::read(&told)?).into_owned();
-        let failed = text.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
-        Ok(Ended::Failed(failed.map_or_else(|| status.to_string(), str::to_owned)))
     }
 
     /// What a fault may have left must not meet the next one.

@@ -24,17 +24,15 @@ fn on(fault: &Fault) -> String {
 pub(super) fn binary(op: &str, faults: &[&Fault]) -> [String; 3] {
     let (begin, only) = (begin(faults), faults.first().map(|fault| on(fault)).unwrap_or_default());
     match op {
-        // The right side is looked at where it counts, or would with the fault.
-        "&&" => [
-            format!("{begin}(match ("),
-            format!(") {{ __l => if __l || {only} {{ let __r = ("),
-            format!("); if __l {{ __r || {only} }} else {{ __r }} }} else {{ false }} }}){END}"),
-        ],
-        "||" => [
-            format!("{begin}(match ("),
-            format!(") {{ __l => if !__l || {only} {{ let __r = ("),
-            format!("); if __l {{ __r }} else {{ __r && !{only} }} }} else {{ true }} }}){END}"),
-        ],
+        // The right side is looked at where the other operator would.
+        "&&" | "||" => {
+            let asks = if op == "&&" { "!=" } else { "==" };
+            [
+                format!("{begin}(match ("),
+                format!(") {{ __l =>\nif __l {asks} {only} {{\n("),
+                format!(") }} else {{ __l }} }}){END}"),
+            ]
+        }
         "==" | "!=" | "<" | "<=" | ">" | ">=" => {
             let mut end = format!(")) {{ (__l, __r) => {{ let __is = *__l {op} *__r; __is != (false\n");
             for fault in faults {
