@@ -15,7 +15,7 @@ use anyhow::{Context as _, ensure};
 use areas::{AREAS, Area};
 use build::{Built, Loom, Lost};
 use fault::Fault;
-use report::{Outcome, Report};
+use report::{Outcome, Report, Why};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
@@ -42,7 +42,7 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
     let mut all = Report::default();
     for job in &work.asked.jobs {
         let start = Instant::now();
-        let outcome = work.mutate(job)?;
+        let outcome = work.mutate(job, &kept)?;
         println!("{}\n({:.0?})", outcome.row(job.area.name, &kept), start.elapsed());
         all.add(&outcome);
     }
@@ -111,7 +111,7 @@ struct Work {
 
 impl Work {
     /// What comes of the faults of a job.
-    fn mutate(&self, job: &Job) -> anyhow::Result<Outcome> {
+    fn mutate(&self, job: &Job, kept: &BTreeMap<String, Why>) -> anyhow::Result<Outcome> {
         let binaries = self.built.binaries.iter().filter(|binary| job.area.is_tested_by(&binary.name));
         let tests = self.stand.tests(&binaries.cloned().collect::<Vec<_>>())?;
         let path = self.told.join(job.area.name);
@@ -123,7 +123,10 @@ impl Work {
         let mut told = told.open(&path).with_context(|| format!("opening {}", path.display()))?;
         let mut outcome = Outcome::default();
         let is_asked = |fault: &Fault| job.file.as_ref().map_or(job.area.has(&fault.file), |file| *file == fault.file);
-        for fault in self.faults.iter().filter(|fault| is_asked(fault)) {
+        let mut faults: Vec<&Fault> = self.faults.iter().filter(|fault| is_asked(fault)).collect();
+        // What is on the list takes longest, since nothing is expected to see it, and nobody waits for it.
+        faults.sort_by_key(|fault| kept.contains_key(&report::name(&fault.name)));
+        for fault in faults {
             let is_over = |came: &&&str| self.asked.again && (came.starts_with("seen") || **came == "endless");
             let known = seen.get(fault.name.as_str()).filter(|came| is_over(came));
             let came = known.map_or_else(|| self.tried(fault, &tests), |came| Ok((*came).to_owned()))?;

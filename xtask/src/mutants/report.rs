@@ -100,8 +100,8 @@ impl Report {
     }
 }
 
-/// Returns the name of a mutant without its line and column.
-fn name(line: &str) -> String {
+/// The name of a fault without its line and column.
+pub(super) fn name(line: &str) -> String {
     let mut parts = line.splitn(4, ':');
     match (parts.next(), parts.next(), parts.next(), parts.next()) {
         (Some(file), Some(_), Some(_), Some(change)) => format!("{file}:{change}"),

@@ -18,6 +18,7 @@ fn a_compilation_that_takes_too_long_is_refused_and_left_and_a_few_of_them_end_a
     assert!(!compile(&small, roomy).unwrap().is_empty());
     let max = small.len() as u64;
     assert_eq!(compile(&small, within(roomy.time, max)), Err(CompileError::Size { max }));
+    assert!(compile(&small, within(roomy.time, max * MEMORY_FOR_A_BYTE)).is_ok());
     assert!(matches!(compile(b"junk", roomy), Err(CompileError::Invalid(_))));
 
     let short = within(Duration::from_millis(100), roomy.memory);
@@ -64,4 +65,12 @@ fn who_waits_for_a_place_and_gives_up_waits_no_longer() {
         given_up.cancel();
         assert_eq!(waiting.join().unwrap(), Some(CompileError::Cancelled));
     });
+}
+
+#[test]
+fn a_plugin_is_not_blamed_for_memory_that_the_system_does_not_have() {
+    let told = |kind: std::io::ErrorKind| child::is_out_of_memory(&wasmtime::Error::from(std::io::Error::from(kind)));
+    assert!(told(std::io::ErrorKind::OutOfMemory) && !told(std::io::ErrorKind::PermissionDenied));
+    let words = |words: &'static str| child::is_out_of_memory(&wasmtime::Error::msg(words).context("compiling"));
+    assert!(words("mmap failed: Cannot allocate memory (os error 12)") && !words("unknown import (os error 2)"));
 }
