@@ -146,7 +146,7 @@ fn rules_for_the_hosts_own_tools_give_a_file_of_that_name_nothing() {
         assert_eq!(policy.explain(&definition, &Origin::Native), holds);
         assert_eq!(policy.decide(&definition, &of("files", Source::Shipped).1), Mode::Prompt, "{mode}");
         for name in ["native", "files"] {
-            let policy = Policy::default().with_tool(&format!("{name}/t"), mode);
+            let policy = Policy::default().with_tool(format!("{name}/t"), mode);
             let (definition, file) = file(name);
             let decided = policy.decide(&definition, &file);
             assert_eq!(decided, stricter((Mode::Prompt, Rule::Class), (mode, Rule::Tool)).0, "{name}");
