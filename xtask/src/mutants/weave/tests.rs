@@ -1,3 +1,5 @@
+//! What the weaving makes of small sources.
+
 use super::*;
 use crate::mutants::fault::Kind;
 
