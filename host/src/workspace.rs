@@ -145,9 +145,10 @@ impl Workspace {
             .rcu(|rules| if rules.include(host) { rules.clone() } else { Arc::new(rules.with(host, &self.root)) });
     }
 
-    /// Returns whether a tree, or a link to it, lies in this workspace or is the workspace.
-    pub(crate) fn holds(&self, tree: &Tree) -> bool {
-        self.rules.load().holds(tree)
+    /// Returns true if tools may reach a tree: it, or a link to it, lies in this workspace, or
+    /// something is mounted here.
+    pub(crate) fn reaches(&self, tree: &Tree) -> bool {
+        self.rules.load().reaches(tree, &self.root)
     }
 
     /// Returns the sandbox's form of the directory handle, created on first use.

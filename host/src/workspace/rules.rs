@@ -167,13 +167,13 @@ impl Rules {
     /// Returns true if tools may reach a tree. A bind mount leads to a tree whose own path lies
     /// outside, so with any mount in the workspace every tree is compared by its identity.
     #[cfg(unix)]
-    fn reaches(&self, tree: &Tree, root: &Path) -> bool {
+    pub(super) fn reaches(&self, tree: &Tree, root: &Path) -> bool {
         self.holds(tree) || mounts::any_below(root)
     }
 
     /// Returns true if tools may reach a tree.
     #[cfg(not(unix))]
-    fn reaches(&self, tree: &Tree, _: &Path) -> bool {
+    pub(super) fn reaches(&self, tree: &Tree, _: &Path) -> bool {
         self.holds(tree)
     }
 

@@ -103,7 +103,7 @@ impl Looks {
     /// Opens a cache and sends the result. Returns false if the receiver is gone.
     fn tell(&self, path: &Path, workspace: &Workspace, tell: &Sender<Found>) -> bool {
         let found = Tree::open(path, Reading::Refused);
-        let found = found.map(|tree| workspace.holds(&tree).then(|| Arc::new(tree)));
+        let found = found.map(|tree| workspace.reaches(&tree).then(|| Arc::new(tree)));
         // `answer` takes the same lock before it gives up, so a late result is received or counted.
         let mut stuck = self.stuck();
         if stuck.remove(path) {
