@@ -50,9 +50,6 @@ pub const SLACK: Duration = Duration::from_millis(100);
 const SETTLING: Duration = Duration::from_secs(1);
 /// The maximum time of the next call of a benign plugin.
 const BENIGN: Duration = Duration::from_millis(50);
-/// The maximum number of repetitions before growth counts as a leak: an allocator keeps memory that
-/// was used once.
-const ROUNDS: usize = 4;
 
 /// The lock of the running oracle: the counters belong to the whole process.
 static TURN: Mutex<()> = Mutex::new(());
@@ -257,7 +254,7 @@ impl Oracle {
         // Make a benign call first, so that resources that are created once, such as the clock's
         // thread, exist before the first count.
         let mut broken: Vec<String> = self.benign().err().into_iter().collect();
-        for _ in 1..ROUNDS {
+        for _ in 1..rounds() {
             let (done, unsettled) = self.round(within, work, &mut broken);
             if unsettled.is_empty() || !broken.is_empty() {
                 broken.extend(unsettled);
@@ -324,6 +321,13 @@ impl Oracle {
         }
         if quickest <= BENIGN { Ok(()) } else { Err(format!("the next call of a benign plugin takes {quickest:?}")) }
     }
+}
+
+/// Returns the number of repetitions after which growth counts as a leak. glibc keeps freed memory in
+/// each arena that a thread has used, and has up to eight arenas for each core. A leak grows every
+/// time.
+fn rounds() -> usize {
+    4 + 8 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 fn runtime() -> tokio::runtime::Runtime {
