@@ -1,18 +1,21 @@
 //! The memory account of one call. Every layer of the host reserves from it before allocating for
 //! the call.
 
-mod part;
+mod budget;
+#[cfg(test)]
+pub(crate) mod looks;
 mod room;
+mod sum;
 
 use super::offload::making_room;
+use super::share::threshold;
 use crate::tool::budget::{Budget, Exhausted};
-pub(crate) use part::Part;
+pub(crate) use budget::CallBudget;
 use room::Granted;
 pub(crate) use room::{address_space_limit, has_room};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use std::sync::{Arc, OnceLock};
+use sum::{Held, Sums};
+pub(crate) use sum::{Owed, Sum};
 
 /// The memory that the host may use for a call beyond the guest's, in bytes: results, parsed JSON,
 /// tables and the input. With the data that the engine copies out of the guest at once (8 MiB), a
@@ -23,79 +26,6 @@ pub(crate) const HOST_DATA: u64 = 24 << 20;
 /// memory.
 static PROCESS: Sum = Sum::new();
 
-/// A sum of reserved memory, in bytes.
-#[derive(Debug, Default)]
-pub(crate) struct Sum(AtomicU64);
-
-impl Sum {
-    const fn new() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
-    /// Adds to the sum if the result stays within the limit; returns false otherwise.
-    fn add(&self, more: u64, limit: u64) -> bool {
-        let added = |held: u64| held.checked_add(more).filter(|sum| *sum <= limit);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added).is_ok()
-    }
-
-    fn add_always(&self, more: u64) {
-        self.0.fetch_add(more, Ordering::Relaxed);
-    }
-
-    fn subtract(&self, bytes: u64) {
-        self.0.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// Memory that is in use regardless of the limits, such as events queued for a subscriber. Its
-/// holder bounds it; it counts towards the process's total.
-#[derive(Debug)]
-pub(crate) struct Owed {
-    process: &'static Sum,
-    bytes: u64,
-}
-
-impl Default for Owed {
-    fn default() -> Self {
-        Self { process: &PROCESS, bytes: 0 }
-    }
-}
-
-impl Owed {
-    /// Counts this many bytes.
-    pub(crate) fn new(bytes: usize) -> Self {
-        let mut owed = Self::default();
-        owed.set(bytes);
-        owed
-    }
-
-    /// Replaces the counted number of bytes.
-    pub(crate) fn set(&mut self, bytes: usize) {
-        let before = std::mem::replace(&mut self.bytes, bytes as u64);
-        if self.bytes > before {
-            self.process.add_always(self.bytes - before);
-        } else if self.bytes < before {
-            self.process.subtract(before - self.bytes);
-        }
-    }
-
-    /// Returns the counted number of bytes.
-    #[cfg(test)]
-    pub(crate) fn get(&self) -> u64 {
-        self.bytes
-    }
-}
-
-impl Drop for Owed {
-    fn drop(&mut self) {
-        self.set(0);
-    }
-}
-
 /// The limits on memory held at once, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MemoryLimits {
@@ -105,8 +35,9 @@ pub(crate) struct MemoryLimits {
     pub(crate) total: u64,
 }
 
-/// The account of one call, which also counts towards the process's total. Clones share it.
-/// Dropping the last clone releases all remaining reservations.
+/// The account of one call. It also counts towards the process's total and, once the call has an
+/// owner, towards the owner's share of that total. Clones share the account. Dropping the last
+/// clone releases all remaining reservations.
 #[derive(Debug, Clone)]
 pub(crate) struct Account(Arc<Inner>);
 
@@ -116,13 +47,59 @@ struct Inner {
     limits: MemoryLimits,
     /// The allowance of the host beyond the call's limit.
     host: u64,
-    held: Sum,
+    /// The memory that all calls of this call's owner hold.
+    owner: OnceLock<Arc<Sum>>,
+    held: Held,
     granted: Granted,
+    #[cfg(test)]
+    looks: looks::Looks,
+}
+
+impl Inner {
+    /// The most that this account may hold, in bytes.
+    fn most(&self) -> u64 {
+        self.limits.call.saturating_add(self.host)
+    }
+
+    /// Adds to the process's total, and to the owner's share of it.
+    fn add(&self, bytes: u64, sums: Sums) -> bool {
+        if !self.process.add(bytes, self.limits.total) {
+            return false;
+        }
+        let has_room = self.owner_in(sums).is_none_or(|owner| self.add_to_share(owner, bytes));
+        if !has_room {
+            self.process.subtract(bytes);
+        }
+        has_room
+    }
+
+    /// Adds memory that the total already counts to an owner's share. An owner always gets the
+    /// limit of one call; beyond that it must not hold more than remains free of the total.
+    fn add_to_share(&self, owner: &Sum, bytes: u64) -> bool {
+        let free = self.limits.total.saturating_sub(self.process.get());
+        owner.add(bytes, threshold(free, self.most()))
+    }
+
+    /// Subtracts from the owner's share, if it counts this call.
+    fn subtract_from_share(&self, bytes: u64, sums: Sums) {
+        if let Some(owner) = self.owner_in(sums) {
+            owner.subtract(bytes);
+        }
+    }
+
+    fn owner_in(&self, sums: Sums) -> Option<&Sum> {
+        match sums {
+            Sums::Process => None,
+            Sums::ProcessAndOwner => self.owner.get().map(|owner| &**owner),
+        }
+    }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.process.subtract(self.held.get());
+        let held = self.held.get();
+        self.process.subtract(held);
+        self.subtract_from_share(held, self.held.sums());
     }
 }
 
@@ -140,7 +117,44 @@ impl Account {
     }
 
     fn within(process: &'static Sum, limits: MemoryLimits, host: u64) -> Self {
-        Self(Arc::new(Inner { process, limits, host, held: Sum::new(), granted: Granted::default() }))
+        let (owner, held, granted) = (OnceLock::new(), Held::default(), Granted::default());
+        Self(Arc::new(Inner {
+            process,
+            limits,
+            host,
+            owner,
+            held,
+            granted,
+            #[cfg(test)]
+            looks: looks::Looks::default(),
+        }))
+    }
+
+    /// Counts all memory of the call, held and future, towards its owner's share as well. Later
+    /// owners are ignored.
+    ///
+    /// # Errors
+    ///
+    /// [`Exhausted::TotalMemory`] if the share has no room for the memory that the call holds; the
+    /// call has no owner then.
+    pub(crate) fn assign(&self, owner: &Arc<Sum>) -> Result<(), Exhausted> {
+        let inner = &*self.0;
+        if inner.owner.get().is_some() {
+            return Ok(());
+        }
+        let expected = inner.held.get();
+        if !making_room(|| inner.add_to_share(owner, expected)) {
+            return Err(Exhausted::TotalMemory { limit: inner.limits.total });
+        }
+        if inner.owner.set(owner.clone()).is_err() {
+            owner.subtract(expected);
+            return Ok(());
+        }
+        // Another thread may have released memory since.
+        let held = inner.held.assign();
+        owner.add_always(held.saturating_sub(expected));
+        owner.subtract(expected.saturating_sub(held));
+        Ok(())
     }
 
     /// Reserves memory, in bytes, until the charge is dropped.
@@ -182,11 +196,15 @@ impl Account {
     /// Like [`reserve`](Self::reserve), without the check of the address space.
     fn count(&self, bytes: u64) -> Result<(), Exhausted> {
         let inner = &*self.0;
-        if !inner.held.add(bytes, inner.limits.call.saturating_add(inner.host)) {
+        let Some(sums) = inner.held.add(bytes, inner.most()) else {
             return Err(Exhausted::CallMemory { limit: inner.limits.call });
-        }
-        if !making_room(|| inner.process.add(bytes, inner.limits.total)) {
-            inner.held.subtract(bytes);
+        };
+        if !making_room(|| inner.add(bytes, sums)) {
+            let now = inner.held.subtract(bytes);
+            if now != sums {
+                // The call got its owner meanwhile, with these bytes.
+                inner.subtract_from_share(bytes, now);
+            }
             return Err(Exhausted::TotalMemory { limit: inner.limits.total });
         }
         Ok(())
@@ -194,14 +212,18 @@ impl Account {
 
     /// Counts memory that is already in use, regardless of the limits.
     pub(crate) fn owe(&self, bytes: u64) {
-        self.0.held.add_always(bytes);
-        self.0.process.add_always(bytes);
+        let inner = &*self.0;
+        inner.process.add_always(bytes);
+        if let Some(owner) = inner.owner_in(inner.held.add_always(bytes)) {
+            owner.add_always(bytes);
+        }
     }
 
     /// Releases reserved memory, in bytes.
     pub(crate) fn release(&self, bytes: u64) {
-        self.0.held.subtract(bytes);
-        self.0.process.subtract(bytes);
+        let inner = &*self.0;
+        inner.process.subtract(bytes);
+        inner.subtract_from_share(bytes, inner.held.subtract(bytes));
     }
 }
 
@@ -241,8 +263,8 @@ impl Charge {
     pub(crate) fn into_owed(mut self) -> Owed {
         let bytes = std::mem::take(&mut self.bytes);
         let inner = &*self.account.0;
-        inner.held.subtract(bytes);
-        Owed { process: inner.process, bytes }
+        inner.subtract_from_share(bytes, inner.held.subtract(bytes));
+        Owed::taken_over(inner.process, bytes)
     }
 }
 
@@ -264,58 +286,6 @@ impl Budget for Account {
 
     fn check(&self) -> Result<(), Exhausted> {
         Ok(())
-    }
-}
-
-/// The budget of the host's own work for a call: the call's memory, until its deadline or
-/// cancellation.
-#[derive(Debug, Clone)]
-pub(crate) struct CallBudget {
-    account: Account,
-    deadline: Instant,
-    cancel: CancellationToken,
-}
-
-impl CallBudget {
-    /// Creates a budget that ends at `deadline` or when `cancel` is cancelled.
-    pub(crate) fn new(account: Account, deadline: Instant, cancel: CancellationToken) -> Self {
-        Self { account, deadline, cancel }
-    }
-
-    /// Returns the same budget, which also ends when the guard is dropped.
-    pub(crate) fn until_dropped(&self) -> (Self, DropGuard) {
-        let cancel = self.cancel.child_token();
-        (Self { cancel: cancel.clone(), ..self.clone() }, cancel.drop_guard())
-    }
-
-    /// Returns the deadline.
-    pub(crate) fn deadline(&self) -> Instant {
-        self.deadline
-    }
-
-    /// Returns the cancellation token of the budget.
-    pub(crate) fn cancel(&self) -> &CancellationToken {
-        &self.cancel
-    }
-}
-
-impl Budget for CallBudget {
-    fn reserve(&self, bytes: u64) -> Result<(), Exhausted> {
-        self.account.reserve(bytes)
-    }
-
-    fn release(&self, bytes: u64) {
-        self.account.release(bytes);
-    }
-
-    fn check(&self) -> Result<(), Exhausted> {
-        if self.cancel.is_cancelled() {
-            Err(Exhausted::Cancelled)
-        } else if Instant::now() >= self.deadline {
-            Err(Exhausted::Deadline)
-        } else {
-            Ok(())
-        }
     }
 }
 
@@ -372,6 +342,48 @@ mod tests {
         assert!(charged(&other, 51).is_ok());
     }
 
+    /// Takes all memory that calls of this owner may hold, one byte after the other.
+    fn greedy(process: &'static Sum, owner: &Arc<Sum>) -> Vec<Account> {
+        let mut calls = Vec::new();
+        loop {
+            let call = Account::within(process, MemoryLimits { call: 8, total: 100 }, 2);
+            let taken = call.assign(owner).and_then(|()| call.reserve(1));
+            if taken.is_err() {
+                return calls;
+            }
+            while call.reserve(1).is_ok() {}
+            calls.push(call);
+        }
+    }
+
+    #[test]
+    fn the_calls_of_one_plugin_hold_half_of_the_memory_and_leave_some_to_each_that_comes() {
+        static SUM: Sum = Sum::new();
+        let owners = [(); 4].map(|()| Arc::<Sum>::default());
+        let calls = owners.each_ref().map(|owner| greedy(&SUM, owner));
+        assert_eq!(owners.each_ref().map(|owner| owner.get()), [50, 25, 12, 10]);
+        drop(calls);
+        assert_eq!((owners.map(|owner| owner.get()), SUM.get()), ([0; 4], 0));
+    }
+
+    #[test]
+    fn memory_that_a_call_holds_before_it_has_an_owner_counts_in_the_share_from_then_on() {
+        static SUM: Sum = Sum::new();
+        let owner = Arc::<Sum>::default();
+        let (call, other) = (account(&SUM), account(&SUM));
+        assert_eq!((call.reserve(40), call.assign(&owner), owner.get()), (Ok(()), Ok(()), 40));
+        let charge = call.charge(20);
+        call.owe(10);
+        assert_eq!(owner.get(), 70);
+        assert_eq!(call.assign(&Arc::default()), Ok(()), "the first owner stays");
+        assert_eq!((other.reserve(70), SUM.get()), (Ok(()), 140));
+        assert_eq!(other.assign(&owner), Err(Exhausted::TotalMemory { limit: 150 }));
+        let owed = charge.map(Charge::into_owed);
+        assert_eq!((owner.get(), SUM.get()), (50, 140), "an answer that waits is no longer the owner's");
+        drop((call, other, owed));
+        assert_eq!((owner.get(), SUM.get()), (0, 0));
+    }
+
     #[test]
     fn what_outlives_its_call_counts_among_the_memory_of_all_calls_alone() {
         static SUM: Sum = Sum::new();
@@ -382,16 +394,5 @@ mod tests {
         assert_eq!(SUM.get(), 60);
         drop(owed);
         assert_eq!(SUM.get(), 0);
-    }
-
-    #[test]
-    fn work_ends_at_the_deadline_and_at_the_cancellation() {
-        static SUM: Sum = Sum::new();
-        let (cancel, far) = (CancellationToken::new(), Instant::now() + std::time::Duration::from_secs(600));
-        let budget = CallBudget::new(account(&SUM), far, cancel.clone());
-        assert_eq!(budget.check(), Ok(()));
-        assert_eq!(CallBudget { deadline: Instant::now(), ..budget.clone() }.check(), Err(Exhausted::Deadline));
-        cancel.cancel();
-        assert_eq!(budget.check(), Err(Exhausted::Cancelled));
     }
 }

@@ -175,6 +175,12 @@ pub(crate) fn input_turns() -> &'static Arc<Share> {
     SHARE.get_or_init(|| turns().share(Digest::of(b"the inputs of all calls")))
 }
 
+/// Returns the share in which the host's own responses are serialized, such as the list of tools.
+pub(crate) fn answer_turns() -> &'static Arc<Share> {
+    static SHARE: OnceLock<Arc<Share>> = OnceLock::new();
+    SHARE.get_or_init(|| turns().share(Digest::of(b"the answers of the host")))
+}
+
 /// Returns the pool of descriptors for guests. The process's limit is read once, because nothing
 /// changes it at run time.
 fn descriptors() -> &'static Pool {

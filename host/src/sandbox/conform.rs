@@ -72,44 +72,81 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its call has failed")]
     use super::super::Limits;
     use super::*;
+    use crate::execution::account::Account;
+    use crate::execution::account::looks::until_the_end;
     use crate::execution::share::Pool;
     use crate::tool::{Digest, SideEffects};
     use serde_json::{Value, json};
     use std::time::Instant;
     use tokio_util::sync::CancellationToken;
 
-    const TIME: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_secs(60);
+    /// The timeout of a judgement that waits for its deadline.
+    const SHORT: Duration = Duration::from_secs(1);
 
-    async fn judge(output: Value, ends: Duration, cancel: CancellationToken) -> Result<ToolOutput, ErrorKind> {
-        let schema = json!({"type": "array", "items": {"type": "integer"}});
+    fn account() -> Account {
+        Limits::default().account()
+    }
+
+    /// Judges an output by the schema of its elements.
+    async fn judge(
+        (output, elements): (Value, &Value),
+        account: &Account,
+        (time, cancel): (Duration, CancellationToken),
+    ) -> Result<ToolOutput, ErrorKind> {
+        let schema = json!({"type": "array", "items": elements});
         let definition = Definition::new("t", "A tool.", SideEffects::None, json!({"type": "object"})).unwrap();
         let definition = definition.with_checked_output(Schema::output(schema).unwrap());
         let output = ToolOutput { content: vec![Content::Json(output.into())], ..ToolOutput::default() };
-        let budget = CallBudget::new(Limits::default().account(), Instant::now() + ends, cancel);
+        let budget = CallBudget::new(account.clone(), Instant::now() + time, cancel);
         let turns = Pool::new(1).share(Digest::of(b"a plugin"));
-        conforming(output, &definition, (&budget, &turns), TIME).await
+        conforming(output, &definition, (&budget, &turns), time).await
     }
 
-    fn long() -> Value {
-        (0..100_000).collect()
+    /// Judges a long output that ends its budget, once `end` was called, within the given budget
+    /// check. Returns the error and the number of checks.
+    async fn judge_until(
+        check: usize,
+        (time, cancel): (Duration, CancellationToken),
+        elements: &Value,
+        end: impl Fn() + Send + Sync + 'static,
+    ) -> (Option<ErrorKind>, usize) {
+        let account = account();
+        account.at_each_look(move |look, budget| {
+            if look == check {
+                end();
+                until_the_end(budget);
+            }
+        });
+        let error = judge(((0..20_000).collect(), elements), &account, (time, cancel)).await.err();
+        (error, account.looks().await)
     }
 
     #[tokio::test]
     async fn a_long_output_is_judged_until_the_deadline_or_the_cancellation() {
-        let cancel = CancellationToken::new();
-        assert!(judge(long(), TIME, cancel.clone()).await.is_ok());
-        let late = judge(long(), Duration::ZERO, cancel.clone()).await;
-        assert!(matches!(late, Err(ErrorKind::Timeout { limit: TIME, class: SideEffects::None, .. })), "{late:?}");
-        cancel.cancel();
-        let cancelled = judge(long(), TIME, cancel.clone()).await;
-        assert!(matches!(cancelled, Err(ErrorKind::Cancelled)), "{cancelled:?}");
+        let (cancel, costly) = (CancellationToken::new(), json!({"allOf": vec![json!({"minimum": -1}); 20]}));
+        let unhindered = async |elements| judge_until(0, (LONG, CancellationToken::new()), elements, || {}).await;
+        let ((_, parsing), (fine, whole)) = (unhindered(&json!({})).await, unhindered(&costly).await);
+        let midway = 2 * parsing;
+        assert!(fine.is_none() && whole > 2 * midway, "{fine:?}, {parsing} of {whole}");
+
+        let (late, checks) = judge_until(midway, (SHORT, CancellationToken::new()), &costly, || {}).await;
+        assert!(matches!(late, Some(ErrorKind::Timeout { limit: SHORT, class: SideEffects::None, .. })), "{late:?}");
+        assert_eq!(checks, midway);
+
+        let own = cancel.clone();
+        let (cancelled, checks) = judge_until(midway, (LONG, cancel), &costly, move || own.cancel()).await;
+        assert!(matches!(cancelled, Some(ErrorKind::Cancelled)), "{cancelled:?}");
+        assert_eq!(checks, midway);
     }
 
     #[tokio::test]
     async fn a_short_output_is_judged_at_once() {
-        let over = CancellationToken::new();
-        assert!(judge(json!([1, 2]), Duration::ZERO, over.clone()).await.is_ok());
-        let wrong = judge(json!([1, "2"]), Duration::ZERO, over).await.unwrap_err();
+        let integers = json!({"type": "integer"});
+        let judge =
+            async |output| judge((output, &integers), &account(), (Duration::ZERO, CancellationToken::new())).await;
+        assert!(judge(json!([1, 2])).await.is_ok());
+        let wrong = judge(json!([1, "2"])).await.unwrap_err();
         assert!(wrong.to_string().contains("`/1`: want integer, got string"), "{wrong}");
     }
 }

@@ -234,7 +234,7 @@ mod tests {
     fn a_guest_that_made_do_without_memory_says_itself_what_it_has_not_found() -> wasmtime::Result<()> {
         let owner = Owner::of(Digest::of(b"made do"));
         let account = limits::Limits::default().account();
-        let mut limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account, &owner);
+        let mut limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account);
         assert!(!limiter.table_growing(0, usize::MAX, None)?);
         let guard = Guard::closed(&PluginFiles::of(owner.descriptors.clone()));
         let now = std::time::Instant::now();

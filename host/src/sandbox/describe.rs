@@ -65,9 +65,10 @@ impl Sandbox {
         let signs = talk.signs().clone();
         // Charged to the memory of all calls, but not refused for the memory that other calls hold.
         let account = Account::new(MemoryLimits { call: limits::MEMORY, total: u64::MAX });
+        account.assign(&owner.memory).map_err(|why| PluginRefused::Describe(why.to_string()))?;
         let state = State::new(
             Guard::closed(&PluginFiles::of(owner.descriptors.clone())),
-            Limiter::new(limits::MEMORY, self.runtime.allocation, &account, owner),
+            Limiter::new(limits::MEMORY, self.runtime.allocation, &account),
             talk,
             Asking::nobody(),
             deadline,

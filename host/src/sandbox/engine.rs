@@ -213,8 +213,8 @@ fn on_demand(allocation: Allocation) -> Config {
     config
 }
 
-/// Returns true if an operation of the engine failed because the system had no memory, or no room in
-/// the address space. Only the type of a cause tells: its text may quote the component.
+/// Returns true if an operation of the engine failed because the system had no memory, or no room
+/// in the address space. Only the type of a cause tells: its text may quote the component.
 pub(super) fn is_out_of_memory(error: &wasmtime::Error) -> bool {
     error.chain().any(|cause| {
         #[cfg(unix)]
@@ -348,7 +348,7 @@ mod tests {
     fn idle() -> State {
         let owner = Owner::of(Digest::of(b"idle"));
         let account = limits::Limits::default().account();
-        let limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account, &owner);
+        let limiter = Limiter::new(limits::MEMORY, Allocation::Pooled, &account);
         let guard = Guard::closed(&PluginFiles::of(owner.descriptors.clone()));
         State::new(guard, limiter, Talk::silent(), Asking::nobody(), std::time::Instant::now() + limits::TIMEOUT)
     }

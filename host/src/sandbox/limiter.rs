@@ -4,8 +4,7 @@
 
 use super::engine::{Allocation, Runtime};
 use super::limits;
-use crate::execution::Owner;
-use crate::execution::account::{Account, Charge, Part, address_space_limit, has_room};
+use crate::execution::account::{Account, Charge, address_space_limit, has_room};
 use crate::tool::Limit;
 use crate::tool::budget::Exhausted;
 use wasmtime::ResourceLimiter;
@@ -23,8 +22,6 @@ pub(super) struct Limiter {
     allocation: Allocation,
     stage: Stage,
     charge: Charge,
-    /// The part of the plugin's share of the memory of all calls.
-    part: Part,
     memory: usize,
     peak: usize,
     last_memory: usize,
@@ -34,15 +31,13 @@ pub(super) struct Limiter {
 }
 
 impl Limiter {
-    /// Creates the limiter of a guest with at most `memory_limit` bytes. The memory is charged to
-    /// `account` and to the plugin's share of the memory of all calls.
-    pub(super) fn new(memory_limit: u64, allocation: Allocation, account: &Account, owner: &Owner) -> Self {
+    /// Creates the limiter of a guest with at most `memory_limit` bytes, charged to `account`.
+    pub(super) fn new(memory_limit: u64, allocation: Allocation, account: &Account) -> Self {
         Self {
             memory_limit: bytes(memory_limit),
             allocation,
             stage: Stage::Instantiation,
             charge: account.empty_charge(),
-            part: Part::of(&owner.memory),
             memory: 0,
             peak: 0,
             last_memory: 0,
@@ -80,9 +75,7 @@ impl Limiter {
             Exhausted::AddressSpace { .. } => Limit::AddressSpace,
             Exhausted::CallMemory { .. } | Exhausted::Deadline | Exhausted::Cancelled => Limit::Memory,
         };
-        self.charge.grow(bytes).map_err(refused)?;
-        let counted = self.part.grow(bytes, self.charge.account().limits());
-        counted.map_err(refused).inspect_err(|_| self.charge.shrink(bytes))
+        self.charge.grow(bytes).map_err(refused)
     }
 
     /// Charges the growth of a memory. A memory that outgrows its reservation is copied, so that
@@ -94,7 +87,7 @@ impl Limiter {
         }
         let copy = current as u64;
         let has_room = self.charge(copy);
-        self.give_back(if has_room.is_ok() { copy } else { (desired - current) as u64 });
+        self.charge.shrink(if has_room.is_ok() { copy } else { (desired - current) as u64 });
         has_room
     }
 
@@ -105,11 +98,6 @@ impl Limiter {
         let is_new = current == 0 && self.stage == Stage::Instantiation;
         let is_mapped = self.allocation == Allocation::Pooled || (!is_new && desired <= reservation);
         (!is_mapped).then(|| if is_new { desired.max(reservation) } else { desired })
-    }
-
-    fn give_back(&mut self, bytes: u64) {
-        self.charge.shrink(bytes);
-        self.part.shrink(bytes);
     }
 
     fn refuse(&mut self, limit: Limit) -> bool {
@@ -138,7 +126,7 @@ impl ResourceLimiter for Limiter {
     fn memory_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
         let failed = std::mem::take(&mut self.last_memory);
         self.memory = self.memory.saturating_sub(failed);
-        self.give_back(failed as u64);
+        self.charge.shrink(failed as u64);
         Ok(())
     }
 
@@ -159,7 +147,7 @@ impl ResourceLimiter for Limiter {
     fn table_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
         let failed = std::mem::take(&mut self.last_elements);
         self.elements = self.elements.saturating_sub(failed);
-        self.give_back(failed as u64 * limits::TABLE_ELEMENT);
+        self.charge.shrink(failed as u64 * limits::TABLE_ELEMENT);
         Ok(())
     }
 
@@ -183,7 +171,6 @@ fn bytes(limit: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::Digest;
 
     /// Returns an account with `total` bytes for all calls, and the limiter of a call with 100
     /// bytes.
@@ -194,7 +181,7 @@ mod tests {
     }
 
     fn of_account(allocation: Allocation, account: &Account) -> Limiter {
-        Limiter::new(account.limits().call, allocation, account, &Owner::of(Digest::of(b"the plugin of these tests")))
+        Limiter::new(account.limits().call, allocation, account)
     }
 
     #[test]

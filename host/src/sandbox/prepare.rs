@@ -286,6 +286,7 @@ pub(super) fn brief(error: &wasmtime::Error) -> String {
     shown(&format!("{error:#}"))
 }
 
+/// Makes text of a plugin, or of a child that it may have compromised, printable on one line.
 pub(super) fn shown(text: &str) -> String {
     visible(cut(text, 1024)).replace('\n', " ")
 }

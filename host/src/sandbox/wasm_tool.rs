@@ -16,7 +16,7 @@ use super::talk::Talk;
 use super::turns::Bounds;
 use super::{Limits, Prepared, Sandbox, convert, limits};
 use crate::execution::account::CallBudget;
-use crate::execution::offload::drop_away;
+use crate::execution::offload::{drop_away, ended};
 use crate::execution::{BoxFuture, Factory, Report, Tool, ToolContext, ToolOutput, ValidInput, wait};
 use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, Usage};
 use std::path::PathBuf;
@@ -69,8 +69,8 @@ impl Tool for WasmTool {
         context: &'a ToolContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
         Box::pin(async move {
-            let ended = self.run(&input, context).await;
-            ended.unwrap_or_else(|ended| Err(ended.into_kind(context.time_limit(), self.definition.side_effects())))
+            let done = self.run(&input, context).await;
+            done.unwrap_or_else(|ended| Err(ended.into_kind(context.time_limit(), self.definition.side_effects())))
         })
     }
 }
@@ -116,7 +116,10 @@ impl WasmTool {
         let talk = Talk::new(context.sink().clone(), context.cancel().clone());
         let signs = talk.signs().clone();
         let account = context.account();
-        let limiter = Limiter::new(self.limits.memory, runtime.allocation, &account, owner);
+        if let Err(why) = account.assign(&owner.memory) {
+            return Ok(Err(ended(why, context.time_limit(), self.definition.side_effects())));
+        }
+        let limiter = Limiter::new(self.limits.memory, runtime.allocation, &account);
         let mut store = store(runtime, State::new(guard, limiter, talk, Asking::of(context), deadline));
         let _running = runtime.running();
         let ended = {

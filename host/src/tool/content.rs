@@ -75,6 +75,18 @@ impl Content {
         }
     }
 
+    /// Returns the memory of the block's content, in bytes.
+    pub(crate) fn footprint(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Json(json) => json.as_str().len(),
+            Self::Image { data, .. } | Self::Audio { data, .. } => data.len(),
+            Self::Resource { uri, body: Body::Text(text), .. } => uri.len() + text.len(),
+            Self::Resource { uri, body: Body::Bytes(data), .. } => uri.len() + data.len(),
+            Self::Link { uri, name, .. } => uri.len() + name.len(),
+        }
+    }
+
     /// Returns the block as a JSON object with a `type`; bytes are in Base64.
     #[must_use]
     pub fn to_json(&self) -> Value {

@@ -89,8 +89,8 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// [`DefinitionError::Text`] if it is blank, longer than 128 characters, has a line break or tab,
-    /// or has hidden characters.
+    /// [`DefinitionError::Text`] if it is blank, longer than 128 characters, has a line break or
+    /// tab, or has hidden characters.
     pub fn with_title(self, title: &str) -> Result<Self, DefinitionError> {
         // No character takes more than four bytes.
         check_text("title", title, 4 * MAX_TITLE)?;

@@ -110,6 +110,11 @@ impl ToolResult {
         self
     }
 
+    /// Returns the memory of the output, in bytes. The rest of a result is small.
+    pub(crate) fn footprint(&self) -> usize {
+        self.content.iter().map(Content::footprint).sum()
+    }
+
     /// Returns the call's id.
     #[must_use]
     pub fn call_id(&self) -> &CallId {

@@ -77,6 +77,8 @@ impl Budget for Turned {
     }
 
     fn check(&self) -> Result<(), Exhausted> {
+        #[cfg(test)]
+        self.budget.look();
         self.budget.check()?;
         let mut turn = self.turn();
         if turn.since.elapsed() < self.tick {

@@ -89,7 +89,7 @@ impl Program {
         let clock = CallClock::new(run.seconds.map_or(limits::TIMEOUT, Duration::from_secs));
         let deadline = clock.deadline().into_std();
         let (talk, owner) = (Talk::silent(), Owner::of(Digest::of(self.name.as_bytes())));
-        let limiter = Limiter::new(limits::MEMORY, runtime.allocation, &Limits::default().account(), &owner);
+        let limiter = Limiter::new(limits::MEMORY, runtime.allocation, &Limits::default().account());
         let signs = talk.signs().clone();
         let (state, wasi) = (State::new(guard, limiter, talk, Asking::nobody(), deadline), self.surroundings(run));
         let mut store = store(&runtime, state.within(Surroundings::by(move || wasi)));
