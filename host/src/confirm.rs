@@ -59,10 +59,10 @@ impl Confirmer for DenyAll {
 /// ```
 /// use palisade::{Answer, AnswerBy};
 ///
-/// let docs_only = AnswerBy::new(|request| {
-///     if request.projected_modifications.iter().all(|path| path.starts_with("docs/")) { Answer::Allow } else { Answer::Deny }
+/// let formatter_only = AnswerBy::new(|request| {
+///     if request.plugin.as_deref() == Some("formatter") { Answer::Allow } else { Answer::Deny }
 /// });
-/// # let _: &dyn palisade::Confirmer = &docs_only;
+/// # let _: &dyn palisade::Confirmer = &formatter_only;
 /// ```
 pub struct AnswerBy<F>(F);
 

@@ -93,6 +93,8 @@ struct Road<'a> {
     party: &'a Party,
     sink: &'a Arc<CallSink>,
     tool: Arc<Registered>,
+    /// The time limit of the call.
+    time: Duration,
     cancel: &'a CancellationToken,
 }
 
@@ -146,16 +148,18 @@ impl Dispatcher {
         Ok(Foreseen { tool, decision, changes })
     }
 
-    /// Checks the input synchronously. An unresponsive workspace blocks it no longer than the
-    /// call's timeout.
+    /// Checks the input synchronously. A thread is waited for as in a call, and an unresponsive
+    /// workspace blocks it no longer than the call's timeout.
     fn check_here(&self, tool: &Arc<Registered>, session: &Session, call: Call) -> Result<ValidInput, ErrorKind> {
         let time = self.time_limit(tool, call.timeout);
         let given = Given { input: call.input, nulls: call.nulls, memory: Counted::NotYet };
-        let (tool, workspace) = (tool.clone(), session.workspace().clone());
-        let purse = Purse::new(self.limits.account(), time, call.cancel);
+        let (tool, workspace, cancel) = (tool.clone(), session.workspace().clone(), call.cancel);
+        let account = self.limits.account();
         let check = {
-            let (tool, late) = (tool.clone(), self.late.clone());
+            let (tool, late, cancel) = (tool.clone(), self.late.clone(), cancel.clone());
             move || {
+                // The time limit applies from the start of the work.
+                let purse = Purse::new(account, time, cancel);
                 if !late.hold_in(&workspace) {
                     // The call itself reports an error here.
                     let _ = late.add_to(&workspace);
@@ -164,7 +168,7 @@ impl Dispatcher {
             }
         };
         match &self.threads {
-            Some(threads) if input::names_paths(tool.definition()) => threads.wait(time, &tool, check),
+            Some(threads) if input::names_paths(tool.definition()) => threads.wait(time, &tool, &cancel, check),
             _ => check(),
         }
     }
@@ -187,7 +191,8 @@ impl Dispatcher {
             Ok(_) if tokio::runtime::Handle::try_current().is_err() => (Err(no_runtime()), None),
             Ok(tool) => {
                 let (sink, cancel) = (terminal.sink(), flight.cancellation());
-                let road = Road { dispatcher: self, session, message, party, sink, tool: tool.clone(), cancel };
+                let time = self.time_limit(&tool, call.timeout);
+                let road = Road { dispatcher: self, session, message, party, sink, tool: tool.clone(), time, cancel };
                 (road.travel(call).instrument(span.clone()).await, Some(tool))
             }
         };
@@ -263,10 +268,9 @@ impl Road<'_> {
 
     /// Runs the stages. A plain `async fn` would hold the call twice, so it is destructured first.
     fn steps(&self, call: Call) -> impl Future<Output = Result<ToolResult, ErrorKind>> + Send {
-        let Call { id, input, nulls, turn_id, context, metadata, timeout, .. } = call;
+        let Call { id, input, nulls, turn_id, context, metadata, .. } = call;
         async move {
             self.session.workspace().keep_rules_of(&self.dispatcher.rules);
-            let time = self.dispatcher.time_limit(&self.tool, timeout);
             let (account, memory) = match &self.party.account {
                 Some(account) => (account.clone(), Counted::Already),
                 None => (self.dispatcher.limits.account(), Counted::NotYet),
@@ -274,27 +278,27 @@ impl Road<'_> {
             let given = Given { input, nulls, memory };
             let (input, mut spent) = match self.dispatcher.threads.as_deref() {
                 Some(threads) if input::names_paths(self.tool.definition()) => {
-                    Box::pin(self.check_away(threads, given, time, account.clone())).await?
+                    Box::pin(self.check_away(threads, given, account.clone())).await?
                 }
                 _ => match input::glance(self.tool.definition(), self.session.workspace(), given, &account)? {
                     Glance::Checked(input) => (input, Spent::default()),
-                    Glance::Long(given) => Box::pin(self.check_long(given, time, account.clone())).await?,
+                    Glance::Long(given) => Box::pin(self.check_long(given, account.clone())).await?,
                 },
             };
             let mut approval = approve::approve(self, input.held_in(account.clone())).await?;
             match approval.is_large() {
                 false => approval.compact()?,
                 true => {
-                    (approval, spent) = Box::pin(self.compacted(approval, (time, spent), account.clone())).await?;
+                    (approval, spent) = Box::pin(self.compacted(approval, spent, account.clone())).await?;
                 }
             }
             let place = queue::admit(self, spent.waiting).await?;
             approval.still_stands()?;
-            self.hide_late(time, &account).await?;
+            self.hide_late(&account).await?;
             self.sink.tell_start();
             let session_id = self.session.id().cloned();
             let caller = Caller { call_id: id.clone(), session_id, turn_id, context, metadata };
-            let times = Times { run: time, queue: place.patience };
+            let times = Times { run: self.time, queue: place.patience };
             let workspace = self.session.workspace().clone();
             let mut context = ToolContext::new(caller, workspace, self.cancel.clone(), times, self.sink.clone());
             context.set_class(self.tool.definition().side_effects());
@@ -317,11 +321,10 @@ impl Road<'_> {
         &self,
         threads: &Threads,
         given: Given,
-        time: Duration,
         account: Account,
     ) -> Result<(ValidInput, Spent), ErrorKind> {
         let (tool, workspace, cancel) = (self.tool.clone(), self.session.workspace().clone(), self.cancel.clone());
-        let (memory, begun) = (input::waiting(&given, &account)?, Instant::now());
+        let (memory, begun, time) = (input::waiting(&given, &account)?, Instant::now(), self.time);
         // The time limit and the memory account apply from the start of the thread's work.
         let check = move || {
             let start = Instant::now();
@@ -334,14 +337,9 @@ impl Road<'_> {
     }
 
     /// Checks a long input outside the runtime's threads. Returns the time spent as well.
-    async fn check_long(
-        &self,
-        given: Given,
-        time: Duration,
-        account: Account,
-    ) -> Result<(ValidInput, Spent), ErrorKind> {
+    async fn check_long(&self, given: Given, account: Account) -> Result<(ValidInput, Spent), ErrorKind> {
         let (tool, workspace, start) = (self.tool.clone(), self.session.workspace().clone(), Instant::now());
-        let purse = Purse::new(account, time, self.cancel.clone());
+        let purse = Purse::new(account, self.time, self.cancel.clone());
         let check = move |budget| input::check(tool.definition(), &workspace, given, &budget);
         let input = offload(purse.budget(), input_turns(), check).await;
         let input = input.map_err(|why| purse.exhausted(why, self.tool.definition().side_effects()))?;
@@ -352,10 +350,10 @@ impl Road<'_> {
     async fn compacted(
         &self,
         mut approval: Approval,
-        (time, spent): (Duration, Spent),
+        spent: Spent,
         account: Account,
     ) -> Result<(Approval, Spent), ErrorKind> {
-        let (purse, start) = (Purse::new(account, time, self.cancel.clone()), Instant::now());
+        let (purse, start) = (Purse::new(account, self.time, self.cancel.clone()), Instant::now());
         let compact = move |_| {
             let compacted = approval.compact();
             Ok(compacted.map(|()| approval))

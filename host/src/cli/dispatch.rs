@@ -6,7 +6,7 @@ use super::exit::{Exit, Failure};
 use super::running::{Tools, Wanted};
 use super::signals::Signals;
 use super::{ignored, input, open, output};
-use crate::tool::conversation::{REPLY, ToolUse, read_calls, write_results};
+use crate::tool::conversation::{Messages, REPLY, ToolUse, read_calls};
 use crate::tool::{Call, ToolResult};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -31,10 +31,10 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
         (host.dispatch_all(&session, calls).await, interrupted.is_cancelled())
     })?;
     let answered: Vec<(ToolUse, ToolResult)> = uses.into_iter().zip(results).collect();
-    let (messages, left_out) = write_results(args.from, &answered);
+    let messages = Messages::new(args.from, &answered);
     output::json(&messages)?;
     answered.iter().for_each(|(_, result)| tell(result));
-    left_out.iter().for_each(|left| output::note(&left.to_string()));
+    messages.left_out().iter().for_each(|left| output::note(&left.to_string()));
     Ok(if is_interrupted { Exit::Interrupted } else { Exit::Ok })
 }
 

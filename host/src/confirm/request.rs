@@ -55,7 +55,9 @@ pub struct ConfirmationRequest {
     pub side_effects: SideEffects,
     /// The input, escaped and shortened in the middle.
     pub input_summary: String,
-    /// The paths that the call would change, relative to the workspace.
+    /// The paths that the call would change, as its input names them, relative to the workspace.
+    /// They do not bound the call: a symbolic link can lead to another place of the workspace, and
+    /// a tool of class `write` can change files that its input does not name.
     pub projected_modifications: Vec<String>,
     /// The plugin's name, or `None` for a native tool.
     pub plugin: Option<String>,

@@ -10,7 +10,6 @@ use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess};
 use crate::workspace::Workspace;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The source of rules that are added while the host runs.
 pub(crate) trait LateRules: Send + Sync {
@@ -31,11 +30,11 @@ pub(super) type Late = Arc<dyn LateRules>;
 impl Road<'_> {
     /// Adds the outstanding rules for a call that runs in place, outside its thread because that
     /// accesses files.
-    pub(super) async fn hide_late(&self, time: Duration, account: &Account) -> Result<(), ErrorKind> {
+    pub(super) async fn hide_late(&self, account: &Account) -> Result<(), ErrorKind> {
         let sees_files = self.tool.definition().side_effects().files() != FileAccess::None;
         let is_in_place = self.dispatcher.threads.is_none();
         if sees_files && is_in_place && !self.dispatcher.late.hold_in(self.session.workspace()) {
-            return Box::pin(self.hide_away(Purse::new(account.clone(), time, self.cancel.clone()))).await;
+            return Box::pin(self.hide_away(Purse::new(account.clone(), self.time, self.cancel.clone()))).await;
         }
         Ok(())
     }

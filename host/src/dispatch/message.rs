@@ -2,6 +2,7 @@
 //! of the calls.
 
 use super::{Dispatcher, Party};
+use crate::execution::account::Owed;
 use crate::session::Session;
 use crate::tool::{Call, CallId, ErrorKind, ExecutionKind, ToolResult};
 use std::sync::Arc;
@@ -23,20 +24,33 @@ impl Dispatcher {
         for (place, call) in calls.into_iter().enumerate() {
             let (dispatcher, session, message) = (self.clone(), session.clone(), message.clone());
             tasks.spawn(async move {
-                (place, dispatcher.pass(&session, dispatcher.named(call), message.as_deref(), &Party::default()).await)
+                let call = dispatcher.named(call);
+                let result = dispatcher.pass(&session, call, message.as_deref(), &Party::default()).await;
+                Ended { place, waiting: Owed::new(result.footprint()), result }
             });
         }
         in_order(tasks, &names).await
     }
 }
 
-async fn in_order(mut tasks: JoinSet<(usize, ToolResult)>, names: &[(CallId, String)]) -> Vec<ToolResult> {
+/// A call of a message that has ended.
+struct Ended {
+    /// Its index in the message.
+    place: usize,
+    result: ToolResult,
+    /// The memory of the result, which waits for the other calls of the message.
+    waiting: Owed,
+}
+
+async fn in_order(mut tasks: JoinSet<Ended>, names: &[(CallId, String)]) -> Vec<ToolResult> {
     let mut results: Vec<Option<ToolResult>> = names.iter().map(|_| None).collect();
+    let mut all_waiting = Vec::new();
     while let Some(ended) = tasks.join_next().await {
-        if let Ok((place, result)) = ended
+        if let Ok(Ended { place, result, waiting }) = ended
             && let Some(slot) = results.get_mut(place)
         {
             *slot = Some(result);
+            all_waiting.push(waiting);
         }
     }
     // A task ends without a result only if the runtime shuts down.

@@ -183,7 +183,7 @@ async fn foreseen_for(road: &Road<'_>, input: ValidInput) -> Result<(ValidInput,
     if let Ok(changes) = foreseen(tool.definition(), &input, &workspace, &Moment::new()) {
         return Ok((input, changes?));
     }
-    let (time, class) = (road.dispatcher.time_limit(&tool, None), tool.definition().side_effects());
+    let (time, class) = (road.time, tool.definition().side_effects());
     let account = input.account().unwrap_or_else(|| road.dispatcher.limits.account());
     let purse = Purse::new(account, time, road.cancel.clone());
     let look = move |budget: Arc<dyn Budget>| {

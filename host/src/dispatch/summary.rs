@@ -1,5 +1,6 @@
-//! The summary of an input for the user. Every member that reaches the tool is shown with its value:
-//! a tool's schema is its own claim, so a member outside of the schema may be the one that it uses.
+//! The summary of an input for the user. Every member that reaches the tool is shown with its
+//! value: a tool's schema is its own claim, so a member outside of the schema may be the one that
+//! it uses.
 
 use crate::execution::ValidInput;
 use crate::tool::text::elided;
@@ -15,13 +16,13 @@ const PROGRAM: usize = 8_000;
 const TOTAL: usize = 4 * PROGRAM;
 /// The displayed length of a value that is always shown, in characters.
 const LEAST: usize = 64;
-/// The number of displayed members, in and outside of the schema each, and the displayed length of a
-/// name.
+/// The number of displayed members, in and outside of the schema each, and the displayed length of
+/// a name.
 const MEMBERS: usize = 32;
 const NAME: usize = 64;
 
-/// Returns the input as one escaped line. Omissions are marked with their length. Members outside of
-/// the tool's schema come last, so that they cannot push the others out of sight.
+/// Returns the input as one escaped line. Omissions are marked with their length. Members outside
+/// of the tool's schema come last, so that they cannot push the others out of sight.
 pub(super) fn summary(definition: &Definition, input: &ValidInput) -> String {
     let room = if definition.side_effects() == SideEffects::Execute { PROGRAM } else { VALUE };
     let Value::Object(members) = input.value() else { return elided(input.text(), room) };

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its host has failed")]
 
+mod checked;
 mod gone;
 mod queues;
 
@@ -17,6 +18,7 @@ use crate::workspace::{HostRules, Reading, Tree};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 type Body = fn(&Value) -> Result<ToolOutput, ErrorKind>;
 
@@ -203,6 +205,24 @@ fn a_path_is_foreseen_to_change_only_where_the_class_can_change_anything() {
         let expected: &[&str] = if changes { &["a.txt"] } else { &[] };
         assert_eq!(foreseen.changes.unwrap(), expected, "{class}");
     }
+}
+
+#[tokio::test]
+async fn a_question_is_prepared_within_the_time_of_its_own_call() {
+    let paths = json!({"type": "array", "items": {"type": "string", "format": "workspace-path"}});
+    let schema = json!({"type": "object", "properties": {"paths": paths}});
+    let root = tempfile::tempdir().unwrap();
+    let builder = Host::builder().shipped(Shipped::LeftOut).workspace(root.path()).confirmer(Arc::new(Yes::default()));
+    let host = builder.tool_timeout("native", Duration::from_millis(1)).build().unwrap();
+    let make = move || {
+        let definition = Definition::new("native", "A tool.", SideEffects::Write, schema.clone()).unwrap();
+        Box::new(Native(definition, |_| Ok(ToolOutput::text("ran")))) as Box<dyn Tool>
+    };
+    host.registry().register(Arc::new(make)).unwrap();
+    let paths: Vec<String> = (0..4_000).map(|number| number.to_string()).collect();
+    let call = Call::new("native", json!({"paths": paths})).with_timeout(Duration::from_secs(60));
+    let result = host.dispatch(host.session(), call).await;
+    assert!(result.is_success(), "{result}");
 }
 
 #[tokio::test]

@@ -79,17 +79,35 @@ impl Threads {
         cancel: &CancellationToken,
         patience: Duration,
     ) -> Result<Place, ErrorKind> {
-        self.check_lost()?;
-        let places = self.0.places.share(tool.owner());
-        if let Ok(free) = places.try_take(1) {
-            return Ok(Place(self.0.seat(free)));
+        if let Some(free) = self.try_admit(tool)? {
+            return Ok(free);
         }
-        let _waiting = wait(tool.queue())?;
+        let (places, _waiting) = (self.0.places.share(tool.owner()), wait(tool.queue())?);
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ErrorKind::Cancelled),
             place = timeout(patience, self.free_place(&places)) => place.unwrap_or_else(|_| Err(exhausted())),
         }
+    }
+
+    /// Takes a free permit, if there is one.
+    fn try_admit(&self, tool: &Registered) -> Result<Option<Place>, ErrorKind> {
+        self.check_lost()?;
+        let free = self.0.places.share(tool.owner()).try_take(1).ok();
+        Ok(free.map(|free| Place(self.0.seat(free))))
+    }
+
+    /// Waits like [`admit`](Self::admit), and blocks the calling thread. The wait needs timers, and
+    /// the caller may be a thread of a runtime, which cannot drive another one.
+    fn admit_here(&self, tool: &Registered, cancel: &CancellationToken) -> Result<Place, ErrorKind> {
+        if let Some(free) = self.try_admit(tool)? {
+            return Ok(free);
+        }
+        let admit = || own_runtime()?.block_on(self.admit(tool, cancel, limits::QUEUE_TIMEOUT));
+        std::thread::scope(|scope| {
+            let waiting = std::thread::Builder::new().name("palisade-queue".to_owned()).spawn_scoped(scope, admit);
+            waiting.map_err(ErrorKind::internal)?.join().unwrap_or_else(|_| Err(lost()))
+        })
     }
 
     async fn free_place(&self, places: &Arc<Share>) -> Result<Place, ErrorKind> {
@@ -145,10 +163,10 @@ impl Threads {
         &self,
         time: Duration,
         tool: &Registered,
+        cancel: &CancellationToken,
         work: impl FnOnce() -> Result<T, ErrorKind> + Send + 'static,
     ) -> Result<T, ErrorKind> {
-        self.check_lost()?;
-        let seat = self.0.seat(self.0.places.share(tool.owner()).try_take(1).map_err(|_| exhausted())?);
+        let Place(seat) = self.admit_here(tool, cancel)?;
         let (number, (send, done)) = (seat.number, mpsc::sync_channel(1));
         let job = move || {
             let result = caught_here(work);

@@ -17,6 +17,7 @@ mod error;
 mod fields;
 mod found;
 mod gemini;
+mod messages;
 mod numbers;
 mod openai;
 mod provider;
@@ -28,11 +29,11 @@ mod tests;
 use super::json::JsonBounds;
 use super::text::{cut, elided};
 use super::{Call, CallId, CallInput, ToolResult};
-use answer::Answer;
 use serde_json::Value;
 use std::fmt;
 
 pub use error::ReplyError;
+pub use messages::Messages;
 pub use provider::{Provider, UnknownProvider};
 
 use found::{Form, Found};
@@ -156,27 +157,12 @@ pub fn read_calls(provider: Provider, text: &str) -> Result<Vec<ToolUse>, ReplyE
     Ok(uses)
 }
 
-/// Writes results as the array of messages that the provider takes next: one message per call for
-/// OpenAI, one item per call for its Responses, one user message for Anthropic and one content for
-/// Gemini. Without results the array is empty.
-///
-/// A failure is written as its class and message. A result's metadata is for the embedder and is
-/// never written.
+/// Writes results as the array of [`Messages`], with the parts that it cannot carry.
 #[must_use]
 pub fn write_results(provider: Provider, answered: &[(ToolUse, ToolResult)]) -> (Value, Vec<LeftOut>) {
-    let mut left_out = Vec::new();
-    let mut answers = Vec::with_capacity(answered.len());
-    for (tool_use, result) in answered {
-        answers.push(Answer::new(tool_use, result, provider.media(), &mut left_out));
-    }
-    let messages = match provider {
-        _ if answers.is_empty() => Vec::new(),
-        Provider::OpenAi => answers.iter().map(openai::message_of).collect(),
-        Provider::OpenAiResponses => answers.iter().map(responses::item).collect(),
-        Provider::Anthropic => vec![anthropic::message(&answers)],
-        Provider::Gemini => vec![gemini::content_of(&answers)],
-    };
-    (Value::Array(messages), left_out)
+    let messages = Messages::new(provider, answered);
+    // Serialization cannot fail: results always map to JSON.
+    (serde_json::to_value(messages).unwrap_or_default(), messages.left_out())
 }
 
 fn found_in(provider: Provider, reply: &Value) -> Result<Found, ReplyError> {

@@ -98,3 +98,49 @@ async fn the_time_in_the_sessions_queue_counts_for_the_sandboxs_queue_too() {
     assert_eq!(seen[0].0, QUEUE_TIMEOUT, "the first had not waited");
     assert!(seen[1].0 < QUEUE_TIMEOUT && seen[1].0 > Duration::ZERO, "the second had: {seen:?}");
 }
+
+#[tokio::test]
+async fn a_prediction_waits_for_a_thread_as_its_call_would() {
+    let path = json!({"type": "string", "format": "workspace-path"});
+    let builder = Host::builder().call_mode(CallMode::OwnThreads { threads: 1, lost: 1 });
+    let (host, seen, gate) = waiting(builder, json!({"type": "object", "properties": {"path": path}}));
+    let (host, call) = (Arc::new(host), || Call::new("waiting", json!({})));
+    let beside = async {
+        while seen.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let own = host.clone();
+        let foreseen = tokio::task::spawn_blocking(move || own.foresee(own.session(), call()).unwrap().changes);
+        let queue = host.registry().get("waiting").unwrap().queue().clone();
+        while queue.pool().held() == 0 && !foreseen.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        gate.add_permits(1);
+        foreseen.await.unwrap()
+    };
+    let (ran, foreseen) = tokio::join!(host.dispatch(host.session(), call()), beside);
+    assert!(ran.is_success(), "{ran}");
+    assert_eq!(foreseen.unwrap(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_prediction_that_waits_for_a_thread_ends_with_its_cancellation() {
+    let path = json!({"type": "string", "format": "workspace-path"});
+    let builder = Host::builder().call_mode(CallMode::OwnThreads { threads: 1, lost: 1 });
+    let (host, seen, gate) = waiting(builder, json!({"type": "object", "properties": {"path": path}}));
+    let (host, call) = (Arc::new(host), || Call::new("waiting", json!({})));
+    let beside = async {
+        while seen.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let (own, cancelled) = (host.clone(), call());
+        cancelled.cancel.cancel();
+        let foreseen = tokio::task::spawn_blocking(move || own.foresee(own.session(), cancelled).unwrap().changes);
+        let foreseen = foreseen.await.unwrap();
+        gate.add_permits(1);
+        foreseen
+    };
+    let (ran, foreseen) = tokio::join!(host.dispatch(host.session(), call()), beside);
+    assert!(ran.is_success(), "{ran}");
+    assert!(matches!(foreseen, Err(ErrorKind::Cancelled)), "{foreseen:?}");
+}

@@ -35,32 +35,25 @@ pub(super) struct Answer<'a> {
     pub(super) failed: bool,
     /// The parts that the model reads.
     pub(super) parts: Vec<Part<'a>>,
-    /// The output as a value, if it is a single JSON value of at most [`LARGEST_VALUE`].
-    pub(super) value: Option<Value>,
+    result: &'a ToolResult,
 }
 
 impl<'a> Answer<'a> {
-    /// Splits a result into parts and records in `left_out` the parts of a media type not in
-    /// `accepted`.
-    pub(super) fn new(
-        tool_use: &'a ToolUse,
-        result: &'a ToolResult,
-        accepted: &'static [&'static str],
-        left_out: &mut Vec<LeftOut>,
-    ) -> Self {
-        let mut leave_out = |what: String| {
-            let said = format!("[{what}, left out]");
-            left_out.push(LeftOut { call_id: tool_use.call_id.clone(), tool: tool_use.name.clone(), what });
-            Part::Text(said.into())
-        };
+    /// Splits a result into parts. A note replaces each part of a media type not in `accepted`.
+    pub(super) fn new(tool_use: &'a ToolUse, result: &'a ToolResult, accepted: &'static [&'static str]) -> Self {
         let error = result.error().map(|error| Part::Text(format!("{}: {}", error.class(), error.reason()).into()));
-        let blocks = result.output_blocks().iter().map(|block| part(block, accepted).unwrap_or_else(&mut leave_out));
-        let parts: Vec<_> = error.into_iter().chain(blocks).collect();
-        let value = match result.content() {
-            [Content::Json(json)] if result.is_success() && json.footprint() <= LARGEST_VALUE => Some(json.to_value()),
+        let note = |what: String| Part::Text(format!("[{what}, left out]").into());
+        let blocks = result.output_blocks().iter().map(|block| part(block, accepted).unwrap_or_else(note));
+        let parts = error.into_iter().chain(blocks).collect();
+        Self { tool_use, failed: result.is_failure(), parts, result }
+    }
+
+    /// Returns the output as a value, if it is a single JSON value of at most [`LARGEST_VALUE`].
+    pub(super) fn value(&self) -> Option<Value> {
+        match self.result.content() {
+            [Content::Json(json)] if !self.failed && json.footprint() <= LARGEST_VALUE => Some(json.to_value()),
             _ => None,
-        };
-        Self { tool_use, failed: result.is_failure(), parts, value }
+        }
     }
 
     /// Returns the text of all parts, separated by line breaks.
@@ -76,6 +69,16 @@ impl<'a> Answer<'a> {
     pub(super) fn has_media(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Media { .. }))
     }
+}
+
+/// Returns the parts of a result that are of a media type not in `accepted`.
+pub(super) fn left_out<'a>(
+    tool_use: &'a ToolUse,
+    result: &'a ToolResult,
+    accepted: &'static [&'static str],
+) -> impl Iterator<Item = LeftOut> {
+    let unfit = result.output_blocks().iter().filter_map(move |block| part(block, accepted).err());
+    unfit.map(|what| LeftOut { call_id: tool_use.call_id.clone(), tool: tool_use.name.clone(), what })
 }
 
 /// Encodes bytes for a message.

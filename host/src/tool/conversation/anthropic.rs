@@ -36,12 +36,8 @@ fn message_or_block(object: &Map<String, Value>, found: &mut Found) -> Result<()
     }
 }
 
-/// Builds the message that answers all calls: the API requires the results in one message.
-pub(super) fn message(answers: &[Answer<'_>]) -> Value {
-    json!({"role": "user", "content": answers.iter().map(result).collect::<Value>()})
-}
-
-fn result(answer: &Answer<'_>) -> Value {
+/// Builds the block that answers a call. The API requires the blocks of all calls in one message.
+pub(super) fn result(answer: &Answer<'_>) -> Value {
     json!({
         "type": "tool_result",
         "tool_use_id": answer.tool_use.required_id(),

@@ -60,15 +60,11 @@ fn either<'v>(object: &'v Map<String, Value>, one: &str, other: &str) -> Option<
     object.get(one).or_else(|| object.get(other))?.as_object()
 }
 
-/// Builds the content that answers all calls: the API requires one response per call in a single
+/// Builds the part that answers a call. The API requires the parts of all calls in a single
 /// content.
-pub(super) fn content_of(answers: &[Answer<'_>]) -> Value {
-    json!({"role": "user", "parts": answers.iter().map(answer_part).collect::<Value>()})
-}
-
-fn answer_part(answer: &Answer<'_>) -> Value {
+pub(super) fn answer_part(answer: &Answer<'_>) -> Value {
     let key = if answer.failed { "error" } else { "output" };
-    let said = answer.value.clone().unwrap_or_else(|| Value::String(answer.text()));
+    let said = answer.value().unwrap_or_else(|| Value::String(answer.text()));
     let mut response = json!({"name": answer.tool_use.name, "response": {key: said}});
     if let Some(id) = answer.tool_use.id() {
         response["id"] = json!(id);

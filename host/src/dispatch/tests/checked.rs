@@ -1,0 +1,87 @@
+//! Tests that the check of an input ends midway with its call.
+
+use crate::dispatch::{CallMode, Party};
+use crate::execution::account::looks::until_the_end;
+use crate::execution::{BoxFuture, Tool, ToolContext, ToolOutput, ValidInput};
+use crate::host::Host;
+use crate::plugins::Shipped;
+use crate::sandbox::Limits;
+use crate::tool::{Call, Definition, ErrorClass, ErrorKind, SideEffects, ToolError};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// A tool that does nothing.
+struct Idle(Definition);
+
+impl Tool for Idle {
+    fn definition(&self) -> &Definition {
+        &self.0
+    }
+
+    fn execute<'a>(&'a self, _: ValidInput, _: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ErrorKind>> {
+        Box::pin(async { Ok(ToolOutput::text("done")) })
+    }
+}
+
+/// Creates a host with a tool whose list has so many keywords, and which names a path, so that the
+/// call mode applies.
+fn host(mode: CallMode, keywords: usize) -> Host {
+    let list = json!({"type": "array", "items": {"allOf": vec![json!({"minimum": -1}); keywords]}});
+    let path = json!({"type": "string", "format": "workspace-path"});
+    let schema = json!({"type": "object", "properties": {"list": list, "path": path}});
+    let definition = Definition::new("idle", "A tool.", SideEffects::None, schema).unwrap();
+    let host = Host::builder().shipped(Shipped::LeftOut).call_mode(mode);
+    host.tool(Arc::new(move || Box::new(Idle(definition.clone())))).build().unwrap()
+}
+
+/// Runs a call with a long input that ends its budget, once `end` was called, within the given
+/// budget check. Returns the class of its error and the number of checks.
+async fn called_until(
+    check: usize,
+    host: Host,
+    (time, cancel): (Duration, CancellationToken),
+    end: impl Fn() + Send + Sync + 'static,
+) -> (Option<ErrorClass>, usize) {
+    let account = Limits::default().account();
+    account.at_each_look(move |look, budget| {
+        if look == check {
+            end();
+            until_the_end(budget);
+        }
+    });
+    let input = format!("{{\"list\":[{}1]}}", "1,".repeat(20_000));
+    let call = Call::new("idle", input).with_timeout(time).with_cancellation(cancel);
+    let tool = host.registry().get("idle").unwrap();
+    let class = {
+        let party = Party::default().with_account(Some(account.clone()));
+        let result = host.dispatch_to(host.session(), (call, tool), &party).await;
+        result.error().map(ToolError::class)
+    };
+    drop(host);
+    (class, account.looks().await)
+}
+
+const LONG: Duration = Duration::from_secs(60);
+/// The timeout of a call that waits for its deadline.
+const SHORT: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn the_check_of_a_long_input_ends_midway_at_the_deadline_and_at_the_cancellation() {
+    for mode in [CallMode::InPlace, CallMode::OWN_THREADS] {
+        let long = || (LONG, CancellationToken::new());
+        let (_, parsing) = called_until(0, host(mode, 1), long(), || {}).await;
+        let (class, whole) = called_until(0, host(mode, 90), long(), || {}).await;
+        let midway = 2 * parsing;
+        assert!(class.is_none() && whole > 2 * midway, "{mode:?}: {class:?}, {parsing} of {whole}");
+
+        let late = called_until(midway, host(mode, 90), (SHORT, CancellationToken::new()), || {}).await;
+        assert_eq!(late, (Some(ErrorClass::Timeout), midway), "{mode:?}");
+
+        let cancel = CancellationToken::new();
+        let own = cancel.clone();
+        let cancelled = called_until(midway, host(mode, 90), (LONG, cancel), move || own.cancel()).await;
+        assert_eq!(cancelled, (Some(ErrorClass::Cancelled), midway), "{mode:?}");
+    }
+}
