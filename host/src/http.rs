@@ -12,6 +12,7 @@ mod door;
 mod gate;
 mod kept;
 mod names;
+mod pages;
 mod peer;
 mod places;
 mod rates;

@@ -25,6 +25,7 @@ mod lanes;
 mod line;
 mod listing;
 mod logging;
+mod maker;
 mod noted;
 mod offers;
 mod outcome;
@@ -271,10 +272,17 @@ pub struct Http {
 }
 
 impl Http {
-    /// Returns the URL of the endpoint.
+    /// Returns a URL of the endpoint that the server answers to: for a server on every address, the
+    /// loopback address.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}{}", self.server.address(), endpoint::PATH)
+        format!("http://{}{}", self.server.reachable(), endpoint::PATH)
+    }
+
+    /// Returns the host names that requests may name, without ports.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<String> {
+        self.server.hosts()
     }
 
     /// Serves until `stop` is cancelled. All calls are cancelled then, and in-flight requests have

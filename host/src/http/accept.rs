@@ -5,7 +5,7 @@ use super::peer::Peer;
 use super::places::{Place, Places};
 use super::{Door, Routes, Settings};
 use std::io::{self, Write as _};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -46,8 +46,20 @@ impl Server {
     }
 
     /// Returns the bound address, with the port that the system chose.
+    #[cfg(test)]
     pub(crate) fn address(&self) -> SocketAddr {
         self.bound
+    }
+
+    /// Returns an address by which clients of this machine reach the server. No request may name
+    /// the wildcard address as its host, so that it is the loopback address then.
+    pub(crate) fn reachable(&self) -> SocketAddr {
+        let ip = match self.bound.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        SocketAddr::new(ip, self.bound.port())
     }
 
     /// Returns the host names that the server answers to, without ports.

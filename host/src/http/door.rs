@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::gate::Gate;
+use super::pages;
 use super::places::{Place, Spot};
 use super::refusal::Refusal;
 use super::socket::Socket;
@@ -97,6 +98,20 @@ impl Door {
     async fn answered(&self, request: Request<Incoming>, place: &Place) -> (Response<Answer>, Option<Refusal>) {
         let spot = place.spot();
         spot.heard();
+        let reader = self.gate.reader(request.headers());
+        let (mut response, refusal) = match self.gate.preflight(&request, place.from()) {
+            Some(Ok(response)) => (response.map(|body| Answer::new(body, spot.answering())), None),
+            Some(Err(refusal)) => refused(refusal, spot),
+            None => self.routed(request, place).await,
+        };
+        if let Some(origin) = reader {
+            pages::share(response.headers_mut(), origin);
+        }
+        (response, refusal)
+    }
+
+    async fn routed(&self, request: Request<Incoming>, place: &Place) -> (Response<Answer>, Option<Refusal>) {
+        let spot = place.spot();
         let path = self.routes.iter().find(|(path, _)| *path == request.uri().path());
         match (self.gate.admit(request, place.from()).await, path) {
             (Ok(admitted), Some((_, service))) => {

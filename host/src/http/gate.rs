@@ -1,16 +1,18 @@
 //! The checks that every request passes before routing: host, origin, path, rate limit, token,
 //! method and body.
 
+use super::Body as Whole;
 use super::body;
 use super::names::Names;
+use super::pages;
 use super::rates::{Rates, Source};
 use super::refusal::Refusal;
 use super::settings::{Access, Settings, Token};
 use bytes::Bytes;
 use hyper::body::Body;
-use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
-use hyper::{Method, Request};
+use hyper::{Method, Request, Response, Uri};
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
@@ -78,17 +80,29 @@ impl Gate {
         Ok(Admitted { caller, request: Request::from_parts(head, body) })
     }
 
+    /// Answers the preflight of a browser, which carries no token. `None` for any other request.
+    pub(super) fn preflight<B>(&self, request: &Request<B>, from: IpAddr) -> Option<Result<Response<Whole>, Refusal>> {
+        let admitted = || {
+            self.check_place(request.uri(), request.headers())?;
+            self.rates().take(Instant::now(), Source::of(from)).map_err(Refusal::Rate)?;
+            Ok(pages::preflight(request.headers()))
+        };
+        pages::is_preflight(request).then(admitted)
+    }
+
+    /// Returns the `Origin` of a request, if its pages may read the response.
+    pub(super) fn reader(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        let origin = only(headers, &ORIGIN).ok().flatten().filter(|origin| self.names.has_origin(origin))?;
+        HeaderValue::from_str(origin).ok()
+    }
+
     /// Returns the refusal for an unknown path.
     pub(super) fn nowhere(&self) -> Refusal {
         Refusal::Path(self.paths.clone())
     }
 
     fn check(&self, head: &Parts, source: Source) -> Result<Caller, Refusal> {
-        self.check_host(head)?;
-        self.check_origin(&head.headers)?;
-        if !self.paths.contains(&head.uri.path()) {
-            return Err(self.nowhere());
-        }
+        self.check_place(&head.uri, &head.headers)?;
         let caller = self.identify(&head.headers, source)?;
         match head.method {
             Method::POST | Method::GET | Method::DELETE => Ok(caller),
@@ -96,11 +110,18 @@ impl Gate {
         }
     }
 
+    /// Checks where a request comes from and where it goes to.
+    fn check_place(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        self.check_host(uri, headers)?;
+        self.check_origin(headers)?;
+        if self.paths.contains(&uri.path()) { Ok(()) } else { Err(self.nowhere()) }
+    }
+
     /// Checks the `Host` header, which is required, and the authority of an absolute-form target if
     /// there is one.
-    fn check_host(&self, head: &Parts) -> Result<(), Refusal> {
-        let named = head.uri.authority().is_none_or(|authority| self.names.has_host(authority.as_str()));
-        let host = only(&head.headers, &HOST)?.ok_or(Refusal::Host)?;
+    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        let named = uri.authority().is_none_or(|authority| self.names.has_host(authority.as_str()));
+        let host = only(headers, &HOST)?.ok_or(Refusal::Host)?;
         (named && self.names.has_host(host)).then_some(()).ok_or(Refusal::Host)
     }
 

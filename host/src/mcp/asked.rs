@@ -11,7 +11,8 @@ use crate::tool::{AskKind, AskKinds, AskRequest};
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientCapabilities, CreateMessageRequest, CreateMessageRequestParams, CreateMessageResult, ElicitRequest,
-    ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest, ListRootsRequest, ListRootsResult,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, ListRootsRequest,
+    ListRootsResult,
 };
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value, json};
@@ -75,9 +76,8 @@ fn form(plugin: &str, params: &Map<String, Value>) -> Result<ElicitRequest, Stri
     if let Some(field) = secret(schema) {
         return Err(format!("the field `{}` is one for a secret, which no form is for", elided(field, 64)));
     }
-    let requested_schema = serde_json::from_value(Value::Object(schema.clone()))
-        .map_err(|error| format!("the schema is not one of a form: {error}"))?;
-    fields(schema)?;
+    let requested_schema = shown(schema)?;
+    fields(&requested_schema)?;
     let message = format!("The plugin {plugin} asks: {}", visible(cut(text, MESSAGE)));
     Ok(ElicitRequest::new(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }))
 }
@@ -127,16 +127,27 @@ fn filled(request: &AskRequest, form: ElicitResult) -> Option<Result<String, Ask
         (ElicitationAction::Accept, content) => content.unwrap_or_else(|| json!({})),
         _ => return Some(Err(AskFailure::Declined)),
     };
-    let schema = fields(request.params.get("requestedSchema")?.as_object()?).ok()?;
+    let schema = shown(request.params.get("requestedSchema")?.as_object()?).and_then(|form| fields(&form)).ok()?;
     let misfit = |why: Violations| {
         AskFailure::Invalid(format!("the client's answer to `{}` is not what its form asks for: {why}", request.key))
     };
     content.is_object().then(|| schema.validate(&content).map(|()| content.to_string()).map_err(misfit))
 }
 
-/// Returns the schema that the content of a form must match.
-fn fields(schema: &Map<String, Value>) -> Result<Schema, String> {
-    Schema::input(Value::Object(schema.clone())).map_err(|error| format!("the schema is not one of a form: {error}"))
+/// Returns the form as the client sees it: the protocol knows few keywords, and others are dropped.
+fn shown(schema: &Map<String, Value>) -> Result<ElicitationSchema, String> {
+    serde_json::from_value(Value::Object(schema.clone())).map_err(|error| no_form(&error))
+}
+
+/// Returns the schema that the content of a form must match. It has the form's keywords alone,
+/// which are cheap to compile and to check: a plugin's patterns would delay other calls.
+fn fields(form: &ElicitationSchema) -> Result<Schema, String> {
+    let schema = serde_json::to_value(form).map_err(|error| no_form(&error))?;
+    Schema::input(schema).map_err(|error| no_form(&error))
+}
+
+fn no_form(error: &dyn std::fmt::Display) -> String {
+    format!("the schema is not one of a form: {error}")
 }
 
 #[cfg(test)]
@@ -273,6 +284,18 @@ mod tests {
             }
         }
         assert!(matches!(said(None), Err(AskFailure::Invalid(_))), "nothing is filled in");
+    }
+
+    #[test]
+    fn a_pattern_which_no_client_is_shown_is_neither_compiled_nor_checked() {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "(", "maxLength": 3}}});
+        let asked = json!({"message": "Who?", "requestedSchema": schema});
+        let form = asking(AskKind::Elicitation, &asked).unwrap();
+        assert!(form["params"]["requestedSchema"]["properties"]["a"].get("pattern").is_none(), "{form}");
+        let said = |text: &str| {
+            told(&request(AskKind::Elicitation, &asked), &json!({"action": "accept", "content": {"a": text}})).unwrap()
+        };
+        assert!(said("x").is_ok() && said("four").is_err());
     }
 
     #[test]

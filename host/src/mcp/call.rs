@@ -11,13 +11,16 @@ use super::era::{CLIENT, Era};
 use super::hello::NAME;
 use super::outcome::{answer, structured};
 use super::rounds::{Purpose, Rounds, Subject};
+use super::short::CALL;
 use super::voice::{Voice, Wanted};
-use super::{Shared, endpoint, trace};
+use super::{Shared, endpoint, maker, trace};
 use crate::dispatch::Party;
 use crate::execution::account::{Account, CallBudget};
 use crate::execution::offload::{IN_PLACE, ended, offload};
+use crate::host::Host;
 use crate::registry::Registered;
 use crate::sandbox::limits;
+use crate::session::Session;
 use crate::tool::budget::Exhausted;
 use crate::tool::nearest_names;
 use crate::tool::text::{cut, elided};
@@ -43,6 +46,16 @@ const WITHDRAWAL: Duration = Duration::from_secs(1);
 
 /// The deadline for parsing an output into a JSON value.
 const ANSWERING: Duration = Duration::from_secs(10);
+
+/// Returns the error for parameters that the library cannot parse.
+pub(super) fn unfit(method: &str, params: Option<&Value>) -> ErrorData {
+    let is_nameless = method == CALL && params.is_none_or(|params| params.get("name").is_none());
+    let message = match is_nameless {
+        true => format!("`{method}` needs `name`, the name of the tool"),
+        false => format!("the parameters are none of `{method}`"),
+    };
+    ErrorData::invalid_params(message, None)
+}
 
 /// A request in progress.
 pub(super) struct Request {
@@ -124,6 +137,7 @@ impl Request {
         input: Value,
         brought: (Option<&str>, InputResponses),
     ) -> Result<Settled, ErrorData> {
+        maker::comes_from(&self.context.extensions, tool.turns());
         match self.era {
             Era::Legacy => Ok(Settled::Ended(Box::new(self.asking(tool, input).await))),
             Era::Modern => self.in_rounds(tool, input, brought).await,
@@ -132,25 +146,7 @@ impl Request {
 
     /// Returns the tool with this name, if the client may see it.
     async fn tool(&self, name: &str) -> Result<Arc<Registered>, ErrorData> {
-        let host = &self.server.host;
-        if !host.registry().has(name) {
-            let _ = tokio::time::timeout(LOADING, host.available(name)).await;
-        }
-        let is_shown = |tool: &Arc<Registered>| self.client.session().advertises(tool.definition());
-        host.registry().get(name).ok().filter(is_shown).ok_or_else(|| self.unknown(name))
-    }
-
-    fn unknown(&self, name: &str) -> ErrorData {
-        let shown = self.server.host.definitions(self.client.session());
-        let nearest = nearest_names(name, shown.iter().map(|tool| tool.name().as_str()));
-        let compiling: Vec<String> =
-            self.server.host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
-        let data = match compiling.is_empty() {
-            true => json!({"nearest": nearest}),
-            false => json!({"nearest": nearest, "compiling": compiling}),
-        };
-        let kind = ErrorKind::NotFound { tool: name.to_owned(), nearest, compiling };
-        ErrorData::invalid_params(kind.to_string(), Some(data))
+        shown(&self.server.host, self.client.session(), name).await
     }
 
     /// Runs a call that puts its questions to the client while it waits.
@@ -275,6 +271,28 @@ impl Request {
     }
 }
 
+/// Returns the tool with this name, if the session advertises it. Waits a while for a plugin that
+/// may still be loading.
+async fn shown(host: &Host, session: &Session, name: &str) -> Result<Arc<Registered>, ErrorData> {
+    if !host.registry().has(name) {
+        let _ = tokio::time::timeout(LOADING, host.available(name)).await;
+    }
+    let is_shown = |tool: &Arc<Registered>| session.advertises(tool.definition());
+    host.registry().get(name).ok().filter(is_shown).ok_or_else(|| unknown(host, session, name))
+}
+
+fn unknown(host: &Host, session: &Session, name: &str) -> ErrorData {
+    let shown = host.definitions(session);
+    let nearest = nearest_names(name, shown.iter().map(|tool| tool.name().as_str()));
+    let compiling: Vec<String> = host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
+    let data = match compiling.is_empty() {
+        true => json!({"nearest": nearest}),
+        false => json!({"nearest": nearest, "compiling": compiling}),
+    };
+    let kind = ErrorKind::NotFound { tool: name.to_owned(), nearest, compiling };
+    ErrorData::invalid_params(kind.to_string(), Some(data))
+}
+
 /// Returns true if the run time of a call is representative of its tool: not after a cancellation,
 /// rejection or timeout.
 fn has_run(result: &ToolResult) -> bool {
@@ -298,5 +316,33 @@ async fn put_all(peer: &Peer<RoleServer>, questions: Option<mpsc::Receiver<Quest
         while let Some(question) = questions.recv().await {
             ask::put(peer, question).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+    use crate::host::CacheMode;
+    use crate::plugins::Shipped;
+    use crate::sandbox::{ChildCompiler, Compiler};
+    use tokio_util::sync::CancellationToken;
+
+    /// The paused clock advances while the compiler stands still.
+    #[tokio::test(start_paused = true)]
+    async fn a_call_of_a_plugin_that_compiles_for_long_is_told_so() {
+        let (place, over) = (tempfile::tempdir().unwrap(), CancellationToken::new());
+        std::fs::write(place.path().join("slow.wasm"), palisade_plugins::hostile().bytes()).unwrap();
+        let endless = ChildCompiler::program("/bin/sh", ["-c", "exec sleep 600"]).cancelled_by(over.clone());
+        let builder = Host::builder().workspace(place.path()).shipped(Shipped::LeftOut).plugins(place.path());
+        let builder = builder.cache(CacheMode::Off).compiler(Compiler::Child(endless));
+        let host = builder.build_in_background().unwrap();
+        let begun = tokio::time::Instant::now();
+        let refused = shown(&host, host.session(), "slow").await.err().unwrap();
+        assert_eq!(begun.elapsed(), LOADING);
+        assert!(refused.message.ends_with("is being compiled: slow; try again later"), "{refused:?}");
+        assert_eq!(refused.data, Some(json!({"nearest": [], "compiling": ["slow"]})));
+        over.cancel();
     }
 }

@@ -6,6 +6,7 @@ mod headers;
 use super::answer::{SMALL, Written};
 use super::elsewhere;
 use super::frame::{self, Refused};
+use super::maker::Maker;
 use super::requests::NotTaken;
 use super::sessions::{RETRY, Refusal, Sessions};
 use super::short::{Known, Plain};
@@ -13,6 +14,7 @@ use crate::execution::BoxFuture;
 use crate::execution::account::{Account, Owed};
 use crate::http::{Admitted, Body, Caller, Service, keeping};
 use crate::sandbox::Limits;
+use crate::tool::text::elided;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Body as _;
@@ -97,6 +99,7 @@ impl<S: ServerHandler> Endpoint<S> {
             _ if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && !asked.is_message() => {
                 error(StatusCode::BAD_REQUEST, frame::no_message(asked.id()))
             }
+            _ if is_plain_refusal(&response) => worded(response, asked.id()).await,
             _ => counted(response, account),
         }
     }
@@ -120,6 +123,8 @@ impl<S: ServerHandler> Endpoint<S> {
 /// ends on its own.
 async fn answered<S: ServerHandler>(call: Plain, handler: S, (parts, account): (Parts, Account)) -> Response<Body> {
     let (id, ends, mut extensions) = (call.id().clone(), CancellationToken::new(), Extensions::new());
+    let maker = Maker::new(account);
+    maker.attach(&mut extensions);
     extensions.insert(parts);
     let _gone = ends.clone().drop_guard();
     let answering = tokio::spawn(async move { call.answered(&handler, ends, extensions).await });
@@ -133,7 +138,20 @@ async fn answered<S: ServerHandler>(call: Plain, handler: S, (parts, account): (
         }
         _ => StatusCode::OK,
     };
-    json(status, elsewhere::written(answer, account).await)
+    json(status, elsewhere::written(answer, maker).await)
+}
+
+/// Returns true if the library refused a request in plain text.
+fn is_plain_refusal(response: &Response<Body>) -> bool {
+    response.status() == StatusCode::BAD_REQUEST && !response.headers().contains_key(CONTENT_TYPE)
+}
+
+/// Turns a refusal in plain text into an error response.
+async fn worded(response: Response<Body>, id: Option<RequestId>) -> Response<Body> {
+    let (status, Ok(text)) = (response.status(), response.into_body().collect().await);
+    let text = String::from_utf8_lossy(&text.to_bytes()).into_owned();
+    let text = text.strip_prefix("Bad Request: ").unwrap_or(&text);
+    error(status, Refused { id, error: ErrorData::invalid_request(elided(text, 256), None) })
 }
 
 /// Keeps the memory of a response of the library accounted for until it is sent. A response in one

@@ -13,6 +13,9 @@ use std::fmt;
 /// for an input, plus the envelope.
 pub(super) const BOUNDS: JsonBounds = JsonBounds { bytes: 2 << 20, depth: 72, members: 100_256 };
 
+/// The length of the beginning of a long message in which its id is looked for, in bytes.
+pub(super) const HEAD: usize = 4 << 10;
+
 /// A rejected message, with the id for the error response.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Refused {

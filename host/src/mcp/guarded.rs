@@ -6,8 +6,12 @@ use rmcp::model::ErrorData;
 
 /// Runs the work, and returns an internal error if it panics. The panic hook logs the message.
 pub(super) async fn guarded<T>(work: impl Future<Output = Result<T, ErrorData>>) -> Result<T, ErrorData> {
-    let failed = |_| Err(ErrorData::internal_error("the server failed inside; its log has the details", None));
-    caught(work).await.unwrap_or_else(failed)
+    caught(work).await.unwrap_or_else(|_| Err(failed()))
+}
+
+/// Builds the error after a panic.
+pub(super) fn failed() -> ErrorData {
+    ErrorData::internal_error("the server failed inside; its log has the details", None)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 #![expect(deprecated, reason = "what the next revision will not have, the clients of the older ones still expect")]
 
 use super::answer::granted;
-use super::call::Request;
+use super::call::{Request, unfit};
 use super::changes::{self, List, Mark, Telling, Way};
 use super::client::{Client, Transport};
 use super::era::{Era, VERSIONS, negotiated};
@@ -387,7 +387,7 @@ impl ServerHandler for Front {
             Era::Modern => method == LISTEN && self.watches(),
         };
         if is_of_era || METHODS.contains(&method) {
-            return Err(ErrorData::invalid_params(format!("the parameters are none of `{method}`"), None));
+            return Err(unfit(method, request.params.as_ref()));
         }
         Err(no_method(method))
     }

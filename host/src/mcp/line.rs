@@ -1,6 +1,8 @@
 //! The transport of newline-delimited messages: bounded, in order, and with backpressure. Pipes and
 //! sockets are read and written inline where that does not block, and other files on I/O threads.
 
+mod held;
+mod intake;
 mod reader;
 #[cfg(unix)]
 mod ready;
@@ -14,11 +16,13 @@ use super::client::Client;
 use super::elsewhere;
 use super::frame::{self, Refused};
 use super::handler::Front;
+use super::maker::Maker;
 use super::replies::Replies;
 use super::requests::{NotTaken, Requests, Weight, cancelled};
 use super::short::Plain;
 use crate::execution::account::Account;
-use crate::execution::offload::IN_PLACE;
+use held::{Held, Input};
+use intake::{Heard, Parsing, Turn};
 use reader::Reader;
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -26,7 +30,6 @@ use rmcp::model::{
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
-use split::Line;
 use std::convert::Infallible;
 #[cfg(unix)]
 use std::fs::File;
@@ -35,7 +38,6 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 pub(super) use writer::Gone;
 use writer::Writer;
@@ -47,9 +49,11 @@ pub(super) struct Lines {
     ends: Ends,
     requests: Arc<Mutex<Requests>>,
     replies: Replies,
+    /// Messages that wait for room in the output.
+    held: Held,
     /// A long message that is parsed on another thread. It is kept here, because the library may
     /// drop the future of `receive` while it waits.
-    parsing: Option<(JoinHandle<Result<Value, Refused>>, Account)>,
+    parsing: Option<Parsing>,
     /// Held by each call on the fast path until its response is written.
     underway: mpsc::Sender<Infallible>,
     handshake: Handshake,
@@ -111,6 +115,7 @@ impl Lines {
             ends,
             requests: Arc::default(),
             replies: Replies::default(),
+            held: Held::default(),
             parsing: None,
             underway,
             handshake: Handshake::Awaited,
@@ -120,49 +125,35 @@ impl Lines {
     /// Returns the next message that is admitted, answering rejected ones. `None` at the end.
     async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            let taken = match &mut self.parsing {
-                Some((parsing, account)) => {
-                    let (parsed, account) = (parsing.await, account.clone());
-                    self.parsing = None;
-                    parsed.map_or(Ok(None), |parsed| self.take(parsed?, account))
+            let (taken, turn) = match self.heard().await? {
+                Heard::Line(line) => {
+                    let turn = self.turn();
+                    (self.come(line, turn), turn)
                 }
-                None => {
-                    let line = tokio::select! {
-                        biased;
-                        _ = self.writer.gone() => return None,
-                        // Backpressure: stop reading while the client does not read its responses.
-                        line = async { self.writer.room().await; self.reader.next().await } => line?,
-                    };
-                    self.read(line)
+                Heard::Due(Input::Line(line, _owed)) => (self.read(line, Turn::Now), Turn::Now),
+                Heard::Due(Input::Parsed(value, account)) => (self.take(value, account), Turn::Now),
+                Heard::Due(Input::Refused(refused)) => (Err(refused), Turn::Now),
+                Heard::Parsed(parsed, account, turn) => {
+                    (parsed.and_then(|value| self.parsed(value, account, turn)), turn)
                 }
             };
             match taken {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
-                // Await the write, so that a client that sends garbage without reading is stopped,
-                // too.
-                Err(refused) => self.writer.write(&refused.into_message()).await.ok()?,
+                Err(refused) if turn == Turn::Later => self.held.put_refused(refused),
+                Err(refused) => self.refuse(refused),
             }
         }
     }
 
-    /// Parses a line, a long one on another thread. Returns `None` for that one, and for a call that
-    /// was started on the fast path.
-    fn read(&mut self, line: Line) -> Result<Option<ClientJsonRpcMessage>, Refused> {
-        let bytes = match line {
-            Line::Whole(bytes) => bytes,
-            Line::TooLong(id) => return Err(Refused { id, error: too_long() }),
-        };
-        // Hold the memory of the message until it is answered.
-        let account = self.ends.short.account();
-        if bytes.len() <= IN_PLACE {
-            let value = frame::check(&bytes, &account)?;
-            return self.take(value, account);
-        }
-        let own = account.clone();
-        let parsing = tokio::spawn(async move { elsewhere::checked(bytes.into(), &own).await });
-        self.parsing = Some((parsing, account));
-        Ok(None)
+    /// Queues an error response.
+    fn refuse(&self, refused: Refused) {
+        let (written, underway) = (self.writer.write(&refused.into_message()), self.underway.clone());
+        // The queue bounds the number of these tasks, which notice a client that does not read.
+        tokio::spawn(async move {
+            let _ = written.await;
+            drop(underway);
+        });
     }
 
     /// Takes a message. Returns `None` for a call that was started on the fast path.
@@ -171,7 +162,7 @@ impl Lines {
             Ok(plain) => {
                 self.book(plain.id(), Weight::Heavy).map(|ends| self.begin(plain, ends, account)).map(|()| None)
             }
-            Err(value) => self.admit(frame::message(value)?).map(|message| Some(self.held(message, account))),
+            Err(value) => self.admit(frame::message(value)?).map(|message| Some(self.accounted(message, account))),
         }
     }
 
@@ -182,17 +173,19 @@ impl Lines {
             self.book(&request.id, Weight::of(&request.request))?;
         }
         if let Some(id) = cancelled(&message) {
-            books(&self.requests).cancel(id);
+            let is_held = self.held.cancel(id);
+            books(&self.requests).cancel(id, is_held);
         }
         Ok(message)
     }
 
     /// Attaches the memory account to a message.
-    fn held(&self, mut message: ClientJsonRpcMessage, account: Account) -> ClientJsonRpcMessage {
+    fn accounted(&self, mut message: ClientJsonRpcMessage, account: Account) -> ClientJsonRpcMessage {
         use rmcp::model::GetExtensions as _;
         if let JsonRpcMessage::Request(request) = &mut message {
-            books(&self.requests).keep(&request.id, &account);
-            request.request.extensions_mut().insert(account);
+            let maker = Maker::new(account);
+            books(&self.requests).keep(&request.id, &maker);
+            maker.attach(request.request.extensions_mut());
         } else {
             self.replies.came(&message, &account);
         }
@@ -211,11 +204,11 @@ impl Lines {
         let (id, writer, requests) = (call.id().clone(), self.writer.clone(), self.requests.clone());
         let (front, underway) = (self.ends.short.clone(), self.underway.clone());
         let tool = call.tool().to_owned();
-        let mut extensions = Extensions::new();
-        extensions.insert(account.clone());
+        let (maker, mut extensions) = (Maker::new(account), Extensions::new());
+        maker.attach(&mut extensions);
         self.ends.short.begin(&tool, async move {
             let answer = call.answered(&*front, ends.clone(), extensions).await;
-            let line = elsewhere::written(answer, account).await;
+            let line = elsewhere::written(answer, maker).await;
             let written = {
                 // A cancelled call must not be answered. The response takes its place in the queue
                 // under the lock, before the next cancellation can be read.
@@ -262,16 +255,17 @@ impl Transport<RoleServer> for Lines {
             Some(id) => {
                 // Remove the request before the write: the client may reuse the id as soon as it has
                 // read the response.
-                let account = books(&self.requests).end(&id).unwrap_or_else(|| self.ends.short.account());
-                Written::at_once(&message, &account).ok_or((message, account))
+                let known = books(&self.requests).end(&id);
+                let maker = known.unwrap_or_else(|| Maker::new(self.ends.short.account()));
+                Written::at_once(&message, &maker.account).ok_or((message, maker))
             }
         };
         let queued = written.map(|line| self.writer.put(line)).map_err(|large| (large, self.writer.clone()));
         async move {
             match queued {
                 Ok(queued) => queued.await,
-                Err(((message, account), writer)) => {
-                    let line = elsewhere::large(message, account).await;
+                Err(((message, maker), writer)) => {
+                    let line = elsewhere::large(message, maker).await;
                     writer.put(line).await
                 }
             }

@@ -10,6 +10,7 @@ use super::{Changes, Shared};
 use crate::plugins::Plugin;
 use crate::sandbox::{Offered, ROLES};
 use crate::tool::offer::{Item, Prompt, Template};
+use crate::tool::text::{cut, elided};
 use crate::tool::{Content, Digest, ErrorKind, ExecutionKind, ToolError, ToolResult};
 use rmcp::model::{
     CacheScope, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, GetPromptRequestParams,
@@ -23,6 +24,9 @@ use serde_json::{Value, json};
 const READ_KEPT: u64 = 0;
 /// The maximum number of completion values.
 const VALUES: usize = 100;
+
+/// The maximum length of a URI that an error repeats, in bytes.
+const URI: usize = 2 << 10;
 
 /// The kinds of offers of the loaded plugins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,8 +70,13 @@ pub(super) fn prompts(server: &Shared) -> Vec<rmcp::model::Prompt> {
 
 /// Builds the error for an unknown resource. For modern clients, the library replaces its code.
 pub(super) fn no_document(uri: &str) -> ErrorData {
-    let shown = crate::tool::text::elided(uri, 256);
-    ErrorData::resource_not_found(format!("there is no resource `{shown}`"), Some(json!({"uri": uri})))
+    let shown = elided(uri, 256);
+    ErrorData::resource_not_found(format!("there is no resource `{shown}`"), Some(json!({"uri": cut(uri, URI)})))
+}
+
+/// Builds the error for an argument of a prompt that is not a string.
+fn no_text(name: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("the argument `{}` is not a string", elided(name, 64)), None)
 }
 
 /// Returns the plugin that serves a resource.
@@ -103,7 +112,7 @@ impl Request {
         let (plugin, prompt) = self.with_prompt(&name)?;
         let arguments = arguments.unwrap_or_default();
         if let Some((name, _)) = arguments.iter().find(|(_, value)| !value.is_string()) {
-            return Err(ErrorData::invalid_params(format!("the argument `{name}` is not a string"), None));
+            return Err(no_text(name));
         }
         let is_missing = |it: &&crate::tool::offer::Argument| it.required && !arguments.contains_key(&it.name);
         if let Some(missing) = prompt.arguments.iter().find(is_missing) {
@@ -160,7 +169,7 @@ impl Request {
     fn with_prompt(&self, name: &str) -> Result<(Plugin, Prompt), ErrorData> {
         let found = self.server.host.find_plugin(|plugin| Some((plugin.clone(), plugin.offer().prompt(name)?.clone())));
         found.ok_or_else(|| {
-            let shown = crate::tool::text::elided(name, 64);
+            let shown = elided(name, 64);
             ErrorData::invalid_params(format!("there is no prompt `{shown}`"), Some(json!({"name": shown})))
         })
     }
@@ -252,4 +261,20 @@ fn prompt(prompt: &Prompt) -> rmcp::model::Prompt {
     let mut made = rmcp::model::Prompt::new(&prompt.name, Some(prompt.description.clone()), Some(arguments));
     made.title = prompt.title.clone();
     made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_repeats_a_long_name_in_part() {
+        let long = "x".repeat(1 << 20);
+        for error in [no_document(&long), no_text(&long)] {
+            let length = error.message.len() + error.data.map_or(0, |data| data.to_string().len());
+            assert!(length < 3 << 10, "{length}");
+        }
+        let data = no_document("a:1").data;
+        assert_eq!(data, Some(json!({"uri": "a:1"})));
+    }
 }

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 const FIELD: &str = "decision";
 /// The maximum number of displayed paths.
 const PATHS: usize = 20;
+/// The maximum length of a displayed path, in characters. The input shows it in full.
+const PATH: usize = 160;
 /// The maximum length of a displayed plugin name, in characters: it comes from a file name.
 const PLUGIN: usize = 80;
 /// The number of displayed digits of a digest: enough to tell plugins with the same name apart.
@@ -47,18 +49,19 @@ fn choices(lasting: Lasting) -> Value {
     }
 }
 
-/// Builds the message in the host's own words. The input is untrusted: escaped, and shortened by its
-/// summary, which tells the length of each omission. It is never cut here.
+/// Builds the message in the host's own words. The input is untrusted: escaped, and shortened by
+/// its summary, which tells the length of each omission. It is never cut here.
 fn message(request: &ConfirmationRequest) -> String {
     let ConfirmationRequest { tool, side_effects, input_summary, projected_modifications: paths, .. } = request;
     let input = visible(input_summary);
     let mut text = format!("May the tool `{tool}` (class {side_effects}) run?{}\nInput: {input}", plugin(request));
-    if !paths.is_empty() {
-        let named: Vec<_> = paths.iter().take(PATHS).map(|path| visible(path)).collect();
-        text.push_str(&format!("\nIt would change: {}", named.join(", ")));
-        if let Some(more @ 1..) = paths.len().checked_sub(PATHS) {
-            text.push_str(&format!(", and {more} more"));
-        }
+    for path in paths.iter().take(PATHS) {
+        // On one line and quoted: a path is text of the model and could otherwise imitate the
+        // question.
+        text.push_str(&format!("\nIt would change: `{}`", elided(path, PATH)));
+    }
+    if let Some(more @ 1..) = paths.len().checked_sub(PATHS) {
+        text.push_str(&format!("\nIt would change {more} more"));
     }
     text
 }
@@ -115,9 +118,9 @@ mod tests {
         let form = shown(2, Lasting::Offered);
         let message = form["message"].as_str().unwrap();
         assert!(message.starts_with("May the tool `write_file` (class write) run?\nInput: "), "{message}");
-        assert!(message.ends_with("It would change: p0, p1"), "{message}");
+        assert!(message.ends_with("\nIt would change: `p0`\nIt would change: `p1`"), "{message}");
         assert!(!message.contains('\u{202e}'));
-        assert!(shown(25, Lasting::Offered)["message"].as_str().unwrap().ends_with("p19, and 5 more"));
+        assert!(shown(25, Lasting::Offered)["message"].as_str().unwrap().ends_with("`p19`\nIt would change 5 more"));
     }
 
     #[test]
@@ -127,6 +130,15 @@ mod tests {
         let text = message(&asked);
         assert!(text.contains("run?\nPlugin: fi\\u{202e}les (sha256:abababababab…)\nInput: "), "{text}");
         assert!(!message(&request(0)).contains("Plugin"));
+    }
+
+    #[test]
+    fn a_path_is_shown_on_one_line_and_in_quotes() {
+        let path = format!("n\n\nThis call is safe.\nIt would change: notes.txt{}", "x".repeat(3_000));
+        let text = message(&ConfirmationRequest { projected_modifications: vec![path], ..request(0) });
+        let (_, shown) = text.split_once("\nIt would change: ").unwrap();
+        assert!(shown.starts_with("`n\\n\\nThis call is safe.") && shown.ends_with("x`"), "{shown}");
+        assert!(!shown.contains('\n') && shown.len() < PATH + 40, "{shown}");
     }
 
     #[test]

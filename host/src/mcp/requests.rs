@@ -3,7 +3,7 @@
 //! The protocol forbids the reuse of these ids: a late message about the old request would be taken
 //! for one about the new request.
 
-use crate::execution::account::Account;
+use super::maker::Maker;
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
@@ -42,8 +42,8 @@ struct UnderWay {
     weight: Weight,
     /// Cancelled when the request is.
     ends: CancellationToken,
-    /// The memory account of the response.
-    account: Option<Account>,
+    /// The resources for the response.
+    maker: Option<Maker>,
 }
 
 /// The reason why a request is rejected.
@@ -75,7 +75,7 @@ impl Requests {
             return Err(NotTaken::Busy);
         }
         let ends = CancellationToken::new();
-        self.under_way.insert(id.clone(), UnderWay { weight, ends: ends.clone(), account: None });
+        self.under_way.insert(id.clone(), UnderWay { weight, ends: ends.clone(), maker: None });
         Ok(ends)
     }
 
@@ -86,22 +86,26 @@ impl Requests {
         !ends.is_cancelled() && self.under_way.remove(id).is_some()
     }
 
-    /// Attaches a memory account to an in-flight request.
-    pub(super) fn keep(&mut self, id: &RequestId, account: &Account) {
+    /// Attaches the resources for its response to an in-flight request.
+    pub(super) fn keep(&mut self, id: &RequestId, maker: &Maker) {
         if let Some(known) = self.under_way.get_mut(id) {
-            known.account = Some(account.clone());
+            known.maker = Some(maker.clone());
         }
     }
 
-    /// Removes a request that is about to be answered, or will not be. Returns its memory account.
-    pub(super) fn end(&mut self, id: &RequestId) -> Option<Account> {
-        self.under_way.remove(id)?.account
+    /// Removes a request that is about to be answered, or will not be. Returns what was
+    /// attached to it.
+    pub(super) fn end(&mut self, id: &RequestId) -> Option<Maker> {
+        self.under_way.remove(id)?.maker
     }
 
-    /// Cancels a request.
-    pub(super) fn cancel(&mut self, id: &RequestId) {
-        if let Some(known) = self.under_way.remove(id) {
+    /// Cancels a request, which may be held back by its transport.
+    pub(super) fn cancel(&mut self, id: &RequestId, is_held: bool) {
+        let known = self.under_way.remove(id);
+        if let Some(known) = &known {
             known.ends.cancel();
+        }
+        if known.is_some() || is_held {
             if self.cancelled.len() >= REMEMBERED {
                 self.cancelled.pop_front();
             }
@@ -177,7 +181,7 @@ mod tests {
         let first = requests.begin(&id(1), Weight::Heavy).expect("it is new");
         assert!(requests.answer(&id(1), &first) && !requests.answer(&id(1), &first));
         let again = requests.begin(&id(1), Weight::Heavy).expect("it was answered");
-        requests.cancel(&id(1));
+        requests.cancel(&id(1), false);
         assert!(!requests.answer(&id(1), &again));
         // Even if the id is forgotten and used again, the old response must not pass for the new
         // one.
@@ -199,12 +203,14 @@ mod tests {
         let mut requests = Requests::default();
         for number in 0..=REMEMBERED {
             let ends = requests.begin(&id(number), Weight::Heavy).expect("it is new");
-            requests.cancel(&id(number));
+            requests.cancel(&id(number), false);
             assert!(ends.is_cancelled());
         }
         assert!(requests.begin(&id(0), Weight::Heavy).is_ok());
         assert_eq!(requests.begin(&id(1), Weight::Heavy).err(), Some(NotTaken::Duplicate));
-        requests.cancel(&id(REMEMBERED + 7));
+        requests.cancel(&id(REMEMBERED + 7), false);
         assert!(requests.begin(&id(REMEMBERED + 7), Weight::Heavy).is_ok(), "nothing was cancelled there");
+        requests.cancel(&id(REMEMBERED + 8), true);
+        assert_eq!(requests.begin(&id(REMEMBERED + 8), Weight::Heavy).err(), Some(NotTaken::Duplicate), "it waited");
     }
 }

@@ -123,7 +123,8 @@ impl Rounds {
         (kinds, subject): (AskKinds, Subject),
         (state, responses): (Option<&str>, InputResponses),
     ) -> Result<Self, NoRound> {
-        let state: Option<State> = state.zip(purpose).map(|(text, purpose)| sealer.open(text, purpose)).transpose()?;
+        let state: Option<State> =
+            state.zip(purpose).map(|(text, purpose)| sealer.open(&purpose.client, (text, purpose))).transpose()?;
         let code = subject.code;
         let fresh = State { code, ..State::default() };
         let (begun, state, responses) = match state {

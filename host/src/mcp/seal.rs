@@ -15,8 +15,9 @@ use tokio::time::Instant;
 
 /// The maximum length of a state, in characters.
 const MAX_LENGTH: usize = 384 << 10;
-/// The maximum number of used states that are remembered. Above it all states are rejected until
-/// some expire: a state that was forgotten early could be replayed.
+/// The maximum number of used states that are remembered. A client has at most as many as are free,
+/// so that none takes them all. Above that its states are rejected until some expire: a state that
+/// was forgotten early could be replayed.
 const MAX_SPENT: usize = 100_000;
 /// The length of the MAC, in bytes.
 const SEAL: usize = blake3::OUT_LEN;
@@ -25,7 +26,14 @@ const SEAL: usize = blake3::OUT_LEN;
 pub(super) struct Sealer {
     key: [u8; blake3::KEY_LEN],
     start: Instant,
-    spent: Mutex<HashMap<u128, u64>>,
+    spent: Mutex<Spent>,
+}
+
+/// The used states, with their expiry, by client.
+#[derive(Default)]
+struct Spent {
+    clients: HashMap<String, HashMap<u128, u64>>,
+    count: usize,
 }
 
 /// The reason why a state is rejected. [`Self::Foreign`] covers every kind of tampering, so that
@@ -71,11 +79,11 @@ impl Sealer {
         Some(URL_SAFE_NO_PAD.encode(bytes)).filter(|text| text.len() <= MAX_LENGTH)
     }
 
-    /// Verifies a state that was signed for this purpose, and marks it as used.
+    /// Verifies a state that was signed for this purpose, and marks it as used by this client.
     pub(super) fn open<P: DeserializeOwned + PartialEq, T: DeserializeOwned>(
         &self,
-        text: &str,
-        purpose: &P,
+        client: &str,
+        (text, purpose): (&str, &P),
     ) -> Result<T, Unsealed> {
         let bytes = self.authentic(text).ok_or(Unsealed::Foreign)?;
         let envelope: Envelope<P, T> = serde_json::from_slice(&bytes).map_err(|_| Unsealed::Foreign)?;
@@ -85,7 +93,7 @@ impl Sealer {
         if envelope.until < self.now() {
             return Err(Unsealed::Expired);
         }
-        self.spend(envelope.nonce, envelope.until)?;
+        self.spend(client, (envelope.nonce, envelope.until))?;
         Ok(envelope.body)
     }
 
@@ -99,23 +107,41 @@ impl Sealer {
         (blake3::keyed_hash(&self.key, &bytes) == blake3::Hash::from_bytes(seal)).then_some(bytes)
     }
 
-    fn spend(&self, nonce: u128, until: u64) -> Result<(), Unsealed> {
+    fn spend(&self, client: &str, (nonce, until): (u128, u64)) -> Result<(), Unsealed> {
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        if spent.len() >= MAX_SPENT {
-            let now = self.now();
-            spent.retain(|_, until| *until >= now);
+        if !spent.has_room(client) {
+            spent.forget_before(self.now());
         }
-        if spent.len() >= MAX_SPENT {
+        if !spent.has_room(client) {
             return Err(Unsealed::Crowded);
         }
-        match spent.insert(nonce, until) {
-            None => Ok(()),
-            Some(_) => Err(Unsealed::Foreign),
-        }
+        spent.add(client, (nonce, until)).then_some(()).ok_or(Unsealed::Foreign)
     }
 
     fn now(&self) -> u64 {
         millis(self.start.elapsed())
+    }
+}
+
+impl Spent {
+    fn has_room(&self, client: &str) -> bool {
+        let free = MAX_SPENT.saturating_sub(self.count);
+        free > 0 && self.clients.get(client).map_or(0, HashMap::len) < free
+    }
+
+    fn forget_before(&mut self, now: u64) {
+        self.clients.retain(|_, spent| {
+            spent.retain(|_, until| *until >= now);
+            !spent.is_empty()
+        });
+        self.count = self.clients.values().map(HashMap::len).sum();
+    }
+
+    /// Adds a state. Returns false if it is known.
+    fn add(&mut self, client: &str, (nonce, until): (u128, u64)) -> bool {
+        let is_new = self.clients.entry(client.to_owned()).or_default().insert(nonce, until).is_none();
+        self.count += usize::from(is_new);
+        is_new
     }
 }
 
@@ -136,7 +162,11 @@ mod tests {
     }
 
     fn open(sealer: &Sealer, text: &str) -> Result<Vec<u8>, Unsealed> {
-        sealer.open(text, &"this".to_owned())
+        open_as("client", sealer, text)
+    }
+
+    fn open_as(client: &str, sealer: &Sealer, text: &str) -> Result<Vec<u8>, Unsealed> {
+        sealer.open(client, (text, &"this".to_owned()))
     }
 
     #[tokio::test(start_paused = true)]
@@ -170,7 +200,7 @@ mod tests {
     async fn a_state_is_good_for_its_purpose_its_process_and_its_time() {
         let (sealer, other) = (Sealer::new().unwrap(), Sealer::new().unwrap());
         let text = sealed(&sealer);
-        assert_eq!(sealer.open::<_, Vec<u8>>(&text, &"that".to_owned()), Err(Unsealed::Foreign));
+        assert_eq!(sealer.open::<_, Vec<u8>>("client", (&text, &"that".to_owned())), Err(Unsealed::Foreign));
         assert_eq!(open(&other, &text), Err(Unsealed::Foreign));
         tokio::time::advance(LIFETIME + Duration::from_millis(1)).await;
         assert_eq!(open(&sealer, &text), Err(Unsealed::Expired));
@@ -186,7 +216,7 @@ mod tests {
         // The nonce has up to 39 digits, so that the length differs from state to state.
         let room = MAX_LENGTH / 4 * 3 - SEAL - r#"{"nonce":,"until":300000,"purpose":"this","body":""}"#.len();
         let text = (0..10_000).find_map(|_| of(room - 39).filter(|text| text.len() == MAX_LENGTH)).unwrap();
-        assert!(sealer.open::<_, String>(&text, &"this".to_owned()).is_ok());
+        assert!(sealer.open::<_, String>("client", (&text, &"this".to_owned())).is_ok());
         assert_eq!(of(room), None);
         let mut bytes =
             serde_json::to_vec(&Envelope { nonce: 1, until: u64::MAX, purpose: "this", body: "x".repeat(room) })
@@ -194,7 +224,7 @@ mod tests {
         bytes.extend(blake3::keyed_hash(&sealer.key, &bytes).as_bytes());
         let longer = URL_SAFE_NO_PAD.encode(bytes);
         assert!(longer.len() > MAX_LENGTH);
-        assert_eq!(sealer.open::<_, String>(&longer, &"this".to_owned()), Err(Unsealed::Foreign));
+        assert_eq!(sealer.open::<_, String>("client", (&longer, &"this".to_owned())), Err(Unsealed::Foreign));
     }
 
     #[tokio::test(start_paused = true)]
@@ -204,10 +234,15 @@ mod tests {
         let used = sealed(&sealer);
         assert!(open(&sealer, &used).is_ok());
         let until = sealer.now() + 1000;
-        let filling = (0..MAX_SPENT as u128 - 1).map(|nonce| (nonce, until));
-        sealer.spent.lock().unwrap().extend(filling);
+        for nonce in 0.. {
+            if sealer.spend("client", (nonce, until)).is_err() {
+                break;
+            }
+        }
+        assert_eq!(sealer.spent.lock().unwrap().count, MAX_SPENT / 2);
         assert_eq!(open(&sealer, &used), Err(Unsealed::Crowded));
         assert_eq!(open(&sealer, &kept), Err(Unsealed::Crowded));
+        assert!(open_as("another", &sealer, &sealed(&sealer)).is_ok(), "no client takes all of them");
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(open(&sealer, &used), Err(Unsealed::Foreign));
         assert!(open(&sealer, &kept).is_ok());

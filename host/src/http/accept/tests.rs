@@ -106,6 +106,19 @@ async fn a_server_knows_its_names_and_the_port_that_the_system_chose() {
 }
 
 #[tokio::test]
+async fn a_server_on_every_address_is_told_by_one_that_it_answers_to() {
+    for (bound, reachable) in [("0.0.0.0:0", "127.0.0.1"), ("127.0.0.1:0", "127.0.0.1")] {
+        let listener = std::net::TcpListener::bind(bound).unwrap();
+        let access = Access::Token(Token::new("0123456789abcdef").unwrap());
+        let settings = Settings::new(bound.parse().unwrap(), access).unwrap();
+        let server = Server::new(listener, settings).unwrap();
+        let told = server.reachable();
+        assert_eq!((told.ip().to_string(), told.port()), (reachable.to_owned(), server.address().port()));
+        assert!(Names::new(server.address(), &[], &[]).has_host(&told.to_string()));
+    }
+}
+
+#[tokio::test]
 async fn at_the_end_nobody_is_let_in_and_who_hangs_is_waited_for_two_seconds() {
     let (address, stop, running) = start();
     let mut hanging = hang(address).await;

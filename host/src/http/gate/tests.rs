@@ -75,7 +75,7 @@ async fn each_line_of_the_gate_is_held() {
 
 #[tokio::test]
 async fn a_header_that_is_no_text_is_refused() {
-    let value = hyper::header::HeaderValue::from_bytes(b"localhost:8000\xe9").unwrap();
+    let value = HeaderValue::from_bytes(b"localhost:8000\xe9").unwrap();
     for (name, refusal) in [(HOST, Refusal::Host), (ORIGIN, Refusal::Origin)] {
         let mut request = request("POST", "/mcp", &[OWN]);
         request.headers_mut().insert(name, value.clone());

@@ -30,9 +30,38 @@ async fn both_eras_are_answered_side_by_side() {
 #[tokio::test(start_paused = true)]
 async fn what_is_no_message_is_refused_with_an_error_of_the_protocol() {
     let world = World::new();
-    for (body, code) in [("[]", -32600), ("{", -32700), (r#"{"id":1,"id":2}"#, -32600), ("3", -32600)] {
-        let mut answer = world.send("POST", &[], body).await;
-        assert_eq!((answer.status(), answer.body().await["error"]["code"].as_i64()), (400, Some(code)), "{body}");
+    let ping = |params: &str| format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{{"a":{params}}}}}"#);
+    for (body, code, id) in [
+        ("[]".to_owned(), -32600, json!(null)),
+        ("{".to_owned(), -32700, json!(null)),
+        (r#"{"id":1,"id":2}"#.to_owned(), -32600, json!(null)),
+        ("3".to_owned(), -32600, json!(null)),
+        (ping(r#"1,"a":2"#), -32600, json!(7)),
+        (ping(&format!("{}{}", "[".repeat(100), "]".repeat(100))), -32600, json!(7)),
+        (ping(r#""\ud800""#), -32700, json!(7)),
+        (ping("1e400"), -32700, json!(7)),
+    ] {
+        let mut answer = world.send("POST", &[], &body).await;
+        let (status, answer) = (answer.status(), answer.body().await);
+        assert_eq!((status, answer["error"]["code"].as_i64(), &answer["id"]), (400, Some(code), &id), "{body}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_library_refuses_in_plain_text_is_an_error_of_the_request() {
+    let world = World::new();
+    let (ping, unknown) = (r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, [("mcp-protocol-version", "1999-01-01")]);
+    for (method, headers, body, id) in [
+        ("POST", &unknown[..], ping, json!(7)),
+        ("POST", &[], ping, json!(7)),
+        ("GET", &unknown[..], "", json!(null)),
+        ("DELETE", &[], "", json!(null)),
+    ] {
+        let mut answer = world.send(method, headers, body).await;
+        assert_eq!((answer.status(), answer.header("content-type")), (400, Some("application/json")), "{method}");
+        let body = answer.body().await;
+        let error = (body["id"] == id, &body["error"]["code"], body["error"]["message"].is_string());
+        assert_eq!(error, (true, &json!(-32600), true), "{method}: {body}");
     }
 }
 

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// page, so that a slow reader still shows progress.
 const PIECE: usize = 4096;
 
-/// The maximum number of queued lines. Reading pauses above it.
+/// The maximum number of queued lines. Requests wait above it.
 const WAITING: usize = 64;
 /// The maximum number of queued bytes: room for several responses of maximum size.
 const WAITING_BYTES: usize = 16 << 20;
@@ -109,11 +109,14 @@ impl Writer {
 
     /// Completes when the queue is below its limits.
     pub(super) async fn room(&self) {
-        let is_full =
-            || self.waiting.load(Ordering::Acquire) >= WAITING || self.bytes.load(Ordering::Acquire) >= WAITING_BYTES;
-        while is_full() {
+        while !self.has_room() {
             self.written.notified().await;
         }
+    }
+
+    /// Returns true if the queue is below its limits.
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) < WAITING && self.bytes.load(Ordering::Acquire) < WAITING_BYTES
     }
 
     /// Queues a message at once. The future completes when it is written.

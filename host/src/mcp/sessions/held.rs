@@ -112,7 +112,7 @@ impl Held {
 
     /// Records that a request was cancelled.
     pub(super) fn cancel(&self, id: &RequestId) {
-        self.books().requests.cancel(id);
+        self.books().requests.cancel(id, false);
     }
 
     /// Records an in-flight request. The account holds the memory of its response for as long as
