@@ -114,8 +114,11 @@ impl Drop for Kept {
 /// Stores the token of a server that listens at this address.
 pub(super) fn keep(text: &str, address: SocketAddr) -> io::Result<Kept> {
     let nowhere = || io::Error::other("there is neither a runtime directory nor a home directory");
-    let base = bases().into_iter().next().ok_or_else(nowhere)?;
-    let directory = Directory::make(&base)?;
+    let bases = bases();
+    let mut directories = bases.iter().map(|base| Directory::make(base));
+    let first = directories.next().ok_or_else(nowhere)?;
+    // A system may give a runtime directory that other users can replace.
+    let directory = first.or_else(|error| directories.find_map(Result::ok).ok_or(error))?;
     // A stale file of an earlier server may also be in another directory.
     forget(address);
     let written = directory.write(&name(address), text)?;
@@ -132,12 +135,10 @@ pub(super) fn forget(address: SocketAddr) {
 /// Returns the token file of a running server at this address of this machine that generated its
 /// token.
 pub(super) fn kept(host: &str, port: u16) -> Option<PathBuf> {
-    let addresses = addresses(host).into_iter().map(|address| name(SocketAddr::new(address, port)));
-    let mut found = addresses.flat_map(|name| bases().into_iter().map(move |base| private::folder(&base).join(&name)));
-    found.find(|path| {
-        let file = std::fs::File::open(path);
-        file.is_ok_and(|file| private::check(&file, path).is_ok() && private::is_held(&file))
-    })
+    let directories: Vec<_> = bases().iter().filter_map(|base| Directory::existing(base).ok()).collect();
+    let names = addresses(host).into_iter().map(|address| name(SocketAddr::new(address, port)));
+    let mut files = names.flat_map(|name| directories.iter().filter_map(move |directory| directory.file(&name).ok()));
+    files.find_map(|(file, path)| (private::check(&file, &path).is_ok() && private::is_held(&file)).then_some(path))
 }
 
 /// Returns the directories that may contain tokens, of this run or of one with another environment.

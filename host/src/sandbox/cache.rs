@@ -8,8 +8,6 @@ mod private;
 #[cfg(all(test, unix))]
 mod tests;
 mod verdict;
-#[cfg(unix)]
-mod walk;
 
 pub(super) use about::About;
 #[cfg(all(test, unix))]
@@ -18,9 +16,9 @@ pub(crate) use identity::{Identity, has_settled};
 
 use super::compile::{CompileError, CompileLimits};
 use crate::tool::Digest;
-use crate::workspace::Workspace;
+use crate::workspace::{Obstacle, Workspace};
 use entry::{Entry, Key};
-use private::{Obstacle, Private};
+use private::Private;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;

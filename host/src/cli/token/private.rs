@@ -1,5 +1,8 @@
 //! Files and directories that only their owner can access.
 
+use crate::workspace::Missing;
+#[cfg(unix)]
+use crate::workspace::open_private;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -47,34 +50,54 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Creates and checks the token directory below a base directory.
+    /// Opens the token directory below a base directory, and creates it if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// An error if another user can reach the directory, or can replace it or one of its parents.
     pub(super) fn make(base: &Path) -> io::Result<Self> {
-        let path = folder(base);
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&path)?;
-        Self::open(path)
+        Self::open(folder(base), Missing::Made)
     }
 
-    /// Opens and checks the token directory below a base directory, if it exists.
+    /// Opens the token directory below a base directory, if it exists.
+    ///
+    /// # Errors
+    ///
+    /// As [`make`](Self::make).
     pub(super) fn existing(base: &Path) -> io::Result<Self> {
-        Self::open(folder(base))
+        Self::open(folder(base), Missing::Refused)
     }
 
     #[cfg(unix)]
-    fn open(path: PathBuf) -> io::Result<Self> {
-        use rustix::fs::{Mode, OFlags, open};
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = File::from(open(&path, flags, Mode::empty())?);
-        check(&handle, &path).map_err(|why| io::Error::other(format!("`{}`: {why}", path.display())))?;
-        Ok(Self { handle: handle.into(), path })
+    fn open(path: PathBuf, missing: Missing) -> io::Result<Self> {
+        let (handle, _) = open_private(&path, missing, None)
+            .map_err(|why| io::Error::other(format!("`{}`: {}", path.display(), io::Error::from(why))))?;
+        // Tools are denied the directory by its path, which a link could lead elsewhere.
+        if path.symlink_metadata()?.is_symlink() {
+            return Err(io::Error::other(format!("`{}` is a symbolic link", path.display())));
+        }
+        Ok(Self { handle, path })
     }
 
     #[cfg(not(unix))]
-    fn open(path: PathBuf) -> io::Result<Self> {
+    fn open(path: PathBuf, missing: Missing) -> io::Result<Self> {
+        if missing == Missing::Made {
+            std::fs::create_dir_all(&path)?;
+        }
         Ok(Self { path })
+    }
+
+    /// Opens the file of this name for reading, with its path.
+    #[cfg(unix)]
+    pub(super) fn file(&self, name: &str) -> io::Result<(File, PathBuf)> {
+        use crate::workspace::{LastLink, open_regular_at};
+        Ok((open_regular_at(&self.handle, Path::new(name), LastLink::Keep)?, self.path.join(name)))
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn file(&self, name: &str) -> io::Result<(File, PathBuf)> {
+        let path = self.path.join(name);
+        Ok((File::open(&path)?, path))
     }
 
     /// Writes a file atomically and replaces an earlier one.
@@ -203,6 +226,27 @@ mod tests {
         std::fs::remove_dir(&folder).unwrap();
         symlink(base.path(), &folder).unwrap();
         assert!(Directory::make(base.path()).is_err());
+    }
+
+    #[test]
+    fn a_directory_that_another_user_could_replace_holds_no_token() {
+        let base = tempfile::tempdir().unwrap();
+        let open = base.path().join("open");
+        std::fs::create_dir(&open).unwrap();
+        set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
+        let why = Directory::make(&open).err().unwrap().to_string();
+        assert!(why.contains("other users can write to") && why.contains("chmod go-w"), "{why}");
+        assert_eq!(std::fs::read_dir(&open).unwrap().count(), 0);
+        set_permissions(&open, Permissions::from_mode(0o700)).unwrap();
+        let kept = Directory::make(&open).unwrap().write("a.token", "text").unwrap();
+        assert!(Directory::existing(&open).unwrap().file("a.token").is_ok());
+        set_permissions(&open, Permissions::from_mode(0o770)).unwrap();
+        assert!(Directory::existing(&open).is_err(), "a client takes no token from there: {}", kept.path.display());
+        // Only root can change the owner of a file.
+        set_permissions(&open, Permissions::from_mode(0o700)).unwrap();
+        if std::os::unix::fs::chown(&open, Some(65_534), None).is_ok() {
+            assert!(Directory::make(&open).err().unwrap().to_string().contains("belongs to another user"));
+        }
     }
 
     #[test]

@@ -4,9 +4,10 @@
 
 use crate::host::state_directories;
 use crate::sandbox::has_settled;
-use crate::workspace::{LastLink, open_regular, within};
+use crate::workspace::{Obstacle, within};
+use cap_std::fs::{Dir, OpenOptions};
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -49,68 +50,92 @@ impl Known {
 
     /// Returns the recorded caches.
     pub(super) fn all(&self) -> Vec<PathBuf> {
-        self.records().into_iter().map(|(_, cache)| cache).collect()
+        let Ok(dir) = Dir::open_ambient_dir(&self.dir, cap_std::ambient_authority()) else { return Vec::new() };
+        self.warn_if_unsafe();
+        records(&dir).into_iter().map(|(_, cache)| cache).collect()
     }
 
     /// Records a cache by its absolute path.
     ///
     /// # Errors
     ///
-    /// An error if the record cannot be written, `QuotaExceeded` if there are too many.
+    /// An error if the record cannot be written, or if another user could replace the directory of
+    /// the records; `QuotaExceeded` if there are too many.
     pub(super) fn add(&self, cache: &Path) -> io::Result<()> {
         let cache = std::path::absolute(cache)?;
         let name = blake3::hash(cache.as_os_str().as_encoded_bytes()).to_hex();
-        let record = self.dir.join(name.as_str());
-        if read(&record).as_ref() == Some(&cache) {
+        let dir = self.private()?;
+        if read(&dir, Path::new(name.as_str())).as_ref() == Some(&cache) {
             return Ok(());
         }
-        make_private(&self.dir)?;
-        self.make_room()?;
-        let mut draft = tempfile::Builder::new().prefix(".tmp").tempfile_in(&self.dir)?;
-        draft.write_all(&bytes(&cache)?)?;
-        // The record must be on disk before the cache's key is.
-        draft.as_file().sync_all()?;
-        draft.persist(record)?;
-        #[cfg(unix)]
-        fs::File::open(&self.dir)?.sync_all()?;
-        Ok(())
+        make_room(&dir, &self.dir)?;
+        write(&dir, &name, &bytes(&cache)?)
     }
 
-    fn make_room(&self) -> io::Result<()> {
-        let records = self.records();
-        if records.len() < MANY {
-            return Ok(());
-        }
-        // A cache on a file system that hangs keeps all records.
-        let count = records.len();
-        let past = within(PATIENCE, move || past(records)).unwrap_or_default();
-        let removed = past.iter().filter(|file| fs::remove_file(file).is_ok()).count();
-        if count - removed < MOST {
-            return Ok(());
-        }
-        let dir = self.dir.display();
-        let why = format!("{MOST} caches are remembered in `{dir}`; remove those that are not used, and their records");
-        Err(io::Error::new(ErrorKind::QuotaExceeded, why))
+    /// Opens the directory for writing, and creates it if it is missing.
+    #[cfg(unix)]
+    fn private(&self) -> Result<Dir, Obstacle> {
+        use crate::workspace::{Missing, open_private};
+        let (handle, _) = open_private(&self.dir, Missing::Made, None)?;
+        Ok(Dir::from_std_file(File::from(handle)))
     }
+
+    #[cfg(not(unix))]
+    fn private(&self) -> Result<Dir, Obstacle> {
+        fs::create_dir_all(&self.dir)?;
+        Ok(Dir::open_ambient_dir(&self.dir, cap_std::ambient_authority())?)
+    }
+
+    /// Warns if another user could remove records. The remaining ones still apply: each is known to
+    /// be the user's own.
+    #[cfg(unix)]
+    fn warn_if_unsafe(&self) {
+        use crate::workspace::{Missing, open_private};
+        if let Err(Obstacle::Unsafe(why)) = open_private(&self.dir, Missing::Refused, None) {
+            let dir = self.dir.display();
+            tracing::warn!("the caches that are remembered in `{dir}` may not be all that there are: {why}");
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn warn_if_unsafe(&self) {}
 
     /// Returns a stamp that changes with the records, or `None` if there are none.
     pub(super) fn stamp(&self) -> Option<Stamp> {
         Stamp::of(&fs::metadata(&self.dir).ok()?)
     }
-
-    /// Returns each readable record with its cache.
-    fn records(&self) -> Vec<(PathBuf, PathBuf)> {
-        let files = fs::read_dir(&self.dir).into_iter().flatten().flatten().map(|entry| entry.path());
-        files.filter_map(|file| read(&file).map(|cache| (file, cache))).collect()
-    }
 }
 
-/// Returns the records that are obsolete.
+/// Returns the name of each record of the user with its cache.
+fn records(dir: &Dir) -> Vec<(PathBuf, PathBuf)> {
+    let names = dir.entries().into_iter().flatten().flatten().map(|entry| PathBuf::from(entry.file_name()));
+    names.filter_map(|name| read(dir, &name).map(|cache| (name, cache))).collect()
+}
+
+/// Removes obsolete records if there are many.
+fn make_room(dir: &Dir, shown: &Path) -> io::Result<()> {
+    let records = records(dir);
+    if records.len() < MANY {
+        return Ok(());
+    }
+    // A cache on a file system that hangs keeps all records.
+    let count = records.len();
+    let past = within(PATIENCE, move || past(records)).unwrap_or_default();
+    let removed = past.iter().filter(|name| dir.remove_file(name).is_ok()).count();
+    if count - removed < MOST {
+        return Ok(());
+    }
+    let shown = shown.display();
+    let why = format!("{MOST} caches are remembered in `{shown}`; remove those that are not used, and their records");
+    Err(io::Error::new(ErrorKind::QuotaExceeded, why))
+}
+
+/// Returns the names of the records that are obsolete.
 fn past(records: Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
     let is_gone = |path: &Path| path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
     let are_too_many = records.len() >= TOO_MANY;
     let is_past = |cache: &Path| if are_too_many { is_gone(cache) } else { cache.parent().is_some_and(is_gone) };
-    records.into_iter().filter(|(_, cache)| is_past(cache)).map(|(file, _)| file).collect()
+    records.into_iter().filter(|(_, cache)| is_past(cache)).map(|(name, _)| name).collect()
 }
 
 /// The state of a directory, which changes when an entry is added or removed.
@@ -142,19 +167,54 @@ impl Stamp {
     }
 }
 
-fn read(file: &Path) -> Option<PathBuf> {
+/// Writes a record atomically.
+fn write(dir: &Dir, name: &str, content: &[u8]) -> io::Result<()> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    let draft = format!(".tmp{:016x}", u64::from_ne_bytes(random));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = dir.open_with(&draft, &options)?;
+    // The record must be on disk before the cache's key is.
+    let written = file.write_all(content).and_then(|()| file.sync_all()).and_then(|()| dir.rename(&draft, dir, name));
+    if let Err(error) = written {
+        let _ = dir.remove_file(&draft);
+        return Err(error);
+    }
+    #[cfg(unix)]
+    dir.try_clone()?.into_std_file().sync_all()?;
+    Ok(())
+}
+
+/// Returns the cache of a record, if the user wrote it.
+fn read(dir: &Dir, name: &Path) -> Option<PathBuf> {
+    let file = open(dir, name).ok()?;
     let mut bytes = Vec::new();
-    open_regular(file, LastLink::Keep).ok()?.take(MAX_PATH).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_PATH).read_to_end(&mut bytes).ok()?;
     let path = PathBuf::from(from_bytes(bytes)?);
     path.is_absolute().then_some(path)
 }
 
-fn make_private(dir: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
+/// Opens a record. Refuses a file that another user owns or can change.
+#[cfg(unix)]
+fn open(dir: &Dir, name: &Path) -> io::Result<File> {
+    use crate::workspace::{LastLink, open_regular_at};
+    use std::os::unix::fs::MetadataExt as _;
+    let file = open_regular_at(dir, name, LastLink::Keep)?;
+    let meta = file.metadata()?;
+    let is_own = meta.uid() == rustix::process::geteuid().as_raw();
+    if is_own && meta.mode() & 0o022 == 0 { Ok(file) } else { Err(ErrorKind::PermissionDenied.into()) }
+}
+
+#[cfg(not(unix))]
+fn open(dir: &Dir, name: &Path) -> io::Result<File> {
+    if dir.symlink_metadata(name)?.is_file() {
+        Ok(dir.open(name)?.into_std())
+    } else {
+        Err(ErrorKind::InvalidData.into())
+    }
 }
 
 #[cfg(unix)]
@@ -223,11 +283,11 @@ mod tests {
     #[test]
     fn a_record_that_was_lost_in_part_is_written_again() {
         let outer = tempfile::tempdir().unwrap();
-        let known = Known { dir: outer.path().to_owned() };
+        let known = Known { dir: outer.path().join("caches") };
         let cache = Path::new("/a/cache");
         known.add(cache).unwrap();
         for broken in ["", "/a", "/another/cache"] {
-            let record = fs::read_dir(outer.path()).unwrap().next().unwrap().unwrap().path();
+            let record = fs::read_dir(&known.dir).unwrap().next().unwrap().unwrap().path();
             fs::write(&record, broken).unwrap();
             known.add(cache).unwrap();
             assert_eq!(known.all(), [cache], "{broken:?}");
@@ -238,7 +298,7 @@ mod tests {
     fn beyond_a_bound_no_cache_is_remembered_while_all_the_others_are_there() {
         let outer = tempfile::tempdir().unwrap();
         let known = Known { dir: outer.path().join("records") };
-        make_private(&known.dir).unwrap();
+        drop(known.private().unwrap());
         let there = |number: usize| outer.path().join(format!("{number}"));
         for number in 0..MOST {
             fs::create_dir(there(number)).unwrap();
@@ -247,5 +307,48 @@ mod tests {
         assert_eq!(known.add(outer.path()).unwrap_err().kind(), ErrorKind::QuotaExceeded);
         fs::remove_dir(there(7)).unwrap();
         known.add(outer.path()).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_record_is_written_only_where_no_other_user_can_replace_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let outer = tempfile::tempdir().unwrap();
+        let open = outer.path().join("open");
+        fs::create_dir(&open).unwrap();
+        let (known, cache) = (Known { dir: open.join("state/caches") }, outer.path().join("cache"));
+        let made = |mode| {
+            fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();
+            known.add(&cache).map_err(|error| error.to_string())
+        };
+        for mode in [0o777, 0o775, 0o757] {
+            let why = made(mode).unwrap_err();
+            assert!(why.contains("other users can write to") && why.contains("chmod go-w"), "{mode:o}: {why}");
+            assert_eq!(fs::read_dir(&open).unwrap().count(), 0);
+        }
+        for mode in [0o755, 0o1777] {
+            assert_eq!(made(mode), Ok(()), "{mode:o}");
+        }
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(known.all(), [cache], "the user's own record still applies");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_record_that_another_user_can_write_names_nothing() {
+        use std::os::unix::fs::{PermissionsExt as _, chown};
+        let outer = tempfile::tempdir().unwrap();
+        let known = Known { dir: outer.path().join("caches") };
+        known.add(Path::new("/a/cache")).unwrap();
+        let record = fs::read_dir(&known.dir).unwrap().next().unwrap().unwrap().path();
+        for (mode, count) in [(0o600, 1), (0o644, 1), (0o620, 0), (0o602, 0), (0o666, 0)] {
+            fs::set_permissions(&record, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(known.all().len(), count, "{mode:o}");
+        }
+        fs::set_permissions(&record, fs::Permissions::from_mode(0o600)).unwrap();
+        // Only root can change the owner of a file.
+        if chown(&record, Some(65_534), None).is_ok() {
+            assert!(known.all().is_empty());
+        }
     }
 }

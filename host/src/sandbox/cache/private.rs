@@ -5,7 +5,7 @@
 mod tests;
 
 use super::entry::Key;
-use crate::workspace::Workspace;
+use crate::workspace::{Obstacle, Workspace};
 use cap_std::fs::{Dir, OpenOptions};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -29,46 +29,12 @@ enum Present {
     Kept,
 }
 
-/// The reason why a directory cannot be the cache.
-#[derive(Debug)]
-pub(super) enum Obstacle {
-    /// The system refused an operation.
-    System(io::Error),
-    /// Another user could reach or replace the directory, or it holds files of another kind. The
-    /// text names the remedy.
-    #[cfg_attr(not(unix), allow(dead_code, reason = "owners and modes are looked at on Unix"))]
-    Unsafe(String),
-    /// The directory is inside the workspace.
-    Inside,
-}
-
-impl From<io::Error> for Obstacle {
-    fn from(error: io::Error) -> Self {
-        Self::System(error)
-    }
-}
-
 /// A directory that only this user can reach.
 #[derive(Debug)]
 pub(super) struct Private {
     dir: Dir,
     /// The resolved path at the time of opening.
     real: PathBuf,
-}
-
-/// Checks that only this user can reach a directory. The error names the fault and the remedy.
-#[cfg(unix)]
-pub(super) fn check(owner: u32, mode: rustix::fs::RawMode, me: u32) -> Result<(), String> {
-    if owner != me {
-        Err("it belongs to another user; name a directory of your own".to_owned())
-    } else if mode & 0o077 != 0 {
-        // A world-writable or sticky directory is shared on purpose, and other users depend on its
-        // mode.
-        let advice = if mode & 0o1002 == 0 { "`chmod 700` makes it private" } else { "name a directory of its own" };
-        Err(format!("others can reach it (mode {:03o}); {advice}", mode & 0o7777))
-    } else {
-        Ok(())
-    }
 }
 
 /// Refuses a file that another user owns, or that others can read or change. This program creates
@@ -88,7 +54,8 @@ impl Private {
     /// Opens the directory, and creates it if it is missing. Creates nothing inside the workspace.
     #[cfg(unix)]
     pub(super) fn open(path: &Path, workspace: Option<&Workspace>) -> Result<Self, Obstacle> {
-        let (handle, real) = super::walk::open_private(path, workspace.map(Workspace::identity))?;
+        use crate::workspace::{Missing, open_private};
+        let (handle, real) = open_private(path, Missing::Made, workspace.map(Workspace::identity))?;
         Ok(Self { dir: Dir::from_std_file(File::from(handle)), real })
     }
 

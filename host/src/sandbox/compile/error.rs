@@ -1,7 +1,6 @@
 //! The error of a compilation.
 
-use crate::sandbox::prepare::brief;
-use crate::tool::text::{cut, visible};
+use crate::sandbox::prepare::{brief, shown};
 use std::time::Duration;
 
 /// The reason why a plugin was not compiled.
@@ -77,9 +76,4 @@ impl CompileError {
     pub(super) fn start(error: &std::io::Error) -> Self {
         Self::Start(error.to_string())
     }
-}
-
-/// Makes text of a child printable on one line. The child may have been compromised by the plugin.
-pub(super) fn shown(text: &str) -> String {
-    visible(cut(text, 1024)).replace('\n', " ")
 }

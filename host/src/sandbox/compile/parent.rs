@@ -2,9 +2,9 @@
 //! answer and kills the child in time.
 
 use super::child::{CODE, FAILED, MAX_WORDS, NO_MEMORY, REFUSED};
-use super::error::shown;
 use super::{ChildCompiler, CompileError, Order};
 use crate::execution::inherited;
+use crate::sandbox::prepare::shown;
 use std::process::{ExitStatus, Stdio};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};

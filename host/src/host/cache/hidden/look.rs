@@ -1,7 +1,7 @@
 //! Opens caches, each of which may lie on a file system that hangs. One thread opens them in
 //! sequence; if it hangs, it is abandoned and another thread continues with the rest.
 
-use crate::workspace::{Reading, Tree, Workspace};
+use crate::workspace::{Mounts, Reading, Tree, Workspace};
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -95,15 +95,18 @@ impl Looks {
     fn start(self: &Arc<Self>, left: VecDeque<PathBuf>, workspace: Arc<Workspace>) -> io::Result<Receiver<Found>> {
         let (tell, answers) = channel();
         let looks = self.clone();
-        let work = move || left.iter().all(|path| looks.tell(path, &workspace, &tell));
+        let work = move || {
+            let mounts = workspace.mounts();
+            left.iter().all(|path| looks.tell(path, (&workspace, &mounts), &tell))
+        };
         thread::Builder::new().name("palisade-caches".to_owned()).spawn(work)?;
         Ok(answers)
     }
 
     /// Opens a cache and sends the result. Returns false if the receiver is gone.
-    fn tell(&self, path: &Path, workspace: &Workspace, tell: &Sender<Found>) -> bool {
+    fn tell(&self, path: &Path, (workspace, mounts): (&Workspace, &Mounts<'_>), tell: &Sender<Found>) -> bool {
         let found = Tree::open(path, Reading::Refused);
-        let found = found.map(|tree| workspace.reaches(&tree).then(|| Arc::new(tree)));
+        let found = found.map(|tree| workspace.reaches(&tree, mounts).then(|| Arc::new(tree)));
         // `answer` takes the same lock before it gives up, so a late result is received or counted.
         let mut stuck = self.stuck();
         if stuck.remove(path) {

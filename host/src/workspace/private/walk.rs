@@ -1,8 +1,8 @@
-//! The cache directory, resolved from handle to handle. Each directory on the path is checked while
+//! A private directory, resolved from handle to handle. Each directory on the path is checked while
 //! it is held open, because its owner, and every user who may write to it, could replace the next
 //! directory.
 
-use super::private::{self, Obstacle};
+use super::{Missing, Obstacle};
 use crate::workspace::{Identity as Node, READ_DIRECTORY};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, fstat, mkdirat, open, openat, readlinkat, statat};
 use rustix::io::Errno;
@@ -29,10 +29,19 @@ impl From<Errno> for Obstacle {
     }
 }
 
-/// Opens the directory at `path`, and creates it and its parents if they are missing. Creates
-/// nothing inside the workspace. Also returns the resolved path.
-pub(super) fn open_private(path: &Path, workspace: Option<Node>) -> Result<(OwnedFd, PathBuf), Obstacle> {
-    let mut walk = Walk { passed: Vec::new(), pending: Vec::new(), links: 0, workspace, me: me() };
+/// Opens the directory at `path`. Creates nothing inside the workspace. Also returns the resolved
+/// path.
+///
+/// # Errors
+///
+/// [`Obstacle`] if another user can reach the directory, or can replace it or one of its parents. A
+/// sticky directory owned by root, such as `/tmp`, is accepted as a parent.
+pub(crate) fn open_private(
+    path: &Path,
+    missing: Missing,
+    workspace: Option<Node>,
+) -> Result<(OwnedFd, PathBuf), Obstacle> {
+    let mut walk = Walk { passed: Vec::new(), pending: Vec::new(), links: 0, missing, workspace, me: me() };
     walk.push(&std::path::absolute(path)?);
     while let Some(part) = walk.pending.pop() {
         walk.step(part)?;
@@ -49,6 +58,7 @@ struct Walk {
     passed: Vec<Passed>,
     pending: Vec<Part>,
     links: usize,
+    missing: Missing,
     workspace: Option<Node>,
     me: u32,
 }
@@ -103,7 +113,7 @@ impl Walk {
                 FileType::Directory => self.descend(name),
                 _ => Err(Obstacle::Unsafe(format!("`{}` is not a directory", here.path.join(name).display()))),
             },
-            Err(Errno::NOENT) => {
+            Err(Errno::NOENT) if self.missing == Missing::Made => {
                 self.check_outside()?;
                 match mkdirat(&self.here()?.handle, name, Mode::RWXU) {
                     // `EXIST`: another process was first. `descend` does not follow a symlink.
@@ -155,7 +165,7 @@ impl Walk {
     fn end(mut self) -> Result<(OwnedFd, PathBuf), Obstacle> {
         self.check_outside()?;
         let here = self.passed.pop().ok_or(Errno::NOENT)?;
-        private::check(here.stat.st_uid, here.stat.st_mode, self.me).map_err(Obstacle::Unsafe)?;
+        super::check(here.stat.st_uid, here.stat.st_mode, self.me).map_err(Obstacle::Unsafe)?;
         Ok((openat(&here.handle, ".", READ_DIRECTORY, Mode::empty())?, here.path))
     }
 }
@@ -187,10 +197,10 @@ impl Risk {
         let path = path.display();
         Obstacle::Unsafe(match self {
             Self::Owner => format!(
-                "`{path}` on the way to it belongs to another user, who could put other code in its place; name a directory below directories of your own"
+                "`{path}` on the way to it belongs to another user, who could replace it; name a directory below directories of your own"
             ),
             Self::Writable => format!(
-                "other users can write to `{path}` on the way to it, and could put other code in its place; `chmod go-w {path}` forbids that, or name another \
+                "other users can write to `{path}` on the way to it, and could replace it; `chmod go-w {path}` forbids that, or name another \
                  directory"
             ),
         })

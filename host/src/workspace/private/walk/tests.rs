@@ -31,7 +31,7 @@ fn a_parent_is_safe_only_where_no_other_user_can_replace_what_lies_in_it() {
 
 #[track_caller]
 fn reason(path: &Path) -> String {
-    match open_private(path, None) {
+    match open_private(path, Missing::Made, None) {
         Err(Obstacle::Unsafe(reason)) => reason,
         other => panic!("{other:?}"),
     }
@@ -51,14 +51,25 @@ fn a_parent_that_others_can_write_is_refused_with_the_remedy_and_nothing_is_made
     symlink(&open, outer.path().join("link")).unwrap();
     reason(&outer.path().join("link/cache"));
     fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).unwrap();
-    open_private(&open.join("cache"), None).unwrap();
+    open_private(&open.join("cache"), Missing::Made, None).unwrap();
+}
+
+#[test]
+fn a_missing_directory_is_made_only_where_it_is_asked_for() {
+    let outer = tempfile::tempdir().unwrap();
+    let path = outer.path().join("a/b");
+    let missing = open_private(&path, Missing::Refused, None);
+    assert!(matches!(&missing, Err(Obstacle::System(error)) if error.kind() == std::io::ErrorKind::NotFound));
+    assert_eq!(fs::read_dir(outer.path()).unwrap().count(), 0);
+    open_private(&path, Missing::Made, None).unwrap();
+    open_private(&path, Missing::Refused, None).unwrap();
 }
 
 #[test]
 fn the_directory_itself_is_private_and_no_file() {
     let outer = tempfile::tempdir().unwrap();
     let made = outer.path().join("a/b/cache");
-    open_private(&made, None).unwrap();
+    open_private(&made, Missing::Made, None).unwrap();
     assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o7777, 0o700);
     fs::set_permissions(&made, fs::Permissions::from_mode(0o750)).unwrap();
     assert!(reason(&made).contains("chmod 700"));
@@ -75,11 +86,11 @@ fn what_lies_in_the_workspace_is_known_by_identity_and_nothing_is_made_there() {
     symlink(root.join("there"), outer.path().join("link")).unwrap();
     let workspace = Node::of(fs::File::open(&root).unwrap()).unwrap();
     for inside in ["ws", "ws/there", "ws/new/cache", "ws/new/../../cache", "link/cache", "link"] {
-        let refused = open_private(&outer.path().join(inside), Some(workspace));
+        let refused = open_private(&outer.path().join(inside), Missing::Made, Some(workspace));
         assert!(matches!(refused, Err(Obstacle::Inside)), "{inside}: {refused:?}");
     }
     assert_eq!((fs::read_dir(&root).unwrap().count(), fs::read_dir(root.join("there")).unwrap().count()), (1, 0));
-    open_private(&outer.path().join("ws/../beside"), Some(workspace)).unwrap();
+    open_private(&outer.path().join("ws/../beside"), Missing::Made, Some(workspace)).unwrap();
 }
 
 /// Needs root, because only root can change the owner of a file.
@@ -90,7 +101,7 @@ fn a_parent_or_a_link_of_another_user_is_refused_with_the_remedy() {
     fs::create_dir_all(theirs.join("cache")).unwrap();
     fs::create_dir_all(outer.path().join("own/cache")).unwrap();
     symlink(outer.path().join("own"), &link).unwrap();
-    open_private(&link.join("made"), None).unwrap();
+    open_private(&link.join("made"), Missing::Made, None).unwrap();
     let give = |path: &Path| {
         let other = Some(rustix::fs::Uid::from_raw(65_534));
         rustix::fs::chownat(rustix::fs::CWD, path, other, None, AtFlags::SYMLINK_NOFOLLOW)
@@ -111,7 +122,7 @@ fn a_circle_of_links_ends() {
     let outer = tempfile::tempdir().unwrap();
     symlink("two", outer.path().join("one")).unwrap();
     symlink("one", outer.path().join("two")).unwrap();
-    assert!(matches!(open_private(&outer.path().join("one"), None), Err(Obstacle::System(_))));
+    assert!(matches!(open_private(&outer.path().join("one"), Missing::Made, None), Err(Obstacle::System(_))));
 }
 
 #[test]
@@ -123,14 +134,14 @@ fn as_many_links_are_followed_as_the_system_follows_and_no_more() {
     for number in 1..=MAX_LINKS + 1 {
         symlink(at(number - 1), at(number)).unwrap();
     }
-    open_private(&at(MAX_LINKS), None).unwrap();
-    assert!(matches!(open_private(&at(MAX_LINKS + 1), None), Err(Obstacle::System(_))));
+    open_private(&at(MAX_LINKS), Missing::Made, None).unwrap();
+    assert!(matches!(open_private(&at(MAX_LINKS + 1), Missing::Made, None), Err(Obstacle::System(_))));
 }
 
 #[test]
 fn above_the_root_directory_is_the_root_directory() {
     let outer = tempfile::tempdir().unwrap();
     let cache = outer.path().join("cache");
-    open_private(&Path::new("/../..").join(cache.strip_prefix("/").unwrap()), None).unwrap();
+    open_private(&Path::new("/../..").join(cache.strip_prefix("/").unwrap()), Missing::Made, None).unwrap();
     assert!(cache.is_dir());
 }

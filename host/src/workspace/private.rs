@@ -1,0 +1,62 @@
+//! Directories of the user's own, which no other user can reach or replace.
+
+#[cfg(unix)]
+mod walk;
+
+#[cfg(unix)]
+pub(crate) use walk::open_private;
+
+use std::io;
+
+/// The treatment of a directory that does not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// It is created, with its parents.
+    Made,
+    /// It is an error.
+    Refused,
+}
+
+/// The reason why a directory is not private, or cannot be opened.
+#[derive(Debug)]
+pub(crate) enum Obstacle {
+    /// The system refused an operation.
+    System(io::Error),
+    /// Another user could reach or replace the directory, or it holds files of another kind. The
+    /// text names the remedy.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "owners and modes are looked at on Unix"))]
+    Unsafe(String),
+    /// The directory is inside the workspace.
+    Inside,
+}
+
+impl From<io::Error> for Obstacle {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl From<Obstacle> for io::Error {
+    fn from(obstacle: Obstacle) -> Self {
+        match obstacle {
+            Obstacle::System(error) => error,
+            Obstacle::Unsafe(reason) => Self::other(reason),
+            Obstacle::Inside => Self::other("it lies in the workspace"),
+        }
+    }
+}
+
+/// Checks that only this user can reach a directory. The error names the fault and the remedy.
+#[cfg(unix)]
+fn check(owner: u32, mode: rustix::fs::RawMode, me: u32) -> Result<(), String> {
+    if owner != me {
+        Err("it belongs to another user; name a directory of your own".to_owned())
+    } else if mode & 0o077 != 0 {
+        // A world-writable or sticky directory is shared on purpose, and other users depend on its
+        // mode.
+        let advice = if mode & 0o1002 == 0 { "`chmod 700` makes it private" } else { "name a directory of its own" };
+        Err(format!("others can reach it (mode {:03o}); {advice}", mode & 0o7777))
+    } else {
+        Ok(())
+    }
+}
