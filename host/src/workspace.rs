@@ -1,6 +1,7 @@
 //! The one directory that a call may see, opened once as a handle and never resolved by path again.
 
 mod files;
+mod private;
 mod regular;
 mod resolve;
 mod rules;
@@ -8,7 +9,12 @@ mod rules;
 mod seen;
 
 pub use files::{FileError, MAX_ENTRIES, MAX_FILE_BYTES, WorkspaceFiles};
+#[cfg(unix)]
+pub(crate) use private::open_private;
+pub(crate) use private::{Missing, Obstacle};
 pub(crate) use regular::open_regular;
+#[cfg(unix)]
+pub(crate) use regular::open_regular_at;
 pub use resolve::{LastLink, PathRefused};
 pub use rules::HardLinks;
 #[cfg(target_os = "linux")]
@@ -17,7 +23,7 @@ pub(crate) use rules::PIN_ANY;
 pub(crate) use rules::Part;
 #[cfg(unix)]
 pub(crate) use rules::{Admission, Identity, PIN};
-pub(crate) use rules::{Forbidden, HostRules, Reading, Rules, Tree};
+pub(crate) use rules::{Forbidden, HostRules, Mounts, Reading, Rules, Tree};
 #[cfg(unix)]
 pub(crate) use seen::{Opener, QUIETLY, READ_DIRECTORY, Seen};
 
@@ -147,8 +153,13 @@ impl Workspace {
 
     /// Returns true if tools may reach a tree: it, or a link to it, lies in this workspace, or
     /// something is mounted here.
-    pub(crate) fn reaches(&self, tree: &Tree) -> bool {
-        self.rules.load().reaches(tree, &self.root)
+    pub(crate) fn reaches(&self, tree: &Tree, mounts: &Mounts<'_>) -> bool {
+        self.rules.load().reaches(tree, mounts)
+    }
+
+    /// Returns whether anything is mounted here, for many trees.
+    pub(crate) fn mounts(&self) -> Mounts<'_> {
+        Mounts::below(&self.root)
     }
 
     /// Returns the sandbox's form of the directory handle, created on first use.

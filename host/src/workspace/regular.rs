@@ -14,10 +14,20 @@ use std::path::Path;
 /// follow it.
 #[cfg(unix)]
 pub(crate) fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
+    open_regular_at(rustix::fs::CWD, path, last)
+}
+
+/// Opens a regular file as [`open_regular`], by a path relative to an open directory.
+///
+/// # Errors
+///
+/// As [`open_regular`].
+#[cfg(unix)]
+pub(crate) fn open_regular_at(dir: impl std::os::fd::AsFd, path: &Path, last: LastLink) -> io::Result<File> {
     use super::seen::{Opener, QUIETLY, Seen};
-    use rustix::fs::{CWD, FileType, Mode, OFlags, openat};
+    use rustix::fs::{FileType, Mode, OFlags, openat};
     use rustix::io::retry_on_intr;
-    let seen = Seen::at(CWD, path, last)?;
+    let seen = Seen::at(&dir, path, last)?;
     match seen.file_type() {
         FileType::RegularFile => {}
         FileType::Symlink => return Err(io::Error::other("it is a symbolic link, which is not followed here")),
@@ -25,7 +35,7 @@ pub(crate) fn open_regular(path: &Path, last: LastLink) -> io::Result<File> {
     }
     let own = if last == LastLink::Keep { OFlags::NOFOLLOW } else { OFlags::empty() };
     let flags = OFlags::RDONLY | QUIETLY | own;
-    Ok(seen.open(Opener::best(), flags, |flags| retry_on_intr(|| openat(CWD, path, flags, Mode::empty())))?.into())
+    Ok(seen.open(Opener::best(), flags, |flags| retry_on_intr(|| openat(&dir, path, flags, Mode::empty())))?.into())
 }
 
 /// Opens a regular file for reading.

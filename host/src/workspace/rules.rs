@@ -8,7 +8,6 @@
 mod ascent;
 #[cfg(unix)]
 mod bare;
-#[cfg(unix)]
 mod mounts;
 mod names;
 #[cfg(unix)]
@@ -21,6 +20,7 @@ mod tests;
 mod trail;
 mod tree;
 
+pub(crate) use mounts::Mounts;
 pub(crate) use tree::{Reading, Tree};
 
 use crate::tool::Advice;
@@ -136,7 +136,8 @@ impl Rules {
     pub(super) fn new(dir: &Dir, root: &Path) -> io::Result<Self> {
         let bare = Self { root: Identity::of(dir)?, trees: Vec::new(), hosts: Vec::new() };
         let repository = repository::trees(root)?.into_iter().filter(|tree| bare.holds(tree));
-        let trees = repository.map(|tree| (tree.label(root), Arc::new(tree))).collect();
+        let trees = repository.chain(Mounts::below(root).of_repositories());
+        let trees = trees.map(|tree| (tree.label(root), Arc::new(tree))).collect();
         Ok(Self { trees, ..bare })
     }
 
@@ -154,8 +155,10 @@ impl Rules {
 
     /// Returns a copy of the rules, extended by those of a host.
     pub(super) fn with(&self, host: &Arc<HostRules>, root: &Path) -> Self {
-        let reachable = host.trees.iter().filter(|tree| self.reaches(tree, root));
-        let inside = reachable.map(|tree| (tree.label(root), tree.clone()));
+        let mounts = Mounts::below(root);
+        let reachable: Vec<_> = host.trees.iter().filter(|tree| self.reaches(tree, &mounts)).cloned().collect();
+        let parts = reachable.iter().flat_map(|tree| mounts.of_tree(tree)).map(Arc::new);
+        let inside = reachable.iter().cloned().chain(parts).map(|tree| (tree.label(root), tree));
         Self {
             #[cfg(unix)]
             root: self.root,
@@ -166,15 +169,8 @@ impl Rules {
 
     /// Returns true if tools may reach a tree. A bind mount leads to a tree whose own path lies
     /// outside, so with any mount in the workspace every tree is compared by its identity.
-    #[cfg(unix)]
-    pub(super) fn reaches(&self, tree: &Tree, root: &Path) -> bool {
-        self.holds(tree) || mounts::any_below(root)
-    }
-
-    /// Returns true if tools may reach a tree.
-    #[cfg(not(unix))]
-    pub(super) fn reaches(&self, tree: &Tree, _: &Path) -> bool {
-        self.holds(tree)
+    pub(super) fn reaches(&self, tree: &Tree, mounts: &Mounts<'_>) -> bool {
+        self.holds(tree) || mounts.any()
     }
 
     /// Returns whether the rules of a host are included.

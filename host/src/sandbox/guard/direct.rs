@@ -3,6 +3,7 @@
 mod attributes;
 mod descriptor;
 mod entries;
+mod height;
 mod kernel;
 mod listing;
 mod locate;

@@ -226,14 +226,9 @@ impl Ledger {
         if self.rules()?.hard_links() == HardLinks::Refuse { Err(Refusal::HardLink) } else { Ok(()) }
     }
 
-    /// Refuses a path that is deeper than the quota.
-    pub(super) fn check_depth(&self, name: &str) -> Result<(), Exhausted> {
-        let depth = name.split('/').filter(|part| !part.is_empty()).count();
-        if u64::try_from(depth).is_ok_and(|depth| depth <= self.depth) {
-            Ok(())
-        } else {
-            Err(Exhausted::Depth(self.depth))
-        }
+    /// Refuses an entry that is deeper than the quota. An entry of the mount has depth 1.
+    pub(super) fn check_depth(&self, depth: u64) -> Result<(), Exhausted> {
+        if depth <= self.depth { Ok(()) } else { Err(Exhausted::Depth(self.depth)) }
     }
 
     pub(super) fn exhausted(&self) -> Option<Exhausted> {

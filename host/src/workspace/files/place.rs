@@ -114,7 +114,7 @@ fn admit(_: &Rules, dir: &Dir, name: &OsStr) -> Result<Admission, Forbidden> {
 #[cfg(unix)]
 pub(super) fn check_entry(rules: &Rules, dir: &Dir, name: &OsStr) -> Result<(), Forbidden> {
     use std::os::fd::AsFd as _;
-    rules.check_entry(dir.as_fd(), name)
+    rules.check_entry(dir.as_fd(), name).map(|_| ())
 }
 
 #[cfg(not(unix))]

@@ -1,6 +1,7 @@
 //! Protects git repositories without a `.git` directory, and prevents their creation: git takes
 //! every directory with `HEAD` and certain other names for a repository, and executes its settings.
 
+use super::ascent::{Identity, PIN};
 use super::names::Part;
 use super::{Forbidden, Rules};
 use crate::workspace::READ_DIRECTORY;
@@ -9,6 +10,7 @@ use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The maximum wait for the lock of another call, in this process or another one. The holder keeps
@@ -77,6 +79,24 @@ fn neighbour(dir: &OwnedFd, name: &OsStr, part: Part) -> Result<Option<Box<str>>
         }
     }
     Ok(met)
+}
+
+/// The directories of a repository whose files git reads or executes. A `.git` in them makes no
+/// working tree.
+const PARTS: [&str; 7] = ["hooks", "info", "logs", "modules", "objects", "refs", "worktrees"];
+
+/// Returns whether a directory is one of those of the repository around it.
+pub(super) fn is_part(repository: BorrowedFd<'_>, dir: Identity) -> bool {
+    PARTS.iter().any(|name| Identity::at(repository, *name) == Some(dir))
+}
+
+/// Returns whether a path leads through such a directory of a repository, by the names in the path.
+pub(super) fn lies_in_part(path: &Path) -> bool {
+    path.ancestors().any(|path| {
+        let name = path.file_name().and_then(OsStr::to_str).filter(|name| PARTS.contains(name));
+        let repository = name.and(path.parent()).and_then(|parent| rustix::fs::open(parent, PIN, Mode::empty()).ok());
+        repository.is_some_and(is_bare)
+    })
 }
 
 /// Returns whether git would take this directory for a repository, by its entries.

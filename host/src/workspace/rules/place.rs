@@ -1,7 +1,7 @@
 //! Checks of a name in an open directory, by the identity and the real location of both.
 
 use super::ascent::{Identity, ascend};
-use super::bare::is_bare;
+use super::bare::{is_bare, is_part};
 use super::trail::{Entry, Role};
 use super::tree::Object;
 use super::{Forbidden, Reading, Rules, Tree, names};
@@ -16,18 +16,20 @@ const GIT: &str = ".git";
 
 impl Rules {
     /// Refuses to change the directory itself or its entries. A bare repository may be moved as a
-    /// whole, since it stays a repository.
-    pub(crate) fn check_dir(&self, dir: BorrowedFd<'_>) -> Result<(), Forbidden> {
+    /// whole, since it stays a repository. Returns the depth of the directory, 0 for the workspace.
+    pub(crate) fn check_dir(&self, dir: BorrowedFd<'_>) -> Result<u64, Forbidden> {
         self.check_dir_beside(dir, &self.come())
     }
 
     /// Checks the directory with a given list of trees that appeared after the rules were created.
-    fn check_dir_beside(&self, dir: BorrowedFd<'_>, come: &[(Arc<str>, Tree)]) -> Result<(), Forbidden> {
+    fn check_dir_beside(&self, dir: BorrowedFd<'_>, come: &[(Arc<str>, Tree)]) -> Result<u64, Forbidden> {
+        let mut depth = 0_u64;
         let replaced: Vec<_> = self.replaced().collect();
-        // A directory with its own `.git` is a working tree, even within a bare repository.
-        let mut in_work_tree = Identity::at(dir, GIT).is_some();
         // Reported last, since protection by name or identity comes with a label.
-        let mut in_bare = !in_work_tree && is_bare(dir);
+        let mut in_bare = is_bare(dir);
+        // A directory with a `.git` is a working tree, also within a bare repository. But if it has
+        // the entries of a repository itself, its `.git` may lead to it, or be none.
+        let mut in_work_tree = Identity::at(dir, GIT).is_some();
         ascend(dir, self.root, |here, above| {
             self.check_identity(here)?;
             if let Some((label, _)) = come.iter().find(|(_, tree)| tree.is(here)) {
@@ -40,26 +42,28 @@ impl Rules {
             if git == Some(here) {
                 return Err(Forbidden::Protected(GIT.into()));
             }
+            in_bare |= is_bare(above) && (!in_work_tree || is_part(above, here));
             in_work_tree |= git.is_some();
-            in_bare |= !in_work_tree && is_bare(above);
+            depth = depth.saturating_add(1);
             Ok(())
         })?;
         self.check_identity(self.root)?;
-        if in_bare { Err(Forbidden::Bare) } else { Ok(()) }
+        if in_bare { Err(Forbidden::Bare) } else { Ok(depth) }
     }
 
-    /// Refuses to create, change or remove a name in a directory.
-    pub(crate) fn check_entry(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Forbidden> {
+    /// Refuses to create, change or remove a name in a directory. Returns the depth of the entry, 1
+    /// for one of the workspace directory.
+    pub(crate) fn check_entry(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<u64, Forbidden> {
         self.check_names(&name.to_string_lossy())?;
         let come = self.come();
-        self.check_dir_beside(dir, &come)?;
+        let depth = self.check_dir_beside(dir, &come)?.saturating_add(1);
         self.check_reserved(dir, name)?;
         let found = Identity::at(dir, name);
         check_come(&come, dir, (name, found))?;
-        let Some(found) = found else { return Ok(()) };
+        let Some(found) = found else { return Ok(depth) };
         self.check_identity(found)?;
         // An alternative form of the name, which this file system folds to `.git`.
-        if Identity::at(dir, GIT) == Some(found) { Err(Forbidden::Protected(GIT.into())) } else { Ok(()) }
+        if Identity::at(dir, GIT) == Some(found) { Err(Forbidden::Protected(GIT.into())) } else { Ok(depth) }
     }
 
     /// Refuses to move or remove a directory that contains a protected tree or a link to one: the

@@ -84,12 +84,12 @@ impl Tree {
     }
 
     #[cfg(unix)]
-    fn paths(&self) -> impl Iterator<Item = &Path> {
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.real.iter().chain([&self.path]).map(PathBuf::as_path)
     }
 
     #[cfg(not(unix))]
-    fn paths(&self) -> impl Iterator<Item = &Path> {
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         [&*self.path].into_iter()
     }
 }
@@ -106,6 +106,13 @@ impl Tree {
         let Trail { real, entries } = Trail::follow(&path)?;
         let object = real.as_deref().map(Object::open).transpose()?;
         Ok(Self { path, reading, real, object, entries })
+    }
+
+    /// Protects the object at a mount point. If it cannot be opened now, it is opened again at each
+    /// check.
+    pub(super) fn mounted(point: &Path, reading: Reading) -> Self {
+        let unopened = |_| Self { path: point.into(), reading, real: None, object: None, entries: Vec::new() };
+        Self::open(point, reading).unwrap_or_else(unopened)
     }
 
     /// Opens the tree at its path again.
@@ -144,5 +151,10 @@ impl Tree {
     /// Protects the tree at a path. This system checks names only.
     pub(crate) fn open(path: &Path, reading: Reading) -> io::Result<Self> {
         Ok(Self { path: std::path::absolute(path)?, reading })
+    }
+
+    /// Protects the path of a mount point.
+    pub(super) fn mounted(point: &Path, reading: Reading) -> Self {
+        Self { path: point.into(), reading }
     }
 }

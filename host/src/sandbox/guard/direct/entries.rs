@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use rustix::fs::{AtFlags, FileType, Mode, linkat, mkdirat, readlinkat, renameat, unlinkat};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
+use super::height::check_tree;
 use super::locate::{Follow, Located, is_directory, locate};
 use super::mount::OpenDir;
 use crate::sandbox::guard::errors::{Fault, Refusal};
@@ -17,8 +18,7 @@ pub(super) fn create_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Re
     if place.is_here() {
         return Err(ErrorCode::Exist.into());
     }
-    place.check_change(ledger)?;
-    ledger.check_depth(&place.real_name())?;
+    ledger.check_depth(place.check_change(ledger)?)?;
     let _admission = place.admit(ledger)?;
     // The default of ordinary programs; the user's umask restricts it.
     let permissions = Mode::from_raw_mode(0o777);
@@ -30,7 +30,7 @@ pub(super) fn create_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Re
 
 /// Removes an empty directory.
 pub(super) fn remove_directory(dir: &OpenDir, path: &str, ledger: &Ledger) -> Result<(), Fault> {
-    let place = named(dir, path, ledger)?;
+    let (place, _) = named(dir, path, ledger)?;
     check_moved(&place, ledger)?;
     unlinkat(place.handle(), &*place.name, AtFlags::REMOVEDIR)?;
     ledger.note_gone(&place.real_name());
@@ -56,10 +56,14 @@ pub(in crate::sandbox::guard) fn unlink(dir: &OpenDir, path: &str, ledger: &Ledg
 
 /// Renames an entry and replaces an existing target. A symbolic link itself is moved.
 pub(super) fn rename(from: (&OpenDir, &str), to: (&OpenDir, &str), ledger: &Ledger) -> Result<(), Fault> {
-    let (old, new) = (named(from.0, from.1, ledger)?, named(to.0, to.1, ledger)?);
+    let ((old, above), (new, depth)) = (named(from.0, from.1, ledger)?, named(to.0, to.1, ledger)?);
     check_moved(&old, ledger)?;
     check_moved(&new, ledger)?;
-    ledger.check_depth(&new.real_name())?;
+    ledger.check_depth(depth)?;
+    // A tree that does not go deeper is not walked.
+    if depth > above && old.stat()?.is_some_and(|stat| is_directory(&stat)) {
+        check_tree(&old, depth, ledger)?;
+    }
     if (old.slash || new.slash) && !old.stat()?.is_some_and(|stat| is_directory(&stat)) {
         return Err(ErrorCode::NotDirectory.into());
     }
@@ -78,7 +82,7 @@ pub(super) fn link(from: (&OpenDir, &str), follow: Follow, to: (&OpenDir, &str),
     if follow == Follow::Yes {
         return Err(ErrorCode::Invalid.into());
     }
-    let (old, new) = (named(from.0, from.1, ledger)?, named(to.0, to.1, ledger)?);
+    let ((old, _), (new, depth)) = (named(from.0, from.1, ledger)?, named(to.0, to.1, ledger)?);
     let stat = old.stat()?.ok_or(ErrorCode::NoEntry)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if old.slash => return Err(ErrorCode::NotDirectory.into()),
@@ -90,6 +94,7 @@ pub(super) fn link(from: (&OpenDir, &str), follow: Follow, to: (&OpenDir, &str),
         FileType::Symlink => return Err(Refusal::Symlink.into()),
         _ => return Err(Refusal::SpecialFile.into()),
     }
+    ledger.check_depth(depth)?;
     let _admission = new.admit(ledger)?;
     ledger.charge_entry()?;
     let made = linkat(old.handle(), &*old.name, new.handle(), &*new.name, AtFlags::empty());
@@ -109,14 +114,15 @@ pub(super) fn read_link(dir: &OpenDir, path: &str) -> Result<String, Fault> {
     Ok(target)
 }
 
-/// Locates a path that names a directory entry, and checks that it may be changed.
-fn named<'a>(dir: &'a OpenDir, path: &'a str, ledger: &Ledger) -> Result<Located<'a>, Fault> {
+/// Locates a path that names a directory entry, and checks that it may be changed. Also returns its
+/// depth.
+fn named<'a>(dir: &'a OpenDir, path: &'a str, ledger: &Ledger) -> Result<(Located<'a>, u64), Fault> {
     let place = locate(dir, &to_change(path, ledger)?)?;
     if place.is_here() {
         return Err(ErrorCode::Invalid.into());
     }
-    place.check_change(ledger)?;
-    Ok(place)
+    let depth = place.check_change(ledger)?;
+    Ok((place, depth))
 }
 
 /// Parses a path that is to be changed. The written path is checked in addition to the resolved

@@ -74,3 +74,67 @@ fn is_the_kernels(file: impl AsFd) -> bool {
 fn is_the_kernels(_: impl AsFd) -> bool {
     false
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::fs::{self, File};
+    use std::path::Path;
+
+    /// The names of the file systems of the kernel in `mountinfo`.
+    const OWN: [&str; 17] = [
+        "proc",
+        "sysfs",
+        "debugfs",
+        "tracefs",
+        "securityfs",
+        "bpf",
+        "cgroup",
+        "cgroup2",
+        "configfs",
+        "efivarfs",
+        "selinuxfs",
+        "smackfs",
+        "fusectl",
+        "binfmt_misc",
+        "pstore",
+        "resctrl",
+        "mqueue",
+    ];
+    /// The names of usual file systems of files.
+    const USUAL: [&str; 6] = ["tmpfs", "overlay", "ext4", "xfs", "btrfs", "devtmpfs"];
+
+    fn is_refused(directory: impl AsRef<Path>) -> bool {
+        let judged = check_directory(File::open(directory).expect("a directory can be opened"));
+        judged.is_err_and(|fault| matches!(fault, Fault::Refused(Refusal::Kernel)))
+    }
+
+    #[test]
+    fn a_directory_is_judged_by_its_own_file_system() {
+        let files = tempfile::tempdir().expect("a directory can be made");
+        assert!(!is_refused(files.path()));
+        for own in ["/proc", "/proc/self", "/proc/self/fd"] {
+            assert!(is_refused(own), "{own}");
+        }
+    }
+
+    #[test]
+    fn every_mounted_file_system_is_judged_by_its_name() {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").expect("the kernel tells its mounts");
+        let mut judged = 0;
+        // The last mount at a path covers the earlier ones, and a special character is escaped.
+        let mut at: std::collections::BTreeMap<&str, &str> = std::collections::BTreeMap::new();
+        for line in mounts.lines() {
+            let (mount, system) = line.split_once(" - ").expect("a separator");
+            let path = mount.split(' ').nth(4).expect("a mount point");
+            at.insert(path, system.split(' ').next().expect("a type"));
+        }
+        for (path, name) in at.into_iter().filter(|(path, _)| !path.contains('\\') && Path::new(path).is_dir()) {
+            if (OWN.contains(&name) || USUAL.contains(&name)) && File::open(path).is_ok() {
+                assert_eq!(is_refused(path), OWN.contains(&name), "{name} at {path}");
+                judged += 1;
+            }
+        }
+        assert!(judged > 0, "none of the mounts is known: {mounts}");
+    }
+}

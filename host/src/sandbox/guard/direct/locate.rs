@@ -77,17 +77,18 @@ impl Located<'_> {
     }
 
     /// Refuses to create, change or remove the entry if it is a protected tree or lies in one.
-    pub(super) fn check_change(&self, ledger: &Ledger) -> Result<(), Fault> {
+    /// Returns its depth in the workspace. The depth is counted through the handle, since a
+    /// directory that a guest holds open may have been moved since it was named.
+    pub(super) fn check_change(&self, ledger: &Ledger) -> Result<u64, Fault> {
         let rules = ledger.rules()?;
         rules.check_names(&self.real_name())?;
         // A directory in `cgroup` is a control group.
         kernel::check_directory(self.handle())?;
-        if self.is_here() {
-            rules.check_dir(self.handle())?;
+        Ok(if self.is_here() {
+            rules.check_dir(self.handle())?
         } else {
-            rules.check_entry(self.handle(), OsStr::new(&*self.name))?;
-        }
-        Ok(())
+            rules.check_entry(self.handle(), OsStr::new(&*self.name))?
+        })
     }
 
     /// Reserves the name in the directory. The caller keeps the admission until the entry is

@@ -227,13 +227,13 @@ fn open_to_change(dir: &OpenDir, path: &GuestPath<'_>, wish: Wish, ledger: &Ledg
     let follow = if wish.create == Create::Always { Follow::No } else { wish.follow };
     for _ in 0..ATTEMPTS {
         let (place, found) = look(dir, path, follow)?;
-        place.check_change(ledger)?;
+        let depth = place.check_change(ledger)?;
         let opened = match found {
             Some(stat) => {
                 check_changeable(&stat, wish)?;
                 open_existing(&place, wish, dir, ledger)
             }
-            None => create_new(&place, wish, ledger),
+            None => create_new((&place, depth), wish, ledger),
         };
         match opened {
             Err(Fault::Os(error)) if wish.create == Create::IfMissing && lost_race(&error, found.is_some()) => {}
@@ -279,7 +279,7 @@ fn open_existing(place: &Located<'_>, wish: Wish, dir: &OpenDir, ledger: &Ledger
     Ok(file)
 }
 
-fn create_new(place: &Located<'_>, wish: Wish, ledger: &Ledger) -> Result<OpenFile, Fault> {
+fn create_new((place, depth): (&Located<'_>, u64), wish: Wish, ledger: &Ledger) -> Result<OpenFile, Fault> {
     if wish.create == Create::Never {
         return Err(ErrorCode::NoEntry.into());
     }
@@ -290,7 +290,7 @@ fn create_new(place: &Located<'_>, wish: Wish, ledger: &Ledger) -> Result<OpenFi
     let flags = access_flags(wish.mode) | OFlags::CREATE | OFlags::EXCL;
     // The default of ordinary programs; the user's umask restricts it.
     let permissions = Permissions::from_raw_mode(0o666);
-    ledger.check_depth(&place.real_name())?;
+    ledger.check_depth(depth)?;
     let _admission = place.admit(ledger)?;
     ledger.charge_entry()?;
     let made = openat(place.handle(), &*place.name, flags, permissions);

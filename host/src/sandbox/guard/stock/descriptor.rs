@@ -18,7 +18,7 @@ use super::view::{StockView, stock};
 use crate::sandbox::guard::PREOPEN_NAME;
 use crate::sandbox::guard::errors::{Fault, Refusal};
 use crate::sandbox::guard::file::wide;
-use crate::sandbox::guard::path::GuestPath;
+use crate::sandbox::guard::path::{self, GuestPath};
 use crate::sandbox::guard::streams::{Position, Reader};
 
 impl preopens::Host for StockView<'_> {
@@ -129,7 +129,7 @@ impl HostDescriptor for StockView<'_> {
     async fn create_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
         let outcome = async {
             let name = self.change(&fd, &path)?;
-            self.ledger.check_depth(&name)?;
+            self.ledger.check_depth(path::depth(&name))?;
             self.check_addition(&fd, &path).await?;
             self.ledger.charge_entry()?;
             let made = stock!(self, &fd, create_directory_at, path);
@@ -222,7 +222,7 @@ impl HostDescriptor for StockView<'_> {
     ) -> FsResult<()> {
         let outcome = async {
             let (old, new) = (self.change(&fd, &old_path)?, self.change(&new_fd, &new_path)?);
-            self.ledger.check_depth(&new)?;
+            self.ledger.check_depth(path::depth(&new))?;
             self.check_addition(&new_fd, &new_path).await?;
             let replaces = self.look(&new_fd, PathFlags::empty(), &new_path).await.is_ok();
             let to = self.inner(&new_fd)?;

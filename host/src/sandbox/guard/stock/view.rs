@@ -116,7 +116,7 @@ impl StockView<'_> {
         }
         let name = path::join(&self.node(fd)?.name, &path.replace(std::path::MAIN_SEPARATOR, "/"));
         if before.is_none() {
-            self.ledger.check_depth(&name)?;
+            self.ledger.check_depth(path::depth(&name))?;
             self.check_addition(fd, &path).await?;
             self.ledger.charge_entry()?;
         }
@@ -153,6 +153,7 @@ impl StockView<'_> {
             DescriptorType::Directory => return Err(ErrorCode::NotPermitted.into()),
             _ => return Err(Refusal::SpecialFile.into()),
         }
+        self.ledger.check_depth(path::depth(&name))?;
         self.check_addition(new_fd, &new_path).await?;
         self.ledger.charge_entry()?;
         let to = self.inner(new_fd)?;

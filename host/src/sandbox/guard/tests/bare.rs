@@ -169,12 +169,31 @@ fn a_workspace_that_is_a_repository_itself_is_changed_in_its_working_trees_only(
 }
 
 #[test]
-fn a_directory_that_holds_a_repository_besides_its_own_is_a_working_tree() {
+fn a_directory_with_the_entries_of_a_repository_is_one_whatever_its_git_is() {
     everywhere(|call| {
-        repository(call, "dir");
-        fs::create_dir(call.host("dir/.git")).unwrap();
-        call.write("dir/config", "x").unwrap();
-        call.write("dir/sub/file", "x").unwrap();
+        for name in ["a", "b", "c"] {
+            repository(call, name);
+        }
+        fs::create_dir(call.host("a/.git")).unwrap();
+        call.link("b/.git", ".");
+        fs::write(call.host("c/.git"), "gitdir: .").unwrap();
+        for name in ["a", "b", "c"] {
+            for path in ["config", "hooks/pre-commit", "new"] {
+                assert_eq!(call.write(&format!("{name}/{path}"), "x"), REFUSED, "{name}/{path}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_directory_of_a_repository_is_no_working_tree_whatever_git_it_has() {
+    everywhere(|call| {
+        repository(call, "store.git");
+        fs::write(call.host("store.git/hooks/.git"), "gitdir: ../worktrees/main").unwrap();
+        fs::create_dir_all(call.host("store.git/info/sub/.git")).unwrap();
+        for path in ["store.git/hooks/pre-commit", "store.git/info/attributes", "store.git/info/sub/new"] {
+            assert_eq!(call.write(path, "x"), REFUSED, "{path}");
+        }
     });
 }
 

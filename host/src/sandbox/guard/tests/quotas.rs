@@ -146,3 +146,65 @@ fn a_read_ends_where_the_quota_does_even_within_one_host_call() {
         assert_eq!(read_some(stream, 1 << 20), Err(ErrorCode::Quota));
     });
 }
+
+/// Creates `name` with one directory inside another, `depth` of them with it.
+fn nested(call: &mut Call, name: &str, depth: usize) {
+    fs::create_dir_all(call.host(name).join(vec!["in"; depth - 1].join("/"))).unwrap();
+}
+
+#[test]
+fn a_tree_is_moved_as_deep_as_the_bound_and_no_deeper() {
+    limited(Quotas { depth: 4, ..Quotas::default() }, |call| {
+        nested(call, "two", 2);
+        nested(call, "three", 3);
+        assert_eq!(call.rename("three", "dir/sub/three"), Err(ErrorCode::Quota));
+        assert_eq!(call.guard.exhausted(), Some(Exhausted::Depth(4)));
+        assert!(call.host("three/in/in").is_dir() && !call.host("dir/sub/three").exists());
+        assert_eq!(call.rename("two", "dir/sub/two"), Ok(()));
+        assert_eq!(call.rename("dir/sub/two", "dir/sub/other"), Ok(()));
+        assert_eq!(call.rename("three", "dir/three"), Ok(()));
+        // A file counts like a directory.
+        fs::create_dir(call.host("file")).unwrap();
+        fs::write(call.host("file/x"), "x").unwrap();
+        assert_eq!(call.rename("file", "dir/sub/other/file"), Err(ErrorCode::Quota));
+    });
+}
+
+#[test]
+fn the_walk_of_a_moved_tree_counts_as_a_listing_of_it() {
+    limited(Quotas { listed_entries: 3, ..Quotas::default() }, |call| {
+        fs::create_dir(call.host("many")).unwrap();
+        (0..4).for_each(|number| fs::write(call.host(&format!("many/{number}")), "x").unwrap());
+        assert_eq!(call.rename("many", "beside"), Ok(()), "the depth stays the same");
+        assert_eq!(call.rename("beside", "dir/many"), Err(ErrorCode::Quota));
+        assert_eq!(call.guard.exhausted(), Some(Exhausted::ListedEntries(3)));
+    });
+}
+
+#[test]
+fn a_directory_that_was_moved_deeper_while_it_was_open_is_as_deep_as_it_is_now() {
+    limited(Quotas { depth: 3, ..Quotas::default() }, |call| {
+        fs::create_dir(call.host("made")).unwrap();
+        let dir = call.open("made", FOLLOW, OpenFlags::DIRECTORY, super::READ).unwrap().rep();
+        let made = |call: &mut Call, name: &str| {
+            code(now(call.view().create_directory_at(Resource::new_borrow(dir), name.to_owned())))
+        };
+        assert_eq!(made(call, "before"), Ok(()));
+        call.rmdir("made/before").unwrap();
+        call.rename("made", "dir/sub/made").unwrap();
+        assert_eq!(made(call, "after"), Err(ErrorCode::Quota));
+        let (mut view, name) = (call.view(), "x".to_owned());
+        let opened = code(now(view.open_at(Resource::new_borrow(dir), FOLLOW, name, OpenFlags::CREATE, WRITE)));
+        assert_eq!(opened.map(drop), Err(ErrorCode::Quota));
+        assert_eq!(fs::read_dir(call.host("dir/sub/made")).unwrap().count(), 0);
+    });
+}
+
+#[test]
+fn a_hard_link_lies_as_deep_as_the_bound_and_no_deeper() {
+    limited(Quotas { depth: 2, ..Quotas::default() }, |call| {
+        assert_eq!(call.hard_link("file.txt", "dir/linked"), Ok(()));
+        assert_eq!(call.hard_link("file.txt", "dir/sub/linked"), Err(ErrorCode::Quota));
+        assert_eq!(call.guard.exhausted(), Some(Exhausted::Depth(2)));
+    });
+}

@@ -1,10 +1,12 @@
 //! Pipes, sockets and devices.
 
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use rustix::fs::{FileType, Mode, mknodat};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, Mode, OFlags, mknodat};
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, PathFlags};
 
 use super::{Call, ErrorCode, FOLLOW, OpenFlags, READ, WRITE, everywhere};
@@ -105,15 +107,26 @@ fn what_is_seen_is_what_is_opened_however_it_is_opened() {
     });
 }
 
+/// Returns true if a reader of a pipe is told that its last writer has gone.
+fn hangs_up(reader: &OwnedFd) -> bool {
+    let mut polled = [PollFd::new(reader, PollFlags::IN)];
+    poll(&mut polled, Some(&Timespec::default())).unwrap();
+    polled[0].revents().contains(PollFlags::HUP)
+}
+
 #[test]
 fn a_pipe_with_a_reader_is_not_disturbed_by_an_open_for_writing() {
-    everywhere(|call| {
+    use super::Access::{ReadOnly, ReadWrite};
+    for (resolver, access) in super::resolvers().into_iter().flat_map(|way| [(way, ReadOnly), (way, ReadWrite)]) {
+        let call = &mut Call::new(resolver, access, super::Quotas::default());
         pipe(call, "pipe");
-        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK;
-        let reader = rustix::fs::open(call.host("pipe"), flags, Mode::empty()).unwrap();
-        assert_eq!(call.open("pipe", FOLLOW, OpenFlags::empty(), WRITE).map(drop), Err(ErrorCode::NotPermitted));
-        drop(reader);
-    });
+        let end = |access| rustix::fs::open(call.host("pipe"), access | OFlags::NONBLOCK, Mode::empty()).unwrap();
+        let (reader, path) = (end(OFlags::RDONLY), call.host("pipe"));
+        every_open(call, "pipe");
+        assert!(!hangs_up(&reader), "{resolver:?}, {access:?}");
+        drop(rustix::fs::open(path, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty()).unwrap());
+        assert!(hangs_up(&reader), "a writer that comes and goes is noticed");
+    }
 }
 
 #[test]
@@ -166,6 +179,62 @@ fn files_of_the_kernel_are_refused_wherever_their_file_system_is_mounted() {
         assert!(call.open_to_read("dev").is_ok());
         assert!(!call.guard.refused());
     }
+}
+
+/// A change of an entry.
+type Change = fn(&mut Call) -> Result<(), ErrorCode>;
+
+/// The changes of entries of `/proc/self`, in every way.
+const CHANGES: [(&str, Change); 6] = [
+    ("create", |call| call.open("made", FOLLOW, OpenFlags::CREATE, WRITE).map(drop)),
+    ("mkdir", |call| call.mkdir("made")),
+    ("rmdir", |call| call.rmdir("fd")),
+    ("unlink", |call| call.unlink("status")),
+    ("rename", |call| call.rename("status", "made")),
+    ("rename onto", |call| call.rename("comm", "status")),
+];
+
+#[test]
+fn no_entry_of_a_directory_of_the_kernel_is_created_renamed_or_removed() {
+    use crate::sandbox::guard::Refusal;
+    for resolver in super::resolvers() {
+        for (name, change) in CHANGES {
+            let mut call = of_the_machine("/proc/self", resolver, super::Access::ReadWrite);
+            assert_eq!(change(&mut call), Err(ErrorCode::NotPermitted), "{name} with {resolver:?}");
+            // The kernel would refuse most of these as well: the guard has to do so before.
+            assert_eq!(call.guard.refusal(), Some(&Refusal::Kernel), "{name} with {resolver:?}");
+        }
+    }
+}
+
+#[test]
+fn no_entry_of_a_mounted_file_system_of_the_kernel_is_created() {
+    use crate::sandbox::guard::Refusal;
+    // In these the kernel lets a process create entries, if it has the privileges.
+    let mounted = ["/dev/mqueue", "/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/kernel/config"];
+    let of_the_kernel = |path: &&str| std::fs::metadata(path).is_ok_and(|meta| meta.is_dir()) && is_own(path);
+    let found: Vec<&str> = mounted.into_iter().filter(of_the_kernel).collect();
+    if found.is_empty() {
+        use std::io::Write as _;
+        // Not `eprintln!`: the test harness would capture it.
+        let _ = writeln!(std::io::stderr(), "skipped: none of {mounted:?} is a file system of the kernel here");
+    }
+    for (resolver, directory) in super::resolvers().into_iter().flat_map(|way| found.iter().map(move |at| (way, at))) {
+        let mut call = of_the_machine(directory, resolver, super::Access::ReadWrite);
+        let made = format!("palisade-test-{}", std::process::id());
+        let outcome = call.mkdir(&made);
+        let _ = std::fs::remove_dir(std::path::Path::new(directory).join(made));
+        assert_eq!(outcome, Err(ErrorCode::NotPermitted), "{directory} with {resolver:?}");
+        assert_eq!(call.guard.refusal(), Some(&Refusal::Kernel), "{directory} with {resolver:?}");
+    }
+}
+
+/// Returns true if the kernel's table of mounts names one of its own file systems at this path.
+fn is_own(path: &str) -> bool {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let at = mounts.lines().rfind(|line| line.split(' ').nth(4) == Some(path));
+    at.and_then(|line| line.split_once(" - "))
+        .is_some_and(|(_, system)| ["mqueue ", "cgroup2 ", "configfs "].iter().any(|own| system.starts_with(own)))
 }
 
 #[test]
