@@ -1,7 +1,8 @@
 //! The `shell` helper: no process of a command outlives its call, and all of them together stay
 //! within limits.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,9 +12,9 @@ use palisade::{
 };
 use palisade_tests::case::block_on;
 use palisade_tests::guest::cache;
-use palisade_tests::program::executable;
+use palisade_tests::program::{self, executable};
 use palisade_tests::stage::class;
-use palisade_tests::{Stage, World};
+use palisade_tests::{Stage, World, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -194,6 +195,31 @@ fn resident_memory_violated() {
     assert_eq!(inside(&world.root()), Vec::<String>::new());
 }
 
+/// Runs the program whose first thread ends, and returns `None` if the kernel cannot end it alone.
+fn leaderless(mib: u64, seconds: u64) -> Option<ToolResult> {
+    // Landlock would not let a command run a program of the tests.
+    let command = format!("exec '{}' {mib} {seconds}", program::leaderless().display());
+    let result = run(&World::new(), held(Confinement::Unconfined).limits(small()), json!({"command": command}));
+    if result.metadata()["exit_code"] == 3 {
+        skip(&format!("this kernel ends no thread alone: {result}"));
+        return None;
+    }
+    Some(result)
+}
+
+#[test]
+fn memory_of_a_process_whose_first_thread_has_ended_obeyed() {
+    let Some(result) = leaderless(16, 1) else { return };
+    assert_eq!(result.output().as_deref(), Some("kept 16777216 bytes\n"), "{result}");
+}
+
+#[test]
+fn memory_of_a_process_whose_first_thread_has_ended_violated() {
+    // The process would succeed after ten seconds.
+    let Some(result) = leaderless(160, 10) else { return };
+    exhausted(&result, "resident_memory", 96 << 20);
+}
+
 #[test]
 fn a_command_whose_helper_is_killed_ends_with_it() {
     let policy = Policy::default().allowing(SideEffects::Execute);
@@ -287,6 +313,21 @@ fn a_helper_that_is_stopped_is_killed_with_its_command_and_the_call_ends() {
     soon("the helper lives", || !alive(&helper));
     let shell = world.read("shell").expect("it ran");
     soon("the shell lives", || !alive(&shell));
+    soon("a process lives", || inside(&world.root()).is_empty());
+}
+
+#[test]
+fn a_helper_that_is_stopped_before_it_answers_ends_with_its_call() {
+    let world = World::new();
+    let script = world.root().join("helper.sh");
+    let program = format!("#!/bin/sh\necho $$ > helper; kill -STOP $$; exec {} \"$@\"\n", executable().display());
+    fs::write(&script, program).expect("it can be written");
+    fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("it is ours");
+    let options = ShellOptions::new(Confinement::Landlock).helper(ShellHelper::palisade(&script));
+    let result = run(&world, options, json!({"command": "sleep 1000 & sleep 1000", "timeout_ms": 300}));
+    assert_eq!(class(&result), "timeout", "{result}");
+    let helper = world.read("helper").expect("it ran");
+    soon("the helper lives", || !alive(&helper));
     soon("a process lives", || inside(&world.root()).is_empty());
 }
 

@@ -1,7 +1,8 @@
 //! The helper of a command: a separate process that is the parent of all processes that the command
 //! starts and leaves behind.
 //!
-//! This file is the host's side; `reaper.rs` is the helper's side.
+//! This file is the host's side; `reaper.rs` is the helper's side. They communicate over a socket
+//! pair, whose end tells the helper that the host is gone.
 
 mod census;
 mod cgroup;
@@ -18,9 +19,9 @@ use super::process::{Commission, End, Group, Started};
 use super::surroundings;
 use crate::execution::inherited;
 use crate::tool::ErrorKind;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal};
 use std::io::{self, Write as _};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -43,6 +44,9 @@ pub(super) struct Leash {
 /// The read timeout of a helper that was told to end its command. A working helper sends
 /// heartbeats.
 const SILENCE: Duration = Duration::from_secs(3);
+
+/// The interval at which a starting helper's call is checked for its end.
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 impl Leash {
     /// Returns a leash, and the socket that tells the attending thread that the command is to end.
@@ -91,8 +95,14 @@ pub(super) struct Held {
     shell: Option<(Pid, OwnedFd)>,
 }
 
-/// Starts a helper, which starts the command.
-pub(super) fn launch(commission: &Commission, order: &Order, program: &ShellHelper) -> Result<Held, ErrorKind> {
+/// Starts a helper, which starts the command. A helper that has not answered when the call is over
+/// is ended with its command.
+pub(super) fn launch(
+    commission: &Commission,
+    order: &Order,
+    program: &ShellHelper,
+    is_over: impl Fn() -> bool,
+) -> Result<Held, ErrorKind> {
     let (mut control, theirs) = UnixStream::pair()?;
     let arguments = program.arguments.iter().cloned();
     let mut command = inherited::without_inherited(&program.program, arguments);
@@ -105,8 +115,12 @@ pub(super) fn launch(commission: &Commission, order: &Order, program: &ShellHelp
     // arrive.
     drop(command);
     let request = Request { order: order.clone(), limits: commission.limits };
-    let (reply, output) = match talk(&mut control, &request) {
-        Ok(told) => told,
+    let (reply, output) = match talk(&mut control, &request, is_over) {
+        Ok(Some(told)) => told,
+        Ok(None) => {
+            abandon(&mut control, &mut helper);
+            return Err(ErrorKind::internal("the call was over before its helper answered"));
+        }
         Err(error) => {
             let _ = helper.kill();
             let status = helper.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
@@ -133,14 +147,47 @@ pub(super) fn launch(commission: &Commission, order: &Order, program: &ShellHelp
 }
 
 /// Sends the request and the write end of the output pipe. Returns the first reply and the read end
-/// of the pipe.
-fn talk(control: &mut UnixStream, request: &Request) -> io::Result<(Reply, ChildStdout)> {
+/// of the pipe, or `None` if the call is over before the reply arrives.
+fn talk(
+    control: &mut UnixStream,
+    request: &Request,
+    is_over: impl Fn() -> bool,
+) -> io::Result<Option<(Reply, ChildStdout)>> {
     // One pipe for both streams keeps the order of the writes.
     let (reader, writer) = io::pipe()?;
     talk::send(control, request)?;
     talk::send_descriptor(control, writer.as_fd())?;
     drop(writer);
-    Ok((talk::receive(control)?, OwnedFd::from(reader).into()))
+    while !is_readable(control)? {
+        if is_over() {
+            return Ok(None);
+        }
+    }
+    Ok(Some((talk::receive(control)?, OwnedFd::from(reader).into())))
+}
+
+/// Waits for a message or the end of the socket, at most [`TICK`].
+fn is_readable(control: &UnixStream) -> io::Result<bool> {
+    let mut events = [PollFd::new(control, PollFlags::IN)];
+    match poll(&mut events, Some(&TICK)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Lets a helper end its command, and kills it if it is silent for too long. A stopped helper is
+/// continued, because only the helper knows the processes of its command.
+fn abandon(control: &mut UnixStream, helper: &mut Child) {
+    let _ = control.shutdown(Shutdown::Write);
+    let _ = kill_process(Pid::from_child(helper), Signal::CONT);
+    let has_timeout = control.set_read_timeout(Some(SILENCE)).is_ok();
+    let mut last = || std::iter::repeat_with(|| hear(control, &mut |_| ())).find_map(|last| last);
+    if !has_timeout || last() == Some(Last::Silent) {
+        tracing::error!("the helper of a command does not answer, and is killed; its command may live on");
+        let _ = helper.kill();
+    }
+    let _ = helper.wait();
 }
 
 /// Hands the command over, waits until its helper reports its end, and then for the helper itself.
@@ -199,15 +246,23 @@ fn listen(control: &mut UnixStream, ending: &UnixStream, told: &mut impl FnMut(E
         if is_ending && control.set_read_timeout(Some(SILENCE)).is_err() {
             return Last::Silent;
         }
-        match talk::receive(control) {
-            Ok(Reply::Ended(end)) => told(end),
-            Ok(_) => {}
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                return Last::Silent;
-            }
-            Err(_) => return Last::Gone,
+        if let Some(last) = hear(control, told) {
+            return last;
         }
     }
+}
+
+/// Forwards one message of the helper. Returns the reason if there is none.
+fn hear(control: &mut UnixStream, told: &mut impl FnMut(End)) -> Option<Last> {
+    match talk::receive(control) {
+        Ok(Reply::Ended(end)) => told(end),
+        Ok(_) => {}
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+            return Some(Last::Silent);
+        }
+        Err(_) => return Some(Last::Gone),
+    }
+    None
 }
 
 /// Kills the shell and its process group.

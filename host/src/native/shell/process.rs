@@ -1,5 +1,8 @@
 //! The processes of one command: started and attended to by a separate thread, and signalled only
 //! while their process ID is valid.
+//!
+//! The thread waits for the shell without reaping it, so that the ID of its process group cannot be
+//! reused while the group may still be signalled. No runtime is needed to end a command.
 
 use super::confine::{Confined, Kernel};
 use super::launch::{self, Order, Site};
@@ -183,7 +186,7 @@ fn hold(
 ) {
     #[cfg(target_os = "linux")]
     if let Some(program) = &commission.helper {
-        return match helper::launch(commission, order, program) {
+        return match helper::launch(commission, order, program, || sender.is_closed()) {
             Ok(held) => {
                 drop(starting);
                 helper::attend(held, &order.home, sender);

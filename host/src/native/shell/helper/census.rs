@@ -136,8 +136,8 @@ fn proportional(pid: i32) -> u64 {
     of_process(pid, "smaps_rollup", &["Pss_Anon:", "Pss_Shmem:"]).unwrap_or_else(|| resident(pid))
 }
 
-/// Reads a file of a process. A process whose first thread has ended tells nothing there, and another
-/// thread tells the memory that they share.
+/// Reads a file of a process. A process whose first thread has ended tells nothing there, and
+/// another thread tells the memory that they share.
 fn of_process(pid: i32, file: &str, keys: &[&str]) -> Option<u64> {
     let of_thread = |task| kilobytes(&format!("/proc/{pid}/task/{task}/{file}"), keys);
     kilobytes(&format!("/proc/{pid}/{file}"), keys).or_else(|| tasks(pid).into_iter().find_map(of_thread))

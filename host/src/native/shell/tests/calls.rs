@@ -38,6 +38,7 @@ fn each(made: &[(&str, i32)], wanted: i32) {
 const REACHING_OUT: &[Made] = &[
     Made("a Unix socket", libc::SYS_socket, "1, 1, 0"),
     Made("a socket for TCP", libc::SYS_socket, "2, 1, 0"),
+    Made("a socket for TCP over IPv6", libc::SYS_socket, "10, 1, 0"),
     Made("a socket for UDP", libc::SYS_socket, "2, 2, 0"),
     Made("a socket for multipath TCP", libc::SYS_socket, "2, 1, 262"),
     Made("a socket for netlink", libc::SYS_socket, "16, 3, 0"),
