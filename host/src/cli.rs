@@ -35,6 +35,7 @@ mod shell_helper;
 mod signals;
 mod style;
 mod token;
+mod wide;
 
 use args::{Args, Verb};
 use clap::Parser as _;
@@ -53,8 +54,8 @@ pub fn main() -> ExitCode {
     // The hidden subcommands inherit their allocator settings from the parent process.
     match args.verb {
         Verb::CompileChild(_) | Verb::ShellHelper => {}
-        Verb::Serve(_) => heap::keep_few(heap::Life::Long),
-        _ => heap::keep_few(heap::Life::Short),
+        Verb::Serve(_) => heap::set_up(heap::Life::Long),
+        _ => heap::set_up(heap::Life::Short),
     }
     #[cfg(feature = "otel")]
     let telemetry = otel::Telemetry::start(&args);

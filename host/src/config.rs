@@ -10,4 +10,5 @@ mod time;
 
 pub use file::{ConfigError, FileConfig, Trusted};
 pub use resolve::{Origin, Settings, Value};
+pub use rule::ToolRule;
 pub(crate) use time::call_time;

@@ -17,6 +17,8 @@ use tokio::task::JoinHandle;
 const CALLS: usize = 3_000;
 /// The time for a plugin to reach its full load.
 const SETTLING: Duration = Duration::from_millis(500);
+/// The factor by which p99 of a read may rise beside a hostile plugin.
+const MOST_RISE: f64 = 5.0;
 /// The timeout of a call that computes forever.
 const TIME: Duration = Duration::from_secs(1);
 
@@ -65,6 +67,10 @@ pub(crate) fn run(world: &World) {
         let rise = |series: &Series| series.at(990).as_secs_f64() / alone.at(990).as_secs_f64();
         let rises: Vec<String> = beside.iter().map(|series| format!("× {:.1}", rise(series))).collect();
         report::row("  p99 rises by", &rises);
+        for (hostile, series) in HOSTILE.iter().zip(beside) {
+            let rise = rise(series);
+            assert!(rise <= MOST_RISE, "p99 rises {rise:.1}-fold beside {}, {}", hostile.name, called(mode));
+        }
     }
     late(world);
 }

@@ -147,7 +147,7 @@ impl Floor {
     }
 }
 
-/// Returns the settings of the hand-written program behind the figures in ARCHITECTURE.md.
+/// Returns the settings of the hand-written program behind the aims in docs/performance.md.
 fn config() -> Config {
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(64)

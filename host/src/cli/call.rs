@@ -17,6 +17,9 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let host = &tools.host;
     if !host.registry().has(&args.tool) || common.verbose {
         open::show_missing(host);
+        if host.registry().tools().is_empty() {
+            output::note(&format!("there are no tools: {}", open::without_tools(&tools.settings)));
+        }
     } else {
         open::show_clashes(host);
     }

@@ -7,8 +7,8 @@ mod settings;
 
 use super::args::{Common, Doctor};
 use super::exit::{Exit, Failure};
-use super::open;
 use super::signals::Signals;
+use super::{open, wide};
 use crate::host::{CacheMode, default_cache, is_unwritable, open_cache};
 use crate::sandbox::{Allocation, Cache, Sandbox};
 use crate::workspace::{Workspace, WorkspaceError};
@@ -55,12 +55,22 @@ fn engine() -> Check {
 fn workspace(common: &Common, patience: &Patience) -> (Check, Option<Arc<Workspace>>) {
     let opened = Workspace::open_within(common.workspace.clone(), patience.left());
     patience.note(opened.as_ref().is_err_and(WorkspaceError::is_unanswered));
-    let (state, found) = match &opened {
-        Ok(workspace) => (State::Good, workspace.root().display().to_string()),
-        Err(error) => (State::Bad(if error.is_unanswered() { Exit::Limit } else { Exit::Usage }), error.to_string()),
+    let (state, found, advice) = match &opened {
+        Ok(workspace) => found_at(workspace.root()),
+        Err(error) => {
+            let exit = if error.is_unanswered() { Exit::Limit } else { Exit::Usage };
+            (State::Bad(exit), error.to_string(), "give an existing directory with --workspace")
+        }
     };
-    let check = Check { name: "workspace", state, found, advice: "give an existing directory with --workspace" };
+    let check = Check { name: "workspace", state, found, advice };
     (check, opened.ok().map(Arc::new))
+}
+
+fn found_at(root: &Path) -> (State, String, &'static str) {
+    match wide::finding(root) {
+        Some(finding) => (State::Fair, format!("{} {finding}", root.display()), wide::REMEDY),
+        None => (State::Good, root.display().to_string(), ""),
+    }
 }
 
 /// Checks the cache, and returns the cache mode for loading plugins: an unusable cache is turned

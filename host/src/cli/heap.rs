@@ -1,34 +1,27 @@
-//! Limits the number of allocator arenas: one if the address space is limited, two for a server.
+//! Sets the allocator up for the program's life: its memory returns to the system, and an address
+//! space limit is not spent on arenas.
 
 /// The expected run time of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
     /// The program ends after one task.
     Short,
-    /// The program is a server, so that freed memory should not stay in arenas.
+    /// The program is a server, which returns freed memory to the system.
     Long,
 }
 
-/// Re-executes the program with few glibc arenas, if needed. glibc reserves 64 MiB of address space
-/// for the arena of each thread: under an address space limit, idle threads would hold most of it,
-/// and a server would keep the freed memory of its many threads. glibc reads the setting before
-/// `main`, so that the process has to start again.
+/// Re-executes the program with the allocator settings of its life, if it needs any. glibc reads
+/// them before `main`, so that the process has to start again. Settings of the user take
+/// precedence.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub(super) fn keep_few(life: Life) {
+pub(super) fn set_up(life: Life) {
     use std::os::unix::process::CommandExt as _;
 
-    const HEAPS: &str = "MALLOC_ARENA_MAX";
-    // Blocks of this size are mapped separately and returned to the system when freed. glibc
-    // otherwise raises the threshold to the largest freed block, up to 32 MiB, and arenas would
-    // retain the memory of large results.
-    const LARGE: &str = "MALLOC_MMAP_THRESHOLD_";
-    const LARGE_BYTES: &str = "1048576";
-    let heaps = match (crate::execution::account::address_space_limit(), life) {
-        (Some(_), _) => "1",
-        (None, Life::Long) => "2",
-        (None, Life::Short) => return,
-    };
-    if std::env::var_os(HEAPS).is_some() {
+    let is_limited = crate::execution::account::address_space_limit().is_some();
+    let Some(settings) = settings(life, is_limited) else { return };
+    let others = std::env::var_os(TUNABLES).unwrap_or_default();
+    let is_set = others.to_string_lossy().contains("glibc.malloc.");
+    if is_set || std::env::var_os("MALLOC_ARENA_MAX").is_some() {
         return;
     }
     if !is_itself(std::fs::read_link("/proc/self/exe").ok()) {
@@ -40,8 +33,36 @@ pub(super) fn keep_few(life: Life) {
     if let Some(name) = words.next() {
         again.arg0(name);
     }
-    // `exec` returns only on failure: the program continues with the default arenas.
-    let _ = again.args(words).env(HEAPS, heaps).env(LARGE, LARGE_BYTES).exec();
+    let mut all = std::ffi::OsString::from(settings);
+    if !others.is_empty() {
+        all.push(":");
+        all.push(others);
+    }
+    // `exec` returns only on failure: the program continues with the default settings.
+    let _ = again.args(words).env(TUNABLES, all).exec();
+}
+
+/// The variable of glibc's settings.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const TUNABLES: &str = "GLIBC_TUNABLES";
+
+/// Returns the allocator settings, in the syntax of [`TUNABLES`]; `None` for the default.
+///
+/// Blocks from 1 MiB on are mapped separately and returned when freed. glibc otherwise raises that
+/// threshold to the largest freed block, up to 32 MiB.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn settings(life: Life, is_limited: bool) -> Option<&'static str> {
+    match (is_limited, life) {
+        // glibc reserves 64 MiB of address space for each arena.
+        (true, _) => Some("glibc.malloc.arena_max=1:glibc.malloc.mmap_threshold=1048576"),
+        // A freed block in a thread's cache, or a block of another thread in the same arena, keeps
+        // all memory below it from being returned. A call takes about 2 µs longer without caches.
+        (false, Life::Long) => Some(
+            "glibc.malloc.arena_max=64:glibc.malloc.tcache_count=0:glibc.malloc.trim_threshold=131072:\
+             glibc.malloc.mmap_threshold=1048576",
+        ),
+        (false, Life::Short) => None,
+    }
 }
 
 /// Returns true if the link names the file that this code was loaded from. If a dynamic loader was
@@ -62,7 +83,7 @@ fn is_itself(link: Option<std::path::PathBuf>) -> bool {
 
 /// Does nothing: other allocators reserve less address space per thread.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub(super) fn keep_few(_: Life) {}
+pub(super) fn set_up(_: Life) {}
 
 #[cfg(all(test, target_os = "linux", target_env = "gnu"))]
 mod tests {

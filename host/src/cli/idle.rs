@@ -2,9 +2,11 @@
 //! name would silently leave the intended tool without its rule.
 
 use super::args::Common;
+use super::exit::Failure;
 use super::{open, output};
-use crate::config::Settings;
+use crate::config::{Settings, ToolRule};
 use crate::host::Host;
+use crate::plugins::{Compiling, shipped_owner, shipped_tools};
 use crate::policy::parts;
 use crate::registry::{NATIVE, Origin, Registered, Source};
 use crate::tool::nearest_names;
@@ -39,18 +41,18 @@ pub(super) fn show(settings: &Settings, host: &Host, told: Told<'_>) {
     let registry = host.registry();
     let (tools, mut count) = (registry.tools(), 0);
     for rule in settings.of_tools().filter(|rule| !tools.iter().any(|tool| is_of(rule.tool, tool))) {
-        let hint = match meant(rule.tool, &tools, host) {
-            Some(meant) if matches!(told, Told::SlipsOf(tools) if !tools.contains(&meant.tool.as_str())) => continue,
-            Some(meant) => meant.hint,
-            None if told == Told::All || (told == Told::Slips && rule.holds_back()) => {
+        let hint = match (of_plugin(&rule, &tools, host), meant(rule.tool, &tools, host)) {
+            (Some(hint), _) => hint,
+            (None, Some(meant)) if matches!(told, Told::SlipsOf(tools) if !tools.contains(&&*meant.tool)) => continue,
+            (None, Some(meant)) => meant.hint,
+            (None, None) if told == Told::All || (told == Told::Slips && rule.holds_back()) => {
                 "`palisade list` shows the tools there are".to_owned()
             }
-            None => continue,
+            (None, None) => continue,
         };
         count += 1;
         if count <= MAX_TOLD {
-            let (key, origin) = (rule.key(), rule.origin);
-            output::note(&format!("`{key}` ({origin}) holds for no tool that is loaded; {hint}"));
+            output::note(&idle(&rule, &hint));
         }
     }
     if count > MAX_TOLD {
@@ -59,6 +61,49 @@ pub(super) fn show(settings: &Settings, host: &Host, told: Told<'_>) {
     if told == Told::All {
         show_unbound(settings, host, None);
     }
+}
+
+fn idle(rule: &ToolRule<'_>, hint: &str) -> String {
+    format!("`{}` ({}) holds for no tool that is loaded; {hint}", rule.key(), rule.origin)
+}
+
+/// Refuses a rule that restricts and bears the name of a plugin in place of a tool: the user
+/// believes that it holds. While a plugin file is not compiled, which may have a tool of this name,
+/// [`show`] reports the rule.
+///
+/// # Errors
+///
+/// A usage error for the first such rule.
+pub(super) fn check(settings: &Settings, host: &Host) -> Result<(), Failure> {
+    if host.compiling().iter().any(|compiling| !is_shipped(compiling)) {
+        return Ok(());
+    }
+    let tools = host.registry().tools();
+    let mut idle_rules = settings.of_tools().filter(|rule| !tools.iter().any(|tool| is_of(rule.tool, tool)));
+    let found = idle_rules.find_map(|rule| {
+        let hint = of_plugin(&rule, &tools, host).filter(|_| rule.holds_back())?;
+        Some(idle(&rule, &hint))
+    });
+    found.map_or(Ok(()), |message| Err(Failure::usage(message)))
+}
+
+/// Returns the hint for a mode under the name of a plugin, with the name of one of its tools.
+fn of_plugin(rule: &ToolRule<'_>, tools: &[Arc<Registered>], host: &Host) -> Option<String> {
+    let plugin = rule.tool;
+    let mut own: Vec<_> = tools.iter().filter(|tool| tool.origin().rule_name() == plugin).collect();
+    own.sort_by_key(|tool| tool.definition().name().as_str().to_owned());
+    let is_waiting = || host.compiling().iter().any(|compiling| is_shipped(compiling) && compiling.plugin == plugin);
+    let tool = match own.iter().max_by_key(|tool| tool.definition().side_effects()) {
+        Some(tool) => tool.definition().name().as_str(),
+        None => shipped_tools(plugin).filter(|_| is_waiting())?.last()?,
+    };
+    let is_idle = rule.is_mode() && shipped_owner(plugin).is_none();
+    is_idle.then(|| format!("`{plugin}` is a plugin, and rules name tools: write `\"{plugin}/{tool}\"`"))
+}
+
+/// Returns true if an uncompiled plugin is part of the program, so that its tools are known.
+fn is_shipped(compiling: &Compiling) -> bool {
+    compiling.file.starts_with("shipped:")
 }
 
 /// Returns true if a rule of this name applies to the tool.

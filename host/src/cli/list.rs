@@ -4,18 +4,20 @@ use super::args::{Common, List};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::{offers, open};
+use crate::config::Settings;
 use crate::host::Host;
 use crate::registry::Registered;
 use serde_json::{Value, json};
 
 pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
-    let builder = open::builder(common, &open::settings(common)?);
+    let settings = open::settings(common)?;
+    let builder = open::builder(common, &settings);
     let host = if args.now { builder.build_from_cache()? } else { builder.build()? };
     open::show_missing(&host);
     if args.json {
         output::json(&as_json(&host))?;
     } else {
-        output::text(&as_table(&host))?;
+        output::text(&as_table(&host, &settings))?;
     }
     Ok(Exit::Ok)
 }
@@ -45,11 +47,10 @@ pub(super) fn entry(tool: &Registered) -> Value {
     })
 }
 
-fn as_table(host: &Host) -> String {
+fn as_table(host: &Host, settings: &Settings) -> String {
     let (tools, compiling) = (host.registry().tools(), host.compiling());
     if tools.is_empty() && compiling.is_empty() {
-        return "There are no tools. Give a directory of .wasm files with --plugins, or leave out --no-builtin.\n"
-            .to_owned();
+        return format!("There are no tools. {}.\n", open::without_tools(settings));
     }
     let head = ["TOOL", "CLASS", "PLUGIN", "WHAT IT DOES"].map(Cell::heading).into();
     let compiling =

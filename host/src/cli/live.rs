@@ -129,7 +129,8 @@ impl Subscriber for Watching {
             Event::OutputDelta(_, chunk) => chunk.lines().for_each(|line| self.say(Line::Output(visible(line)))),
             Event::Progress(_, progress) => {
                 let of = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
-                // A cleared bar draws nothing until it is reset, and another call may have cleared it.
+                // A cleared bar draws nothing until it is reset, and another call may have cleared
+                // it.
                 if self.bar.is_finished() {
                     self.bar.reset();
                 }

@@ -7,7 +7,7 @@ mod snippet;
 use super::args::{Common, Mcp, McpAction, McpConfig};
 use super::exit::{Exit, Failure};
 use super::output::{self, Reader};
-use super::token;
+use super::{token, wide};
 use crate::tool::SideEffects;
 use crate::tool::text::elided;
 use program::Program;
@@ -47,9 +47,13 @@ fn explain(snippet: &Snippet) {
     snippet.notes.iter().for_each(|note| output::note(note));
 }
 
-/// Warns of missing directories: the client would not show why the server does not start.
+/// Warns of a workspace around the home directory, and of missing directories: the client would
+/// show neither that nor why the server does not start.
 fn warn(launch: &Launch) {
     let Launch::Program(program) = launch else { return };
+    if let Ok(root) = Path::new(&program.workspace).canonicalize() {
+        wide::show_at(&root);
+    }
     let named = std::iter::once(&program.workspace).chain(&program.plugins);
     for directory in named.filter(|directory| !Path::new(directory).is_dir()) {
         output::note(&format!("there is no directory {directory}: make it before the client starts the server"));

@@ -192,6 +192,19 @@ pub(super) fn cache_mode() -> CacheMode {
     }
 }
 
+/// Returns the advice for a run without any tool.
+pub(super) fn without_tools(settings: &Settings) -> String {
+    let plugins = "Give a directory of .wasm files with --plugins";
+    match &settings.builtin.origin {
+        Origin::Flag(flag) => format!("{plugins}, or leave out {flag}"),
+        Origin::File(file) => {
+            let file = visible(&file.display().to_string());
+            format!("{plugins}, or take `plugins.builtin = false` out of {file}")
+        }
+        Origin::Default | Origin::Environment(_) => plugins.to_owned(),
+    }
+}
+
 /// Reports rejected plugin files and empty plugin directories.
 pub(super) fn show_missing(host: &Host) {
     show_rejected(&host.rejected());

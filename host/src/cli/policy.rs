@@ -24,6 +24,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let call = Call::new(&args.tool, text.clone().unwrap_or_else(|| "{}".to_owned()));
     let error = |id, kind| ToolError::new(id, &args.tool, kind).with_places(places.clone().into());
     let id = call.id().clone();
+    idle::check(&settings, &host)?;
     idle::show(&settings, &host, Told::of(&[&args.tool], &host));
     let foreseen = match host.foresee(host.session(), call) {
         Ok(foreseen) => foreseen,

@@ -2,12 +2,13 @@
 //! runtime, and signal handling.
 
 use super::args::{Common, Running};
+use super::destination::Begin;
 use super::exit::{Exit, Failure};
 use super::idle::{self, Told};
 use super::live::{Detail, Watching};
 use super::prompt::Terminal;
 use super::signals::Signals;
-use super::{destination, open, output};
+use super::{destination, open, output, wide};
 use crate::config::Settings;
 use crate::events::JsonLines;
 use crate::host::{BuildError, Host, HostBuilder};
@@ -50,7 +51,7 @@ impl Tools {
         let opening = args.timeout.unwrap_or(limits::OPENING).min(limits::OPENING);
         let settings = open::settings_within(common, opening)?;
         let policy = open::policy(common, &settings, &args.allow);
-        let events = args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?;
+        let (events, begin) = args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?.unzip();
         let mut builder = open::builder(common, &settings).policy(policy);
         builder = match wanted {
             Wanted::Tools(_) => builder.confirmer(Arc::new(Terminal::default())),
@@ -68,6 +69,13 @@ impl Tools {
             Wanted::Tools(tools) => builder.build_for_all(tools)?,
             Wanted::Served { .. } => builder.build_in_background()?,
         };
+        if matches!(wanted, Wanted::Tools(_)) {
+            idle::check(&settings, &host)?;
+        }
+        if let (Some(begin), Some(path)) = (begin, &args.events) {
+            begin.now().map_err(|error| unwritable(path, &error))?;
+        }
+        wide::show(host.workspace());
         match wanted {
             Wanted::Tools(tools) => {
                 idle::show(&settings, &host, Told::of(tools, &host));
@@ -122,9 +130,14 @@ pub(super) fn drive<T: Send>(
     Ok(done)
 }
 
-fn lines(path: &Path, workspace: &Path) -> Result<Arc<JsonLines>, Failure> {
-    let failure = |error| Failure::usage(format!("cannot write the events to `{}`: {error}", path.display()));
-    // Open the workspace first, so that its errors are reported before the event file is truncated.
+/// Opens the file for events. Its former content stands until the run begins.
+fn lines(path: &Path, workspace: &Path) -> Result<(Arc<JsonLines>, Begin), Failure> {
     let workspace = Workspace::open_within(workspace.to_owned(), limits::OPENING).map_err(BuildError::from)?;
-    destination::create(path, &workspace).and_then(JsonLines::new).map_err(failure)
+    let opened = destination::open(path, &workspace);
+    let lines = opened.and_then(|(destination, begin)| Ok((JsonLines::new(destination)?, begin)));
+    lines.map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::usage(format!("cannot write the events to `{}`: {error}", path.display()))
 }

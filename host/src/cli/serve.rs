@@ -120,6 +120,9 @@ async fn serve(server: &Server, way: Way, stop: CancellationToken) -> Result<(),
                 }
             };
             output::note(&format!("serving MCP on {}", http.url()));
+            if address.ip().is_unspecified() {
+                output::note(&format!("it listens on {address}, and answers to {}", http.hosts().join(", ")));
+            }
             tell_entry(&entry, kept.as_ref());
             missing.into_iter().for_each(output::note);
             http.run(stop).await;

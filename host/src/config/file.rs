@@ -203,7 +203,7 @@ impl FileConfig {
     }
 
     fn parsed(text: &str) -> Result<Self, String> {
-        let raw: RawFile = toml::from_str(text).map_err(|error| explain(&error))?;
+        let raw: RawFile = toml::from_str(text).map_err(|error| explain(&error, text))?;
         let confirm = &raw.confirm;
         let config = Self {
             classes: modes(
@@ -246,15 +246,28 @@ fn read_text(path: &Path, links: LastLink) -> io::Result<String> {
 }
 
 /// Returns the message of the toml crate, with the nearest known key if a key is unknown.
-fn explain(error: &toml::de::Error) -> String {
+fn explain(error: &toml::de::Error, file: &str) -> String {
     let text = error.to_string().trim_end().to_owned();
     let mut quoted = error.message().split('`').skip(1).step_by(2);
     let unknown = quoted.next().filter(|_| error.message().starts_with("unknown field"));
     let nearest = unknown.and_then(|key| nearest_names(key, quoted).into_iter().next());
     match nearest {
         Some(key) => format!("{text}\ndid you mean `{key}`?"),
-        None => text,
+        None => accepted(error, file).map_or_else(|| text.clone(), |form| format!("{text}\n{form}")),
     }
+}
+
+/// Returns the accepted form of a value, if a value of this type is accepted in another form.
+fn accepted(error: &toml::de::Error, file: &str) -> Option<&'static str> {
+    let message = error.message();
+    let span = error.span()?;
+    let line = file.get(..span.start)?.lines().last().unwrap_or_default();
+    let key = line.split('=').next().unwrap_or_default().trim();
+    if key.ends_with("memory") && message.starts_with("invalid type: integer") {
+        return Some("write a size with its unit, like \"128MiB\"");
+    }
+    let is_table = message.starts_with("invalid type: map, expected a sequence");
+    (is_table && file.get(span)? == "[trusted]").then_some("write `[[trusted]]`: a file can have several of them")
 }
 
 fn modes(table: &str, texts: [&Option<String>; 5]) -> Result<BTreeMap<SideEffects, Mode>, String> {

@@ -29,6 +29,12 @@ impl<'a> ToolRule<'a> {
         format!("{}.{}", self.table, self.tool)
     }
 
+    /// Returns true if the rule sets a mode, and false if it sets a limit.
+    #[must_use]
+    pub fn is_mode(&self) -> bool {
+        self.mode.is_some()
+    }
+
     /// Returns true if the rule restricts a tool, so that a misspelled name would remove a
     /// protection.
     #[must_use]

@@ -47,8 +47,8 @@ impl Homes {
         // Opening the file reports the error.
         let Ok(meta) = file.symlink_metadata() else { return Ok(()) };
         if meta.is_symlink() && !self.leads_home(file) {
-            // A dangling symlink included: a tool could create the target between this check and the
-            // open.
+            // A dangling symlink included: a tool could create the target between this check and
+            // the open.
             return Err(
                 "it is a symbolic link to a missing file, or to a file that tools may be able to write; put a copy \
                  there, or restart"

@@ -37,8 +37,13 @@ pub(super) fn check_native(shipped: Shipped, tool: &Factory, registry: &Registry
     if shipped == Shipped::Included && owner(name).is_some() { Err(registry.taken(name)) } else { Ok(()) }
 }
 
+/// Returns the tools of a shipped plugin, sorted by name.
+pub(crate) fn tools_of(plugin: &str) -> Option<&'static [&'static str]> {
+    PLUGINS.into_iter().find(|(name, _)| *name == plugin).map(|(_, tools)| tools)
+}
+
 /// Returns the shipped plugin that has this tool.
-pub(super) fn owner(tool: &str) -> Option<&'static str> {
+pub(crate) fn owner(tool: &str) -> Option<&'static str> {
     PLUGINS.into_iter().find(|(_, tools)| tools.contains(&tool)).map(|(plugin, _)| plugin)
 }
 

@@ -13,10 +13,34 @@ const MAX_PLUGINS: usize = 10_000;
 
 /// The error of reading a plugin directory.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read the plugin directory `{}`: {source}; give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`; `palisade doctor` says which of them named it", path.display())]
-pub struct DirectoryError {
-    path: PathBuf,
-    source: io::Error,
+#[non_exhaustive]
+pub enum DirectoryError {
+    /// The directory cannot be read.
+    #[error("cannot read the plugin directory `{}`: {source}; give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`; `palisade doctor` says which of them named it", path.display())]
+    Unreadable {
+        /// The path of the directory.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The path leads to a file.
+    #[error("cannot read the plugin directory `{}`: this is a file; give its directory: `--plugins {}`", path.display(), parent(path).display())]
+    File {
+        /// The path of the file.
+        path: PathBuf,
+    },
+}
+
+impl DirectoryError {
+    fn new(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        if path.is_file() { Self::File { path } } else { Self::Unreadable { path, source } }
+    }
+}
+
+/// Returns the directory of a file.
+fn parent(file: &Path) -> &Path {
+    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// The candidates to load.
@@ -33,7 +57,7 @@ pub(super) fn look(sources: &Sources) -> Result<Found, DirectoryError> {
     };
     let mut empty = Vec::new();
     for directory in directories(sources) {
-        let files = files(directory).map_err(|source| DirectoryError { path: directory.to_owned(), source })?;
+        let files = files(directory).map_err(|source| DirectoryError::new(directory, source))?;
         if files.is_empty() {
             empty.push(directory.to_owned());
         }

@@ -2,11 +2,12 @@
 //! follows no symbolic link here, because a chain of links that begins outside of the workspace can
 //! lead through a link in the workspace.
 
-use super::planted;
+use super::{former, planted};
 use crate::workspace::Workspace;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, readlinkat, statat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
@@ -30,11 +31,15 @@ const FILE: OFlags = OFlags::WRONLY
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
+/// Flags for reading the former content of the file.
+const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
 /// Opens the file at a path and creates it if it is missing.
 ///
 /// # Errors
 ///
-/// If the file cannot be opened, or if a symbolic link on the path lies in the workspace.
+/// If the file cannot be opened, if a symbolic link on the path lies in the workspace, or if the
+/// file holds something other than events.
 pub(super) fn open(path: &Path, workspace: &Workspace) -> io::Result<OwnedFd> {
     let here = openat(CWD, ".", PASS, Mode::empty())?;
     let mut walk = Walk { here, pending: Vec::new(), links: 0, workspace };
@@ -88,7 +93,9 @@ impl Walk<'_> {
             self.follow(name)?;
             return Ok(None);
         }
-        Ok(Some(openat(&self.here, name, FILE | self.own_links(), Mode::from_raw_mode(0o666))?))
+        let file = File::from(openat(&self.here, name, FILE | self.own_links(), Mode::from_raw_mode(0o666))?);
+        former::check(&file, || Ok(File::from(openat(&self.here, name, READ | self.own_links(), Mode::empty())?)))?;
+        Ok(Some(file.into()))
     }
 
     /// Returns whether the name is a symlink that this walk must follow. A symlink that replaces

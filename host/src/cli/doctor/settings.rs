@@ -80,15 +80,19 @@ pub(super) fn plugins(common: &Common, settings: &Settings, cache: CacheMode, pa
     if patience.has_run_out() {
         return vec![unseen("a file system does not answer")];
     }
-    let mut settings = settings.clone();
-    let mut checks: Vec<Check> = settings.directories.value.iter().filter_map(|dir| missing(dir)).collect();
-    settings.directories.value.retain(|directory| std::fs::read_dir(directory).is_ok());
+    let (mut settings, mut checks) = (settings.clone(), Vec::new());
+    settings.directories.value.retain(|directory| {
+        let problem = unreadable(directory, patience);
+        let is_readable = problem.is_none();
+        checks.extend(problem);
+        is_readable
+    });
     // With own threads, opening the workspace has a deadline even if the configured call mode runs
     // calls in place.
     match open::builder(common, &settings).cache(cache).call_mode(CallMode::OWN_THREADS).build() {
         Ok(host) => {
             idle::show(&settings, &host, Told::All);
-            checks.extend(loaded(&host));
+            checks.extend(loaded(&host, &settings));
         }
         Err(BuildError::Workspace(_)) => checks.push(unseen("the workspace cannot be opened")),
         Err(error) => {
@@ -99,17 +103,20 @@ pub(super) fn plugins(common: &Common, settings: &Settings, cache: CacheMode, pa
     checks
 }
 
-fn missing(directory: &Path) -> Option<Check> {
-    let error = std::fs::read_dir(directory).err()?;
+/// Returns the problem with a plugin directory, if any. Its file system may hang.
+fn unreadable(directory: &Path, patience: &Patience) -> Option<Check> {
+    let own = directory.to_owned();
+    // The entries are read as well, since a network file system may open a directory from its
+    // cache.
+    let (exit, error) = match patience.within(move || std::fs::read_dir(own).map(Iterator::count)) {
+        Ok(read) => (Exit::Usage, read.err()?),
+        Err(error) => (Exit::Limit, error),
+    };
     let found = format!("cannot read the plugin directory `{}`: {error}", directory.display());
-    Some(bad(
-        Exit::Usage,
-        &found,
-        "give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`",
-    ))
+    Some(bad(exit, &found, "give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`"))
 }
 
-fn loaded(host: &Host) -> Vec<Check> {
+fn loaded(host: &Host, settings: &Settings) -> Vec<Check> {
     let rejected = host.rejected().into_iter().map(|Rejected { file, reason, .. }| {
         bad(
             Exit::Invalid,
@@ -119,7 +126,13 @@ fn loaded(host: &Host) -> Vec<Check> {
     });
     let (tools, plugins) = (host.registry().tools().len(), host.plugins().len());
     let found = format!("{tools} tools, {plugins} plugins");
-    let all = Check { name: "plugins", state: State::Good, found, advice: "" };
+    let all = match tools {
+        0 => {
+            let found = format!("{found}. {}", open::without_tools(settings));
+            Check { name: "plugins", state: State::Fair, found, advice: "nothing can be called without a tool" }
+        }
+        _ => Check { name: "plugins", state: State::Good, found, advice: "" },
+    };
     rejected.chain(host.rejected().is_empty().then_some(all)).collect()
 }
 

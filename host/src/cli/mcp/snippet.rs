@@ -200,7 +200,7 @@ fn about_token(client: Client, kept: Option<&Path>) -> Option<String> {
 /// Returns a remark that applies to this client only.
 fn about_client(client: Client, launch: &Launch) -> Option<String> {
     match client {
-        Client::ClaudeCode => Some(about_scope(launch).to_owned()),
+        Client::ClaudeCode => Some(about_scope(launch)),
         Client::ClaudeDesktop => Some("Claude Desktop reads its file when it starts: quit it and start it again".to_owned()),
         Client::Codex => Some(
             "the command leaves out both times: without them Codex gives up after 10 s of starting, and after 60 s of a call".to_owned(),
@@ -210,16 +210,17 @@ fn about_client(client: Client, launch: &Launch) -> Option<String> {
 }
 
 /// Explains the scope in which the command of Claude Code adds the server.
-fn about_scope(launch: &Launch) -> &'static str {
+fn about_scope(launch: &Launch) -> String {
     match launch {
-        Launch::Program(_) => {
-            "the command's `--scope user` makes it yours in every project; `--scope local` keeps it to this project, and `--scope project` \
-             writes `.mcp.json`, for everybody who has the project"
-        }
-        Launch::Http { .. } => {
-            "`--scope project` writes `.mcp.json`, for everybody who has the project: that is the file in which the variable is replaced; `local` and \
-             `user` keep it to yourself, in this project or in all of them"
-        }
+        Launch::Program(program) => format!(
+            "the command's `--scope user` makes it yours in every project, and in each of them the tools see `{}`, not the project that is open; \
+             `--scope local` keeps it to this project, and `--scope project` writes `.mcp.json`, for everybody who has the project: \
+             its paths are those of this machine",
+            program.workspace
+        ),
+        Launch::Http { .. } => "`--scope project` writes `.mcp.json`, for everybody who has the project: that is the file in which the variable is \
+             replaced; `local` and `user` keep it to yourself, in this project or in all of them"
+            .to_owned(),
     }
 }
 

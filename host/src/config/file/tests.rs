@@ -54,6 +54,10 @@ fn a_value_out_of_range_is_refused_with_what_would_be_accepted() {
     for (text, expected) in [
         ("[limits]\nmemory = \"1TiB\"", "1MiB to 512MiB"),
         ("[limits]\nmemory = \"much\"", "like 128MiB"),
+        ("[limits]\nmemory = 128", "with its unit, like \"128MiB\""),
+        ("[shell]\nprocesses = 9\nmemory = 128", "with its unit, like \"128MiB\""),
+        ("limits.memory = 128", "with its unit, like \"128MiB\""),
+        ("[trusted]\nworkspace = \"/srv\"", "write `[[trusted]]`"),
         ("[limits]\ntotal_memory = \"1MiB\"", "512MiB or more"),
         ("[limits]\ntimeout = \"11m\"", "600s"),
         ("[limits]\ntimeout = \"0s\"", "at least 1ms"),
