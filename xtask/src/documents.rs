@@ -14,7 +14,7 @@ use shell::{Outcome, Trial};
 use std::fs;
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 13] = [
+const DOCUMENTS: [&str; 17] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -28,6 +28,10 @@ const DOCUMENTS: [&str; 13] = [
     "docs/events.md",
     "docs/mcp.md",
     "docs/performance.md",
+    "docs/design/scheduling.md",
+    "docs/design/own-threads.md",
+    "docs/design/loading.md",
+    "docs/design/dependencies.md",
 ];
 
 /// The maximum length of the README, in lines.

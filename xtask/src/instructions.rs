@@ -19,8 +19,11 @@ const HEAD: &str = "\
 # Instructions of one call, by host and tool, in the release build: counted and compared by `cargo xtask instructions`. Each with itself: under valgrind Palisade
 # finds no room for its pool and maps memory for each call, which the hand-written host does not.
 ";
-/// The tolerated deviation from the stored count, in percent.
-const TOLERANCE: u64 = 3;
+/// The tolerated growth beyond the stored count, in percent.
+const GROWTH: u64 = 3;
+/// The tolerated fall below the stored count, in percent. A call that takes much less may do less
+/// than it should.
+const FALL: u64 = 10;
 /// The numbers of calls of the two runs.
 const CALLS: [u64; 2] = [100, 300];
 /// The counted cases: the host, and the tool that it calls.
@@ -113,11 +116,12 @@ fn compare(kept: &BTreeMap<String, u64>, counts: &BTreeMap<String, u64>) -> anyh
         };
         let change = (*count as f64 / *before as f64 - 1.0) * 100.0;
         println!("{name:<20} {before:>9} kept, {count:>9} counted, {change:+.1} %");
-        beyond += usize::from(count.abs_diff(*before) * 100 > before * TOLERANCE);
+        let tolerance = if count > before { GROWTH } else { FALL };
+        beyond += usize::from(count.abs_diff(*before) * 100 > before * tolerance);
     }
     ensure!(
         beyond == 0,
-        "{beyond} counts differ by more than {TOLERANCE} %; where that is meant, `cargo xtask instructions --keep` keeps them"
+        "{beyond} counts are more than {GROWTH} % above or {FALL} % below; where that is meant, `cargo xtask instructions --keep` keeps them"
     );
     Ok(())
 }
@@ -127,10 +131,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_may_differ_by_three_percent_and_no_more() {
+    fn a_count_may_grow_by_three_percent_and_fall_by_ten() {
         let counts = |count: u64| BTreeMap::from([("palisade echo".to_owned(), count)]);
-        assert!(compare(&counts(1000), &counts(1030)).is_ok() && compare(&counts(1000), &counts(970)).is_ok());
-        assert!(compare(&counts(1000), &counts(1031)).is_err() && compare(&counts(1000), &counts(969)).is_err());
+        assert!(compare(&counts(1000), &counts(1030)).is_ok() && compare(&counts(1000), &counts(900)).is_ok());
+        assert!(compare(&counts(1000), &counts(1031)).is_err() && compare(&counts(1000), &counts(899)).is_err());
         assert!(compare(&BTreeMap::new(), &counts(1)).is_err(), "a case that nothing is kept of");
     }
 }

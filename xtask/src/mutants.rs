@@ -1,7 +1,10 @@
-//! Small faults put into the code that matters most, each of which a test has to see: area by area, against the list of those that none can see.
+//! Small faults put into the code that matters most, each of which a test has to see: area by area,
+//! against the list of those that none can see.
 //!
-//! cargo-mutants finds the faults. All of them are woven into one copy of the sources, each behind a switch, so that no fault ever stands in the checkout and one
-//! build does for all. Every test is run once alone, which shows the faults that it reaches; each fault is then tried against the tests that reach it.
+//! cargo-mutants finds the faults. All of them are woven into one copy of the sources, each behind
+//! a switch, so that no fault ever stands in the checkout and one build does for all. Every test is
+//! run once alone, which shows the faults that it reaches; each fault is then tried against the
+//! tests that reach it.
 
 mod areas;
 mod build;
@@ -124,7 +127,8 @@ impl Work {
         let mut outcome = Outcome::default();
         let is_asked = |fault: &Fault| job.file.as_ref().map_or(job.area.has(&fault.file), |file| *file == fault.file);
         let mut faults: Vec<&Fault> = self.faults.iter().filter(|fault| is_asked(fault)).collect();
-        // What is on the list takes longest, since nothing is expected to see it, and nobody waits for it.
+        // What is on the list takes longest, since nothing is expected to see it, and nobody waits
+        // for it.
         faults.sort_by_key(|fault| kept.contains_key(&report::name(&fault.name)));
         for fault in faults {
             let is_over = |came: &&&str| self.asked.again && (came.starts_with("seen") || **came == "endless");

@@ -27,7 +27,12 @@ pub(super) const AREAS: [Area; 9] = [
     Area { name: "limiter", files: &["host/src/sandbox/limiter.rs"], suites: &["limits"] },
     Area {
         name: "cache",
-        files: &["host/src/sandbox/cache.rs", "host/src/sandbox/cache/**/*.rs"],
+        files: &[
+            "host/src/sandbox/cache.rs",
+            "host/src/sandbox/cache/**/*.rs",
+            "host/src/workspace/private.rs",
+            "host/src/workspace/private/**/*.rs",
+        ],
         suites: &["loader"],
     },
     Area {
@@ -44,7 +49,12 @@ pub(super) const AREAS: [Area; 9] = [
     Area { name: "seal", files: &["host/src/mcp/seal.rs", "host/src/mcp/rounds.rs"], suites: &["mcp"] },
     Area {
         name: "meter",
-        files: &["schema/src/schema/meter.rs", "schema/src/schema/cost.rs"],
+        files: &[
+            "schema/src/schema/meter.rs",
+            "schema/src/schema/meter/**/*.rs",
+            "schema/src/schema/multiple.rs",
+            "schema/src/schema/cost.rs",
+        ],
         suites: &["schema", "json_schema_suite"],
     },
     Area {
@@ -94,6 +104,9 @@ mod tests {
         assert_eq!(area("host/src/policy.rs"), Some("policy"));
         assert_eq!(area("host/src/sandbox/guard/direct/open.rs"), Some("guard"));
         assert_eq!(area("host/src/sandbox/cache/entry.rs"), Some("cache"));
+        for file in ["meter.rs", "meter/account.rs", "meter/equal.rs", "multiple.rs", "cost.rs"] {
+            assert_eq!(area(&format!("schema/src/schema/{file}")), Some("meter"), "{file}");
+        }
         assert_eq!(area("host/src/cli.rs"), None);
     }
 }

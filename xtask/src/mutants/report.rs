@@ -84,7 +84,8 @@ impl Report {
         format!("{killed} of {visible} faults that can be seen are seen: {percent} %; {unwoven} could not be tried")
     }
 
-    /// What is wrong: survivors that are not listed, listed ones that were killed, and too few killed in all.
+    /// What is wrong: survivors that are not listed, listed ones that were killed, and too few
+    /// killed in all.
     pub(super) fn complaints(&self, kept: &BTreeMap<String, Why>, least: usize) -> Vec<String> {
         let missed: BTreeSet<&String> = self.missed.iter().collect();
         let caught: BTreeSet<&String> = self.seen.iter().collect();
@@ -109,7 +110,8 @@ pub(super) fn name(line: &str) -> String {
     }
 }
 
-/// The list: a table with a row for each fault, its name in backticks, `same` or `unseen`, and a reason.
+/// The list: a table with a row for each fault, its name in backticks, `same` or `unseen`, and a
+/// reason.
 pub(super) fn kept(text: &str) -> anyhow::Result<BTreeMap<String, Why>> {
     text.lines().filter(|line| line.starts_with("| `")).map(row).collect()
 }

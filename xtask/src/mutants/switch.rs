@@ -1,6 +1,8 @@
-//! Which fault is on. `cargo xtask mutants` adds this module to its copy of each crate that has faults.
+//! Which fault is on. `cargo xtask mutants` adds this module to its copy of each crate that has
+//! faults.
 //!
-//! What the tests start gets no variable of theirs: the number stands in a file, whose place is compiled in.
+//! What the tests start gets no variable of theirs: the number stands in a file, whose place is
+//! compiled in.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -16,7 +18,8 @@ static SWITCH: LazyLock<(usize, Option<File>)> = LazyLock::new(|| {
     (on.unwrap_or(0), OpenOptions::new().append(true).open(format!("{HOME}reached")).ok())
 });
 
-/// Whether this fault is on. Where the file for it exists, it is noted that the fault has been reached.
+/// Whether this fault is on. Where the file for it exists, it is noted that the fault has been
+/// reached.
 pub(crate) fn fault(number: usize) -> bool {
     let (on, reached) = &*SWITCH;
     if let Some(mut file) = reached.as_ref()

@@ -38,7 +38,8 @@ pub(super) enum Ended {
 pub(super) struct Stand {
     /// The switch, what tests write, and what they reach.
     home: PathBuf,
-    /// What the guests of the suites were compiled to before a fault was on, and where the suites look for it.
+    /// What the guests of the suites were compiled to before a fault was on, and where the suites
+    /// look for it.
     compiled: [PathBuf; 2],
     /// The temporary directory of the tests.
     scratch: tempfile::TempDir,
@@ -50,7 +51,8 @@ impl Stand {
             fs::create_dir_all(home.join(folder)).with_context(|| format!("creating {folder}"))?;
         }
         let _ = fs::remove_file(home.join("switch/reached"));
-        // The suites share compiled code below the nearest program of this name (tests/src/caches.rs).
+        // The suites share compiled code below the nearest program of this name
+        // (tests/src/caches.rs).
         fs::write("/proc/self/comm", "cargo-mutants").context("taking a name")?;
         let stat = fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
         let start = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(19)).context("no start")?;
@@ -88,7 +90,8 @@ impl Stand {
         let list = Command::new(&binary.path).args(["--list", "--format", "terse", "--skip", "oracle::"]).output();
         let list = String::from_utf8(list.context("listing tests")?.stdout).context("a list of tests")?;
         self.switch(0)?;
-        // A pipe, since processes that may write no file write to it as well; kept open here, so that nobody waits for its other end.
+        // A pipe, since processes that may write no file write to it as well; kept open here, so
+        // that nobody waits for its other end.
         let reached = self.home.join("switch/reached");
         let made = Command::new("mkfifo").arg(&reached).status().context("running mkfifo")?;
         anyhow::ensure!(made.success(), "mkfifo ended with {made}");
@@ -129,7 +132,8 @@ impl Stand {
         })
     }
 
-    /// Puts a fault on and runs the tests that reach it, the fastest first, until one fails; tells that one.
+    /// Puts a fault on and runs the tests that reach it, the fastest first, until one fails; tells
+    /// that one.
     pub(super) fn judge(&self, number: usize, tests: &[&Test]) -> anyhow::Result<Ended> {
         let mut tests: Vec<&Test> = tests.to_vec();
         tests.sort_by_key(|test| test.time);
@@ -157,8 +161,9 @@ impl Stand {
         Ok(Ended::Passed)
     }
 
-    /// With tests of one program. What other programs do to the machine must not count: a failure has to come twice, and tests that do not come to their end with
-    /// the fault have to come there without.
+    /// With tests of one program. What other programs do to the machine must not count: a failure
+    /// has to come twice, and tests that do not come to their end with the fault have to come there
+    /// without.
     fn judge_at_once(&self, number: usize, tests: &[&Test]) -> anyhow::Result<Ended> {
         let Some(first) = tests.first() else { return Ok(Ended::Passed) };
         let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
@@ -202,7 +207,8 @@ impl Stand {
             let status = child.try_wait().context("waiting for tests")?;
             match (failed(), status) {
                 (Some(name), None) => {
-                    // The others need not come to their end; what stands between them and us hands the signal on.
+                    // The others need not come to their end; what stands between them and us hands
+                    // the signal on.
                     Command::new("kill").arg(child.id().to_string()).status().context("running kill")?;
                     child.wait().context("waiting for tests")?;
                     return Ok(Ended::Failed(name));

@@ -1,6 +1,8 @@
-//! Sources with all their faults in them at once, each behind a switch, so that one build does for all: a fault is put on by its number when a test runs.
+//! Sources with all their faults in them at once, each behind a switch, so that one build does for
+//! all: a fault is put on by its number when a test runs.
 //!
-//! Where a comparison or a guard comes out the same with a fault, the switch is not even asked: the tests that ask it are all that could see the fault.
+//! Where a comparison or a guard comes out the same with a fault, the switch is not even asked: the
+//! tests that ask it are all that could see the fault.
 
 mod forms;
 mod visit;
@@ -36,7 +38,8 @@ pub(super) fn weave(source: &str, faults: &[&Fault]) -> anyhow::Result<Woven> {
         sites.entry(fault.site).or_default().push(fault);
     }
     let mut edits = visit::edits(source, &parsed, &sites);
-    // At one place, what was found first stands first: the beginning of the outer expression, the end of the inner one.
+    // At one place, what was found first stands first: the beginning of the outer expression, the
+    // end of the inner one.
     edits.found.sort_by_key(|edit| edit.place.start);
     let (mut text, mut done) = (String::new(), 0);
     for edit in &edits.found {
@@ -48,7 +51,8 @@ pub(super) fn weave(source: &str, faults: &[&Fault]) -> anyhow::Result<Woven> {
     Ok(Woven { text, faults: edits.woven, unviable: edits.unviable })
 }
 
-/// What an error at a byte of a woven source is about: the fault whose switch is on its line, else the faults of the innermost form around it.
+/// What an error at a byte of a woven source is about: the fault whose switch is on its line, else
+/// the faults of the innermost form around it.
 pub(super) fn blame(woven: &str, at: usize) -> Option<Blame> {
     let (before, after) = (woven.get(..at)?, woven.get(at..)?);
     let line = [before.rsplit('\n').next()?, after.split('\n').next()?].concat();

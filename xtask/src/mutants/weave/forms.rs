@@ -1,6 +1,8 @@
-//! The forms that faults are woven in. Each line that a fault alone needs holds its switch, so that an error of the compiler tells which one does not compile.
+//! The forms that faults are woven in. Each line that a fault alone needs holds its switch, so that
+//! an error of the compiler tells which one does not compile.
 //!
-//! What an expression is made of stays where it is, and nothing stands twice, so that faults of its parts can be woven as well.
+//! What an expression is made of stays where it is, and nothing stands twice, so that faults of its
+//! parts can be woven as well.
 
 use super::Fault;
 use std::fmt::Write as _;
@@ -20,7 +22,8 @@ fn on(fault: &Fault) -> String {
     format!("{SWITCH}{})", fault.number)
 }
 
-/// What an expression of two becomes: what stands before it, in place of the operator, and behind it.
+/// What an expression of two becomes: what stands before it, in place of the operator, and behind
+/// it.
 pub(super) fn binary(op: &str, faults: &[&Fault]) -> [String; 3] {
     let (begin, only) = (begin(faults), faults.first().map(|fault| on(fault)).unwrap_or_default());
     match op {
@@ -48,7 +51,8 @@ pub(super) fn binary(op: &str, faults: &[&Fault]) -> [String; 3] {
     }
 }
 
-/// What a change of a place (`place op value`) becomes: what stands in place of the place and the operator, and behind the value.
+/// What a change of a place (`place op value`) becomes: what stands in place of the place and the
+/// operator, and behind the value.
 pub(super) fn assignment(place: &str, op: &str, faults: &[&Fault]) -> [String; 2] {
     let other = |fault: &Fault| format!("{place} {} __r", fault.replacement);
     let end = format!(") {{ __r => {} }}){END}", chosen(faults, other, &format!("{place} {op} __r")));
@@ -90,7 +94,8 @@ pub(super) fn arm(faults: &[&Fault]) -> String {
     format!("{} if\n{}\n{END}", begin(faults), switches.join(" && "))
 }
 
-/// What stands before and behind the value of a field of a structure that takes its other fields from `rest`.
+/// What stands before and behind the value of a field of a structure that takes its other fields
+/// from `rest`.
 pub(super) fn field(name: &str, structure: &str, rest: &str, faults: &[&Fault]) -> [String; 2] {
     let kept = || format!("let __rest: {structure} = {}; __rest.{name}", rest.replace('\n', " "));
     let mut begin = begin(faults);

@@ -1,6 +1,7 @@
 //! Looks for the places of faults in a parsed source, and makes the changes there.
 //!
-//! What is worked out while building (constants, lengths of arrays, `const fn`) is not looked into: there is nothing to be switched in it.
+//! What is worked out while building (constants, lengths of arrays, `const fn`) is not looked into:
+//! there is nothing to be switched in it.
 
 use super::{Fault, Site, forms};
 use crate::mutants::fault::Kind;
@@ -16,7 +17,8 @@ pub(super) struct Edit {
     pub(super) text: String,
 }
 
-/// All changes of a source, the numbers of the faults that are in them, and those of which the language itself says that they do not compile.
+/// All changes of a source, the numbers of the faults that are in them, and those of which the
+/// language itself says that they do not compile.
 #[derive(Debug, Default)]
 pub(super) struct Edits {
     pub(super) found: Vec<Edit>,
