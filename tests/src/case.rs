@@ -279,7 +279,7 @@ impl Case {
         let call = change(self.to_call(&world));
         let run = Run::start(Arc::new(world));
         let result = block_on(host.dispatch(host.session(), call));
-        run.ended(result.to_json(), recorder.events())
+        run.ended_in_library(result.to_json(), recorder.events())
     }
 
     #[track_caller]
@@ -288,7 +288,7 @@ impl Case {
         let ran = self.program(run.world()).run();
         let result = ran.json();
         crate::uniform::check_exit_code(&result, &ran);
-        run.ended(result, Vec::new())
+        run.ended_in_program(result)
     }
 }
 

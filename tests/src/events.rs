@@ -64,12 +64,13 @@ impl Recorder {
     }
 
     /// Returns a description of each call that does not have exactly one terminal event, at its
-    /// end.
+    /// end: of the calls that have returned, and of all others with an event.
     #[must_use]
-    pub fn unended(&self) -> Vec<String> {
+    pub fn unended<'a>(&self, returned: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let events = self.events();
-        let calls: BTreeSet<&str> = events.iter().filter_map(|event| Some(event.subject()?.call_id.as_str())).collect();
-        calls.into_iter().filter_map(|call| self.unended_call(call)).collect()
+        let heard = events.iter().filter_map(|event| Some(event.subject()?.call_id.as_str().to_owned()));
+        let calls: BTreeSet<String> = returned.into_iter().map(str::to_owned).chain(heard).collect();
+        calls.iter().filter_map(|call| self.unended_call(call)).collect()
     }
 
     fn unended_call(&self, call: &str) -> Option<String> {
@@ -101,5 +102,30 @@ impl Subscriber for Recorder {
             react(&event.event);
         }
         self.more.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palisade::CallId;
+    use palisade::events::Subject;
+
+    #[test]
+    fn a_call_that_returned_without_an_event_has_no_end() {
+        let recorder = Recorder::default();
+        assert_eq!(recorder.unended([]), Vec::<String>::new());
+        assert_eq!(recorder.unended(["a"]), ["`a` has 0 ends: []"]);
+        let subject = Subject {
+            call_id: CallId::new("a"),
+            tool: Arc::from("t"),
+            session_id: None,
+            turn_id: None,
+            side_effects: None,
+        };
+        let event = Event::InputInvalid(subject, String::new());
+        recorder.receive(&Envelope { seq: 0, time: std::time::SystemTime::UNIX_EPOCH, event });
+        assert_eq!(recorder.unended(["a"]), Vec::<String>::new());
+        assert_eq!(recorder.unended(["a", "b"]), ["`b` has 0 ends: []"]);
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// An upper bound for the time until a message arrives, also on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -192,13 +192,40 @@ impl Client {
         self.child.id()
     }
 
-    /// Closes the input, waits for the program to exit, and returns its result and remaining
-    /// messages.
+    /// Waits until the server has loaded all plugins: on a busy machine one may still compile when
+    /// the server answers.
+    ///
+    /// # Panics
+    ///
+    /// If a plugin still compiles after two minutes.
+    #[track_caller]
+    pub fn wait_for_tools(&mut self) {
+        let start = Instant::now();
+        while !self.ask("tools/list", &json!({}))["result"]["_meta"]["dev.palisade/compiling"].is_null() {
+            assert!(start.elapsed() < Duration::from_secs(120), "a plugin never compiles to its end");
+        }
+    }
+
+    /// Returns a field of the server's `/proc` status, such as `VmRSS:`, in KiB.
+    ///
+    /// # Panics
+    ///
+    /// If the server has ended, or there is no such field.
+    #[track_caller]
+    #[must_use]
+    pub fn memory_kib(&self, field: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process())).expect("the server runs");
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("the kernel tells the field");
+        line.trim().trim_end_matches(" kB").parse().expect("a number of KiB")
+    }
+
+    /// Closes the input, waits for the program to exit, and returns its result and every message
+    /// that no method has returned: those in `aside`, and the remaining ones.
     #[track_caller]
     pub fn end(mut self) -> (Ran, Vec<Value>) {
         drop(self.input.take());
         let ran = finish(self.child);
-        (ran, self.lines.iter().map(|line| message(&line)).collect())
+        (ran, self.aside.into_iter().chain(self.lines.iter().map(|line| message(&line))).collect())
     }
 }
 

@@ -63,12 +63,23 @@ impl Endpoint {
     pub fn at(address: &str, program: Program<'_>, words: &[&str]) -> Self {
         let mut child = program.args(["serve", "--http", address]).args(words.to_vec()).open();
         let mut said = BufReader::new(child.stderr.take().expect("its standard error is a pipe"));
-        let mut line = String::new();
-        said.read_line(&mut line).expect("it says where it serves");
+        let (mut before, mut line) = (String::new(), String::new());
+        // Warnings come before the address.
+        let address = loop {
+            line.clear();
+            let length = said.read_line(&mut line).expect("it says UTF-8");
+            assert!(length > 0, "no address: {before}");
+            let address = line.trim().strip_prefix("serving MCP on http://").and_then(|rest| rest.strip_suffix("/mcp"));
+            match address {
+                Some(address) => break address.to_owned(),
+                None => before.push_str(&line),
+            }
+        };
         // Drain standard error, so that the program never blocks on a full pipe.
-        let said = std::thread::spawn(move || std::io::read_to_string(&mut said).expect("it says UTF-8"));
-        let address = line.trim().strip_prefix("serving MCP on http://").and_then(|rest| rest.strip_suffix("/mcp"));
-        let address = address.unwrap_or_else(|| panic!("no address: {line}")).to_owned();
+        let said = std::thread::spawn(move || {
+            let rest = std::io::read_to_string(&mut said).expect("it says UTF-8");
+            before + &rest
+        });
         Self { child: Some(child), said: Some(said), address }
     }
 

@@ -16,7 +16,9 @@ impl Mounted {
     /// If the mount point cannot be created.
     #[must_use]
     pub fn at(place: PathBuf, arguments: &[&str]) -> Option<Self> {
-        fs::create_dir_all(&place).expect("the mount point can be created");
+        if !place.exists() {
+            fs::create_dir_all(&place).expect("the mount point can be created");
+        }
         let mount = Command::new("mount").args(arguments).arg(&place).output();
         if mount.is_ok_and(|ran| ran.status.success()) {
             return Some(Self(place));

@@ -290,7 +290,7 @@ impl Oracle {
         }));
         broken.extend(pings.complaints(late));
         broken.extend(canary.touched(&self.stage.world));
-        broken.extend(self.stage.recorder.unended());
+        broken.extend(self.stage.recorder.unended(done.results().iter().map(|result| result.call_id().as_str())));
         broken.extend(self.heard.complaints(self.panics));
         broken.extend(done.results().into_iter().filter_map(invalid));
         *self.events.lock().unwrap_or_else(PoisonError::into_inner) = self.stage.recorder.events();
@@ -323,10 +323,10 @@ impl Oracle {
     }
 }
 
-/// Returns the number of repetitions after which growth counts as a leak. glibc keeps freed memory in
-/// each arena that a thread has used, and has up to eight arenas for each core. A leak grows every
-/// time.
-fn rounds() -> usize {
+/// Returns the number of repetitions after which growth counts as a leak. glibc keeps freed memory
+/// in each arena that a thread has used, and has up to eight arenas for each core. A leak grows
+/// every time.
+pub(crate) fn rounds() -> usize {
     4 + 8 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
@@ -375,7 +375,7 @@ fn run(case: &Case) -> (Run, MutexGuard<'static, ()>) {
     let oracle = Oracle::of(case);
     let run = Run::start(oracle.stage.world.clone());
     let result = oracle.call(&case.to_call(&oracle.stage.world), case.time());
-    let run = run.ended(result.to_json(), oracle.events());
+    let run = run.ended_in_library(result.to_json(), oracle.events());
     (run, oracle.into_turn())
 }
 

@@ -83,6 +83,12 @@ impl<'w> Program<'w> {
         self
     }
 
+    /// Starts the program under limits of the shell's `ulimit`, such as `-v 500000`.
+    #[must_use]
+    pub fn limited(self, limits: &str) -> Self {
+        self.through("sh", ["-c", &format!("ulimit {limits} && exec \"$@\""), "sh"])
+    }
+
     /// Sets the working directory.
     #[must_use]
     pub fn directory(mut self, directory: PathBuf) -> Self {
@@ -230,6 +236,29 @@ impl Ran {
 #[must_use]
 pub fn executable() -> PathBuf {
     beside_tests("palisade-under-test")
+}
+
+/// Returns the path of a program whose first thread ends while another one keeps memory, which
+/// cargo builds for every suite. It takes an amount in MiB and a time in seconds.
+#[must_use]
+pub fn leaderless() -> PathBuf {
+    beside_tests("leaderless")
+}
+
+/// Runs one test of the current binary again, under limits of the shell's `ulimit` and with this
+/// variable in its environment, and checks that it passes.
+///
+/// # Panics
+///
+/// If the test fails, or there is no such test.
+#[track_caller]
+pub fn test_again(limits: &str, test: &str, variable: &str) {
+    let own = std::env::current_exe().expect("a test knows where it is");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("ulimit {limits} && exec \"$@\""), "sh"]).arg(own);
+    let ran = shell.args(["--exact", test, "--nocapture"]).env(variable, "1").output().expect("a shell");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&ran.stderr));
 }
 
 /// Returns the path of a binary of this package, which cargo builds for every suite.

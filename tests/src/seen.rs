@@ -29,18 +29,28 @@ impl Run {
         &self.world
     }
 
-    /// Sets the result and the events, and checks the invariants of every call.
+    /// Sets the result and the events of a run through the library, and checks the invariants of
+    /// every call.
     #[track_caller]
-    pub(crate) fn ended(mut self, result: Value, events: Vec<Event>) -> Self {
+    pub(crate) fn ended_in_library(self, result: Value, events: Vec<Event>) -> Self {
+        uniform::check_events(&result, &events);
+        Self { events, ..self.ended(result) }
+    }
+
+    /// Sets the result of a run through the program, whose events are not recorded, and checks the
+    /// invariants of every call.
+    #[track_caller]
+    pub(crate) fn ended_in_program(self, result: Value) -> Self {
+        self.ended(result)
+    }
+
+    #[track_caller]
+    fn ended(self, result: Value) -> Self {
         uniform::check_shape(&result);
-        if !events.is_empty() {
-            uniform::check_events(&result, &events);
-        }
         assert_eq!(self.world.outside(), self.before[1], "something outside of the workspace has changed");
         let text = result.to_string();
         assert!(!text.contains(SECRET), "the result holds what lies outside of the workspace: {text}");
-        (self.result, self.events) = (result, events);
-        self
+        Self { result, ..self }
     }
 
     /// Returns the result without the parts that differ from run to run.
@@ -139,6 +149,13 @@ impl Seen {
         self.error("resource_exhausted")["detail"]["limit"].as_str().expect("every limit has a name")
     }
 
+    /// Returns the results of the runs as they were told, each with its world. The text of
+    /// [`result`](Self::result) holds no path of a world if the runs were compared.
+    pub fn told(&self) -> impl Iterator<Item = (&World, &Value)> {
+        // The result of a single run was moved.
+        self.runs.iter().map(|run| (&*run.world, if run.result.is_null() { &self.result } else { &run.result }))
+    }
+
     /// Returns the worlds of the runs.
     pub fn worlds(&self) -> impl Iterator<Item = &World> {
         self.runs.iter().map(|run| &*run.world)
@@ -203,14 +220,29 @@ mod tests {
     use palisade::{CallId, ToolResult};
     use serde_json::json;
 
-    /// Returns true if the checks of a run pass after `happens`, with this output. Takes the turn,
-    /// because the checks may panic and an oracle counts panics.
-    fn passes(output: &str, happens: impl FnOnce(&World)) -> bool {
+    /// Returns true if these checks of a run pass. Takes the turn, because the checks may panic and
+    /// an oracle counts panics.
+    fn holds(check: impl FnOnce() -> Run) -> bool {
         let _turn = crate::oracle::turn();
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(check()))).is_ok()
+    }
+
+    fn result(output: &str) -> Value {
+        ToolResult::success(CallId::new("c"), "t", output).to_json()
+    }
+
+    /// Returns true if the checks of a run pass after `happens`, with this output.
+    fn passes(output: &str, happens: impl FnOnce(&World)) -> bool {
         let run = Run::start(Arc::new(World::new()));
         happens(run.world());
-        let result = ToolResult::success(CallId::new("c"), "t", output).to_json();
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(run.ended(result, Vec::new())))).is_ok()
+        holds(|| run.ended_in_program(result(output)))
+    }
+
+    #[test]
+    fn a_run_through_the_library_without_its_events_is_found() {
+        let run = || Run::start(Arc::new(World::new()));
+        assert!(!holds(|| run().ended_in_library(result("fine"), Vec::new())));
+        assert!(holds(|| run().ended_in_program(result("fine"))));
     }
 
     #[test]

@@ -15,8 +15,6 @@ mod refusals;
 mod sleepers;
 mod swells;
 
-use std::time::Duration;
-
 use crate::oracle::Books;
 
 pub use calls::{BRIEF, Choice, Kind, Ran, Soak, expected, mixed};
@@ -117,10 +115,8 @@ impl Report {
     /// Adds the bound that the resources of this process have not grown, apart from this much
     /// memory.
     fn kept(self, before: Books, memory: usize) -> Self {
-        // Threads, file descriptors and memory are released with a delay.
-        let allowed = Books { memory: before.memory + memory, ..before };
-        let left = allowed.settled(Duration::from_secs(1));
-        self.figure(&format!("before {before:?}, after {:?}", Books::now())).bound("nothing grew", left.is_empty())
+        let has_grown = before.have_grown(memory);
+        self.figure(&format!("before {before:?}, after {:?}", Books::now())).bound("nothing grew", !has_grown)
     }
 
     /// Adds the bound of [`kept`](Self::kept), and the bound that the number of mappings is nearly

@@ -137,6 +137,14 @@ impl Wat {
         .with(r#"(with "clock" (instance (export "now" (func $now))))"#)
     }
 
+    /// Adds a start function that runs `code` only in calls: while a plugin is described, its clock
+    /// reads 0.
+    #[must_use]
+    pub fn starting(self, code: &str) -> Self {
+        let start = format!("(func $start (if (i64.ne (call $now) (i64.const 0)) (then {code}))) (start $start)");
+        self.with_clock().extra(&start)
+    }
+
     /// Replaces the code of the description, which leaves the address of a list on the stack.
     #[must_use]
     pub fn definitions(mut self, code: &str) -> Self {

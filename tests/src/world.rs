@@ -61,6 +61,19 @@ impl World {
         self.outer().join("plugins")
     }
 
+    /// Installs a plugin, and returns the path of its file. The file appears or changes atomically,
+    /// since a watcher may read the directory at any moment.
+    ///
+    /// # Panics
+    ///
+    /// If the file cannot be written.
+    pub fn install(&self, name: &str, plugin: &[u8]) -> PathBuf {
+        let (made, file) = (self.outer().join(format!("{name}.made")), self.plugins().join(format!("{name}.wasm")));
+        fs::write(&made, plugin).expect("a plugin can be written");
+        fs::rename(made, &file).expect("a plugin can be moved");
+        file
+    }
+
     /// Returns a home directory without any configuration.
     #[must_use]
     pub fn home(&self) -> PathBuf {

@@ -20,6 +20,8 @@ mod containment_raw;
 mod journal;
 #[path = "containment/links.rs"]
 mod links;
+#[path = "containment/mounts.rs"]
+mod mounts;
 #[path = "containment/protected.rs"]
 mod protected;
 #[path = "containment/races.rs"]

@@ -47,6 +47,8 @@ mod surroundings;
 mod terminal;
 #[path = "program/verbs.rs"]
 mod verbs;
+#[path = "program/wide.rs"]
+mod wide;
 
 use palisade_tests::{Guest, Program, World};
 use std::path::PathBuf;

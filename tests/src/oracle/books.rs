@@ -53,6 +53,14 @@ impl Books {
         }
     }
 
+    /// Returns whether the process still holds more than at this moment, apart from this much
+    /// memory. Threads, file descriptors and memory are released with a delay.
+    #[must_use]
+    pub fn have_grown(self, memory: usize) -> bool {
+        let allowed = Self { memory: self.memory + memory, ..self };
+        !allowed.settled(Duration::from_secs(1)).is_empty()
+    }
+
     /// Returns the resources that have grown by more than the tolerance since this moment.
     #[must_use]
     pub fn against(self, later: Self) -> Vec<String> {

@@ -67,7 +67,7 @@ impl Deadline {
         if is_there != is_listed || (!is_late && (result["success"] != true || !is_there)) {
             ended.broken.push(format!("{wait:?}: the file is there: {is_there}; {result}"));
         }
-        ended.broken.extend(stage.recorder.unended());
+        ended.broken.extend(stage.recorder.unended(result["call_id"].as_str()));
         stage.recorder.forget();
     }
 }

@@ -34,7 +34,7 @@ const OLD: Duration = Duration::from_secs(48 * 60 * 60);
 pub fn kills(count: usize) -> Report {
     let (world, mut dice) = (World::new(), Dice::new(count as u64));
     let mut seen = Seen::default();
-    put(&world, count);
+    install(&world, count);
     let listing = took(|| list(&world).run().left_with(0));
     let writing = took(|| write(&world, 0).run().left_with(0));
     for number in 0..count {
@@ -45,7 +45,7 @@ pub fn kills(count: usize) -> Report {
     age(&left);
     // The next write to the cache removes old temporary files, so provide a plugin that is not
     // cached.
-    put(&world, count + 1);
+    install(&world, count + 1);
     let _ = list(&world).run().left_with(0);
     let cleared = temporaries(&cache(&world)).is_empty();
     Report::new(&format!("{seen:?}, {} files left by the killed", left.len()))
@@ -103,11 +103,11 @@ fn killed(program: Program<'_>, after: Duration) {
 }
 
 /// Writes a plugin that is not in the cache.
-fn put(world: &World, number: usize) {
+fn install(world: &World, number: usize) {
     let function =
         |n: usize| format!("(func (param i32) (result i32) (i32.add (local.get 0) (i32.const {})))", n + number);
     let plugin = Wat::new(Told::new("tool")).extra(&(0..FUNCTIONS).map(function).collect::<String>());
-    fs::write(world.plugins().join("p.wasm"), plugin.build()).expect("a plugin can be written");
+    world.install("p", &plugin.build());
 }
 
 /// Kills a program that compiles a new plugin, and then loads the plugin in this process.
@@ -115,7 +115,7 @@ fn compiled(world: &World, number: usize, after: Duration, seen: &mut Seen) {
     if number.is_multiple_of(ANEW) {
         let _ = fs::remove_dir_all(cache(world));
     }
-    put(world, number);
+    install(world, number);
     killed(list(world), after);
     let entries = entries(&cache(world));
     let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());

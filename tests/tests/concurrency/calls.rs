@@ -116,8 +116,11 @@ fn calls_on_one_thread_overlap_while_they_wait() {
     });
     assert_eq!((one.output().as_deref(), other.output().as_deref()), (Some("1 a"), Some("1 b")));
     let names = recorder.names();
-    let second_start = names.iter().rposition(|name| *name == "tool.called");
-    let first_end = names.iter().position(|name| *name == "tool.completed");
+    let places = |name: &str| {
+        let places: Vec<usize> = (0..names.len()).filter(|place| names[*place] == name).collect();
+        <[usize; 2]>::try_from(places).unwrap_or_else(|_| panic!("not twice `{name}`: {names:?}"))
+    };
+    let ([_, second_start], [first_end, _]) = (places("tool.called"), places("tool.completed"));
     assert!(second_start < first_end, "both ran at once: {names:?}");
 }
 

@@ -1,13 +1,13 @@
 //! Each plugin has a share of every process-wide resource, which other plugins cannot take.
 
 use std::fs;
-use std::process::Command;
 use std::sync::Arc;
 
 use palisade::{CacheMode, Call, CancellationToken, Host, HostBuilder, Shipped};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::{CANCEL_SLEEP, CONCURRENCY_COUNT, LIMITS_HANDLES, cache};
 use palisade_tests::oracle::turn;
+use palisade_tests::program::test_again;
 use palisade_tests::stage::says_started;
 use palisade_tests::{Recorder, Stage, World};
 use serde_json::json;
@@ -54,11 +54,7 @@ fn two_plugins_that_open_all_that_they_can_leave_descriptors_to_a_third() {
     if std::env::var_os(FEW).is_some() {
         return with_few_descriptors();
     }
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "ulimit -n 1024 && exec \"$@\"", "sh"]).arg(std::env::current_exe().unwrap());
-    let ran = shell.args(["--exact", TEST, "--nocapture"]).env(FEW, "1").output().unwrap();
-    let said = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+    test_again("-n 1024", TEST, FEW);
 }
 
 fn with_few_descriptors() {

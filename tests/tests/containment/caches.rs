@@ -245,3 +245,35 @@ fn a_directory_of_a_project_does_not_become_a_cache() {
     ran.complains(&["it holds `main.rs`"]);
     let _ = home.call(&home.home, &shared(), "read_file", &json!({"path": "project/main.rs"})).left_with(0);
 }
+
+#[test]
+fn the_default_cache_is_out_of_reach_in_the_workspace_of_the_whole_machine() {
+    let home = Home::with_cache(".cache/palisade/compiled", "");
+    home.home.file("free", "x");
+    let read = |name: &str| {
+        let path = home.home.root().canonicalize().unwrap().join(name);
+        let input = json!({"path": path.strip_prefix("/").unwrap()}).to_string();
+        let mut program = std::process::Command::new(palisade_tests::program::executable());
+        program.args(["--workspace", "/", "call", "read_file", &input]).current_dir(home.elsewhere.root());
+        program.env("HOME", home.home.root()).env_remove("PALISADE_CACHE").output().unwrap()
+    };
+    let refused = read(".cache/palisade/compiled/key");
+    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(4), 0), "{refused:?}");
+    let free = read("free");
+    assert_eq!((free.status.code(), free.stdout.as_slice()), (Some(0), &b"x"[..]), "{free:?}");
+}
+
+#[test]
+fn a_cache_below_a_directory_that_others_can_write_is_refused_with_the_remedy() {
+    let home = Home { home: World::new(), elsewhere: World::new() };
+    let open = home.home.root().join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
+    let run = || home.call(&home.elsewhere, open.join("cache").to_str().unwrap(), "list_dir", &json!({}));
+    let remedy = format!("`chmod go-w {}`", open.display());
+    run().left_with(2).complains(&["other users can write to", &remedy, "PALISADE_CACHE"]);
+    assert_eq!(fs::read_dir(&open).unwrap().count(), 0, "nothing is made there");
+    fs::set_permissions(&open, Permissions::from_mode(0o755)).unwrap();
+    let _ = run().left_with(0);
+    assert!(open.join("cache/key").exists());
+}

@@ -97,6 +97,7 @@ fn example_9_5_concurrent_dispatch() {
         |(id, file): (&&str, &&str)| Call::new("read_file", json!({"path": file})).with_id(&format!("tu_01HZ_{id}"));
     let calls = names.iter().zip(&files).map(call).collect();
     let results = block_on(stage.host.dispatch_all(&stage.session(), calls));
+    assert_eq!(results.len(), names.len());
     for ((result, id), file) in results.iter().zip(names).zip(files) {
         assert_eq!(result.call_id().as_str(), format!("tu_01HZ_{id}"));
         assert_eq!(result.output().as_deref(), Some(&*format!("text of {file}")));

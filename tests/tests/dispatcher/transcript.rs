@@ -55,6 +55,7 @@ fn every_result_is_appended_under_its_calls_id_in_the_order_of_the_calls() {
     assert_eq!(ended, expected);
     assert_eq!(conversation.answers[0], ("fine".into(), "read_file".into(), "noted".into()));
     assert!(conversation.answers[1].2.contains("no_such_tool"));
+    assert_eq!((conversation.answers.len(), results.len()), (expected.len(), expected.len()));
     for (answer, result) in conversation.answers.iter().zip(&results) {
         assert_eq!((answer.0.as_str(), answer.2.as_str()), (result.call_id().as_str(), result.to_string().as_str()));
     }

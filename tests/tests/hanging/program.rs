@@ -2,6 +2,7 @@
 //! most two seconds late.
 
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::process::Stdio;
 
 use palisade_tests::Program;
@@ -50,7 +51,7 @@ fn a_cache_on_record_that_hangs_holds_up_no_call_elsewhere() {
         let (home, elsewhere) = (World::new(), World::new());
         elsewhere.file("here.txt", "x");
         let records = home.root().join(".local/state/palisade/caches");
-        std::fs::create_dir_all(&records).unwrap();
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&records).unwrap();
         // A name that was never looked up is not in the kernel's dentry cache, so the lookup
         // reaches the frozen server.
         let cache = scene.world.root().join("never/cache");
@@ -174,5 +175,23 @@ fn doctor_names_a_configuration_and_a_cache_that_hang() {
             checks["checks"].as_array().unwrap().iter().any(|check| check["name"] == name && check["state"] == "bad")
         };
         assert!(["workspace", "cache", "configuration"].into_iter().all(is_bad), "{checks:#}");
+    });
+}
+
+#[test]
+fn doctor_names_a_plugin_directory_that_hangs_and_looks_at_the_others() {
+    Scene::play(|scene| {
+        let world = World::new();
+        scene.frozen.stop();
+        let start = Instant::now();
+        let words = ["doctor", "--json", "--plugins"];
+        let program = Program::new(&world).args(words).args([scene.world.root().join("folder")]);
+        let ran = program.args(["--plugins", "/nowhere"]).run().left_with(2);
+        assert!(start.elapsed() < DOCTOR + ITSELF, "it took {:?}: {ran:?}", start.elapsed());
+        let checks = ran.json();
+        let checks = checks["checks"].as_array().unwrap().iter();
+        let told: Vec<_> = checks.filter(|check| check["name"] == "plugins").map(|check| &check["found"]).collect();
+        let says = |words: &str| told.iter().any(|found| found.as_str().is_some_and(|found| found.contains(words)));
+        assert!(says("folder`: its file system has not answered") && says("/nowhere") && says(" tools, "), "{told:?}");
     });
 }

@@ -1,10 +1,8 @@
 //! Hosts with too little address space for a memory pool: each call maps its own memory, and a call
 //! that finds none left is refused with the reason.
 
-use std::process::Command;
-
 use palisade::{Call, Shipped, ToolResult};
-use palisade_tests::program::Ran;
+use palisade_tests::program::{Ran, test_again};
 use palisade_tests::stage::class;
 use palisade_tests::wat::Told;
 use palisade_tests::{Program, Stage, Wat, World};
@@ -23,8 +21,7 @@ fn dispatched(world: &World, kib: u32, concurrency: u32, tools: &[&str]) -> (Vec
     let calls: Vec<Value> = tools.iter().enumerate().map(call).collect();
     let program = Program::new(world).args(["dispatch", "--from", "openai", "--no-builtin", "--plugins"]);
     let program = program.args([world.plugins()]).stdin(json!({"tool_calls": calls}).to_string());
-    let limit = format!("ulimit -v {kib} && exec \"$@\"");
-    let ran = program.env("PALISADE_LOG", "info").through("sh", ["-c", &limit, "sh"]).run().left_with(0);
+    let ran = program.env("PALISADE_LOG", "info").limited(&format!("-v {kib}")).run().left_with(0);
     ran.complains(&["no pool of memory on this machine"]);
     let answer = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
     (ran.json().as_array().unwrap().iter().map(answer).collect(), ran)
@@ -48,11 +45,7 @@ fn more_live_calls_than_the_address_space_has_room_for_are_refused_and_the_host_
     if std::env::var_os(SHORT).is_some() {
         return with_little_address_space();
     }
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "ulimit -v 2500000 && exec \"$@\"", "sh"]).arg(std::env::current_exe().unwrap());
-    let ran = shell.args(["--exact", TEST, "--nocapture"]).env(SHORT, "1").output().unwrap();
-    let said = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+    test_again("-v 2500000", TEST, SHORT);
 }
 
 /// Fifty concurrent calls want 3 GiB; after they have ended, there is room for others.

@@ -15,6 +15,8 @@ use super::raw;
 
 /// The longest result, in bytes. Its JSON takes 24 MiB.
 const LENGTH: usize = 4 << 20;
+/// The number of calls in one reply. Their results take 240 MiB.
+const CALLS: usize = 60;
 /// The number of calls with unread answers.
 const UNREAD: usize = 60;
 /// The same over HTTP, where one address may have 32 connections.
@@ -26,9 +28,14 @@ const BESIDE: usize = 64 << 20;
 
 /// Creates a world with a plugin that returns control characters.
 fn world() -> World {
+    world_of(1)
+}
+
+/// Creates a world with a plugin that returns this byte many times.
+fn world_of(byte: u8) -> World {
     let (world, far) = (World::new(), 131_072);
     let fill = format!(
-        "(drop (memory.grow (i32.const 100))) (memory.fill (i32.const {far}) (i32.const 1) (i32.const {LENGTH}))"
+        "(drop (memory.grow (i32.const 100))) (memory.fill (i32.const {far}) (i32.const {byte}) (i32.const {LENGTH}))"
     );
     let plugin = raw().answering_block(&fill, 0, far, u32::try_from(LENGTH).unwrap());
     std::fs::write(world.plugins().join("raw.wasm"), plugin.build()).unwrap();
@@ -37,11 +44,6 @@ fn world() -> World {
 
 fn program(world: &World) -> Program<'_> {
     Program::new(world).args(["--no-builtin", "--plugins"]).args([world.plugins()])
-}
-
-/// Limits the program's address space, in KiB.
-fn limited(program: Program<'_>, kib: u32) -> Program<'_> {
-    program.through("sh", ["-c", &format!("ulimit -v {kib} && exec \"$@\""), "sh"])
 }
 
 /// Returns a program with a limit on the memory of all calls together.
@@ -76,12 +78,29 @@ fn a_call_in_a_short_address_space_prints_an_answer_that_grows() {
     let _turn = turn();
     for kib in [300_000, 500_000, 600_000] {
         let world = world();
-        let ran: Ran = limited(program(&world).args(["call", "raw", "{}", "--json"]), kib).run().left_with(0);
+        let ran: Ran =
+            program(&world).args(["call", "raw", "{}", "--json"]).limited(&format!("-v {kib}")).run().left_with(0);
         let result = ran.json();
         for text in [&result["output"], &result["content"][0]["text"]] {
             assert_eq!(text.as_str().map(str::len), Some(LENGTH));
         }
     }
+}
+
+#[test]
+fn the_results_of_one_reply_are_printed_in_a_short_address_space() {
+    let _turn = turn();
+    let used = |id: usize| json!({"type": "tool_use", "id": format!("call-{id}"), "name": "raw", "input": {}});
+    let reply = json!({"role": "assistant", "content": (0..CALLS).map(used).collect::<Vec<_>>()});
+    let world = world_of(b'a');
+    let dispatch = program(&world).args(["dispatch", "--from", "anthropic"]).stdin(reply.to_string());
+    let messages = dispatch.limited("-v 300000").run().left_with(0).json();
+    let blocks = messages[0]["content"].as_array().unwrap();
+    let text = |block: &Value| block["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+    let (whole, refused): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| text(block).len() == LENGTH);
+    let is_refused = |block: &&Value| text(block).starts_with("resource_exhausted: ");
+    assert_eq!(refused.iter().find(|block| !is_refused(block)).map(|block| text(block)), None);
+    assert!(whole.len() >= 10 && blocks.len() == CALLS, "{} of {} are whole", whole.len(), blocks.len());
 }
 
 /// Returns the peak memory of a call up to the first byte of its result, in bytes.
@@ -171,7 +190,7 @@ fn some_are_whole(answers: &[Value]) {
 fn a_server_in_a_gigabyte_of_address_space_answers_forty_that_grow_and_that_nobody_reads() {
     let _turn = turn();
     let world = world();
-    let (answers, _) = unread(&world, limited(program(&world), 1_000_000), 40);
+    let (answers, _) = unread(&world, program(&world).limited("-v 1000000"), 40);
     some_are_whole(&answers);
 }
 

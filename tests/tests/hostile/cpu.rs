@@ -37,23 +37,15 @@ fn loops_of_every_shape_are_stopped_in_time() {
     }
 }
 
-/// Returns a plugin whose start function runs `code` only in calls: while a plugin is described,
-/// its clock reads 0.
-fn starting(code: &str) -> Wat {
-    raw()
-        .with_clock()
-        .extra(&format!("(func $start (if (i64.ne (call $now) (i64.const 0)) (then {code}))) (start $start)"))
-}
-
 #[test]
 fn a_loop_in_a_start_function_counts_against_the_same_time() {
-    was_stopped(&around_both(&case(&starting("(loop (br 0))")).timeout(SHORT)));
-    assert_eq!(around(&case(&starting("nop"))).output(), "done");
+    was_stopped(&around_both(&case(&raw().starting("(loop (br 0))")).timeout(SHORT)));
+    assert_eq!(around(&case(&raw().starting("nop"))).output(), "done");
 }
 
 #[test]
 fn a_start_function_that_traps_at_the_call_fails_the_call() {
-    assert_eq!(around_both(&case(&starting("unreachable"))).kind(), "trap");
+    assert_eq!(around_both(&case(&raw().starting("unreachable"))).kind(), "trap");
 }
 
 #[test]

@@ -60,16 +60,11 @@ fn with_guest(world: &World) -> Program<'_> {
     Program::new(world).args(["--no-builtin", "--plugins"]).args([world.plugins()])
 }
 
-/// Limits the program's address space, in KiB.
-fn limited(program: Program<'_>, kib: u32) -> Program<'_> {
-    program.through("sh", ["-c", &format!("ulimit -v {kib} && exec \"$@\""), "sh"])
-}
-
 /// Runs a call with this much address space, in KiB.
 #[track_caller]
 fn called(kib: u32, words: &[&str]) -> Ran {
     let world = World::new();
-    limited(with_guest(&world).args(["call"]).args(words.iter().copied()), kib).run()
+    with_guest(&world).args(["call"]).args(words.iter().copied()).limited(&format!("-v {kib}")).run()
 }
 
 #[test]
@@ -99,7 +94,7 @@ fn a_server_in_a_gigabyte_of_address_space_answers_four_outputs_that_expand_and_
     let _turn = turn();
     for tool in ["expand", "expand_promised"] {
         let world = World::new();
-        let mut client = Client::legacy(limited(with_guest(&world), 1_000_000), &json!({}));
+        let mut client = Client::legacy(with_guest(&world).limited("-v 1000000"), &json!({}));
         let expand = json!({"name": tool, "arguments": {"count": MANY}});
         let ids: Vec<u64> = (0..4).map(|_| client.begin("tools/call", &expand)).collect();
         assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
@@ -113,36 +108,71 @@ fn a_server_in_a_gigabyte_of_address_space_answers_four_outputs_that_expand_and_
     }
 }
 
+/// The bound of the growth of a [`bounded`] server, in KiB.
+const MOST_KIB: u64 = 600 << 10;
+
+/// Starts a server with many concurrent calls, which may hold 512 MiB together.
+fn bounded(world: &World) -> Client {
+    let folder = world.home().join(".config/palisade");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("palisade.toml"), "[limits]\nconcurrency = 16\ntotal_memory = \"512MiB\"\n").unwrap();
+    Client::legacy(with_guest(world), &json!({}))
+}
+
+/// Returns true if a call was refused for lack of memory.
+fn is_exhausted(answer: &Value) -> bool {
+    let class = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
+    class == "resource_exhausted" || answer["error"]["data"]["class"] == "resource_exhausted"
+}
+
 #[test]
 fn inputs_that_expand_are_bounded_together_and_their_memory_comes_back() {
     let _turn = turn();
     let world = World::new();
-    let folder = world.home().join(".config/palisade");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("palisade.toml"), "[limits]\ntotal_memory = \"512MiB\"\n").unwrap();
-    let mut client = Client::legacy(with_guest(&world), &json!({}));
+    let mut client = bounded(&world);
     let small = json!({"name": "length", "arguments": {"items": [1, 2]}});
     assert_eq!(text(&client.ask("tools/call", &small)), "2");
-    let before = resident(&client, "VmRSS:");
+    let before = client.memory_kib("VmRSS:");
     let items: Value = serde_json::from_str(&elements(INPUT)).unwrap();
     let large = json!({"name": "length", "arguments": {"items": items}});
     let ids: Vec<u64> = (0..64).map(|_| client.begin("tools/call", &large)).collect();
     let answers: Vec<Value> = ids.iter().map(|_| client.hear()).collect();
     let done = answers.iter().filter(|answer| text(answer) == INPUT.to_string()).count();
-    let refused = |answer: &&Value| {
-        let class = &answer["result"]["_meta"]["dev.palisade/error"]["class"];
-        class == "resource_exhausted" || answer["error"]["data"]["class"] == "resource_exhausted"
-    };
     assert!(done > 0, "{:.300}", answers[0].to_string());
-    assert_eq!(done + answers.iter().filter(refused).count(), 64, "each is answered once");
-    let most = resident(&client, "VmHWM:").saturating_sub(before);
-    assert!(most < 600 << 10, "{most} KiB more at once");
-    // Freed pages are returned with a delay, so poll.
-    let begun = Instant::now();
-    let after = std::iter::repeat_with(|| resident(&client, "VmRSS:").saturating_sub(before));
-    let after = after.take_while(|_| begun.elapsed() < Duration::from_secs(10)).find(|more| *more < 160 << 10);
-    assert!(after.is_some(), "{} KiB more than before", resident(&client, "VmRSS:").saturating_sub(before));
+    assert_eq!(done + answers.iter().filter(|answer| is_exhausted(answer)).count(), 64, "each is answered once");
+    let most = client.memory_kib("VmHWM:").saturating_sub(before);
+    assert!(most < MOST_KIB, "{most} KiB more at once");
+    comes_back(&client, before, 160 << 10);
     assert_eq!(text(&client.ask("tools/call", &small)), "2");
+}
+
+#[test]
+fn the_memory_of_outputs_that_expand_comes_back() {
+    let _turn = turn();
+    let world = World::new();
+    let mut client = bounded(&world);
+    let call = |count: usize| json!({"name": "expand_promised", "arguments": {"count": count}});
+    assert_eq!(text(&client.ask("tools/call", &call(1))), elements(1));
+    let before = client.memory_kib("VmRSS:");
+    // Each output takes 130 MiB as a value.
+    let ids: Vec<u64> = (0..32).map(|_| client.begin("tools/call", &call(200_000))).collect();
+    let answers: Vec<Value> = ids.iter().map(|_| client.hear()).collect();
+    let whole = answers.iter().filter(|answer| text(answer).len() == elements(200_000).len()).count();
+    assert!(whole > 0, "{:.300}", answers[0].to_string());
+    assert_eq!(whole + answers.iter().filter(|answer| is_exhausted(answer)).count(), 32, "each is answered once");
+    let most = client.memory_kib("VmHWM:").saturating_sub(before);
+    assert!(most < MOST_KIB, "{most} KiB more at once");
+    comes_back(&client, before, 160 << 10);
+}
+
+/// Waits until the program holds at most `more` KiB beyond `before`. Freed pages are returned with
+/// a delay.
+#[track_caller]
+fn comes_back(client: &Client, before: u64, more: u64) {
+    let begun = Instant::now();
+    let after = std::iter::repeat_with(|| client.memory_kib("VmRSS:").saturating_sub(before));
+    let after = after.take_while(|_| begun.elapsed() < Duration::from_secs(10)).find(|after| *after < more);
+    assert!(after.is_some(), "{} KiB more than before", client.memory_kib("VmRSS:").saturating_sub(before));
 }
 
 #[track_caller]
@@ -155,11 +185,4 @@ fn said(client: &mut Client, id: u64) -> Value {
 
 fn text(answer: &Value) -> &str {
     answer["result"]["content"][0]["text"].as_str().unwrap_or_default()
-}
-
-/// Returns a field of the program's `/proc` status, in KiB.
-fn resident(client: &Client, which: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", client.process())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(which)).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
 }

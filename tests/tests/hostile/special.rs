@@ -25,6 +25,7 @@ fn probed(ops: &[&str], path: &str, arrange: impl Fn(&World) + 'static) -> Case 
 fn never_opens(arrange: impl Fn(&World) + Clone + 'static) {
     let seen = around_both(&probed(&OPENING, "special", arrange));
     let answers: Vec<Vec<String>> = serde_json::from_str(seen.output()).unwrap();
+    assert_eq!(answers.iter().map(Vec::len).collect::<Vec<_>>(), [1; OPENING.len()], "{answers:?}");
     for (op, answer) in OPENING.iter().zip(answers.concat()) {
         assert!(["not-permitted", "not-directory"].contains(&answer.as_str()), "{op}: {answer}");
     }

@@ -1,6 +1,6 @@
 //! Guests that wait, invalid timeouts, and clocks that jump.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use palisade::{Call, ErrorKind, SideEffects, ToolContext};
 use palisade_tests::guest::HOSTILE_ABUSE;
@@ -67,34 +67,48 @@ fn an_end_at_the_very_deadline_is_one_end() {
     assert!(oracle.call(&Call::new("abuse", json!({"how": "sleep"})), ENOUGH).is_success());
 }
 
+/// Waits until a condition holds.
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + ENOUGH;
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+}
+
 /// Waits until a process is in this state.
 fn until_state(process: Pid, state: char) {
     let path = format!("/proc/{}/stat", process.as_raw_nonzero());
-    let deadline = std::time::Instant::now() + ENOUGH;
     let is = || {
         std::fs::read_to_string(&path)
             .is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(state)))
     };
-    while !is() {
-        assert!(std::time::Instant::now() < deadline, "the process never is in state {state}");
-        std::thread::yield_now();
-    }
+    until(&format!("the process is in state {state}"), is);
 }
 
 #[test]
 fn a_process_that_stood_still_beyond_the_deadline_says_so_when_it_goes_on() {
-    let case =
-        Case::new(HOSTILE_ABUSE, "abuse").input(json!({"how": "poll-for-ever"})).timeout(Duration::from_millis(500));
+    let time = Duration::from_secs(2);
+    let case = Case::new(HOSTILE_ABUSE, "abuse").input(json!({"how": "emit-and-sleep", "amount": 1024})).timeout(time);
     let world = case.world();
-    let child = case.program(&world).stdout(std::process::Stdio::piped()).start();
+    let events = world.home().join("events.jsonl");
+    let program = case.program(&world).args(["--events".as_ref(), events.as_os_str()]);
+    let child = program.stdout(std::process::Stdio::piped()).start();
+    // The clock of the call runs as soon as the guest does.
+    let has_begun = || std::fs::read_to_string(&events).is_ok_and(|text| text.contains("output_delta"));
+    until("the guest begins", has_begun);
     let process = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(process, Signal::STOP).unwrap();
     until_state(process, 'T');
+    let stopped = Instant::now();
     // The deadline passes while the process is stopped.
-    std::thread::park_timeout(Duration::from_secs(5));
+    until("the deadline has passed", || stopped.elapsed() > time * 2);
+    let still = stopped.elapsed();
     kill_process(process, Signal::CONT).unwrap();
-    let ran = finish(child).left_with(7);
-    assert_eq!(ran.json()["error"]["class"], "timeout");
+    let result = finish(child).left_with(7).json();
+    assert_eq!(result["error"]["class"], "timeout");
+    let took = Duration::from_secs_f64(result["duration_ms"].as_f64().unwrap() / 1e3);
+    assert!(took >= still, "{took:?}, of which the process stood still for {still:?}");
 }
 
 #[test]

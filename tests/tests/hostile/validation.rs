@@ -126,19 +126,3 @@ fn a_short_call_beside_a_long_check_of_an_input_does_not_wait_for_it() {
     in_one_thread(async { tokio::join!(long, short) });
     assert_eq!(*order.lock().unwrap(), ["short", "long"]);
 }
-
-#[test]
-fn paths_of_which_half_is_missing_are_looked_up_in_time() {
-    let deep = "a/".repeat(1000);
-    let list = json!({"type": "array", "items": {"type": "string", "format": "workspace-path"}});
-    let input: Vec<String> = (0..60).map(|number| format!("{deep}{}{number}", "b/".repeat(1000))).collect();
-    let case = Case::new(Plugins::Component("raw".to_owned(), plugin(&list)), "raw");
-    let seen = case
-        .input(json!({"p": input}))
-        .arrange(move |world| {
-            world.folder(&deep);
-        })
-        .timeout(ENOUGH)
-        .check();
-    assert_eq!(seen.output(), "done");
-}

@@ -20,13 +20,6 @@ fn call(plugin: &Wat) -> Seen {
     case(plugin).check()
 }
 
-/// Returns a plugin whose start function runs `code` only in calls: while a plugin is described,
-/// its clock reads 0.
-fn starting(code: &str) -> Wat {
-    let start = format!("(func $start (if (i64.ne (call $now) (i64.const 0)) (then {code}))) (start $start)");
-    raw().with_clock().extra(&start)
-}
-
 /// Returns why a plugin is not loaded.
 fn rejection(plugin: &Wat) -> String {
     let world = World::new();
@@ -39,12 +32,12 @@ fn rejection(plugin: &Wat) -> String {
 
 #[test]
 fn time_in_a_start_function_obeyed() {
-    assert_eq!(call(&starting("nop")).output(), "done");
+    assert_eq!(call(&raw().starting("nop")).output(), "done");
 }
 
 #[test]
 fn time_in_a_start_function_violated() {
-    let seen = call(&starting("(loop (br 0))"));
+    let seen = call(&raw().starting("(loop (br 0))"));
     assert_eq!(seen.error("timeout")["detail"], json!({"limit": "timeout", "value_ms": 200}));
 }
 

@@ -13,7 +13,7 @@ use palisade_tests::program::executable;
 use palisade_tests::wat::Told;
 use palisade_tests::{Program, Wat, World};
 
-use super::compile::{cached, put, runs};
+use super::compile::{cached, runs};
 use super::says;
 
 /// Returns a host of the world's plugins with an empty cache of its own.
@@ -27,7 +27,7 @@ fn plugin(tool: &str) -> Vec<u8> {
 }
 
 fn plugins(world: &World, tools: &[&str]) {
-    tools.iter().for_each(|tool| put(world, tool, &plugin(tool)));
+    tools.iter().for_each(|tool| drop(world.install(tool, &plugin(tool))));
 }
 
 /// Blocks loading after the plugin `name` is compiled, until the sender sends or is dropped.
@@ -70,7 +70,7 @@ fn what_the_cache_knows_is_there_at_once_and_a_changed_plugin_alone_is_compiled_
     plugins(&world, &["a", "b", "c"]);
     drop(builder(&world).build().unwrap());
     assert_eq!(cached(&world), 3);
-    put(&world, "c", &plugin("changed"));
+    world.install("c", &plugin("changed"));
     let (builder, release, told) = holding_up(builder(&world), "c");
     let host = builder.build_in_background().unwrap();
     assert_eq!(host.registry().tool_names(), ["a", "b"]);
@@ -86,10 +86,10 @@ fn what_the_cache_knows_is_there_at_once_and_a_changed_plugin_alone_is_compiled_
 #[test]
 fn of_two_files_that_claim_a_name_the_first_has_it_in_the_end_although_the_second_compiles_faster() {
     let world = World::new();
-    put(&world, "a-slow", &Wat::with_tools(vec![Told::new("same"), Told::new("mine")]).build());
-    put(&world, "b-fast", &Wat::with_tools(vec![Told::new("same"), Told::new("too")]).build());
-    put(&world, "c-last", &plugin("too"));
-    put(&world, "d-other", &plugin("other"));
+    world.install("a-slow", &Wat::with_tools(vec![Told::new("same"), Told::new("mine")]).build());
+    world.install("b-fast", &Wat::with_tools(vec![Told::new("same"), Told::new("too")]).build());
+    world.install("c-last", &plugin("too"));
+    world.install("d-other", &plugin("other"));
     let (builder, release, _told) = holding_up(builder(&world), "a-slow");
     let host = builder.build_in_background().unwrap();
     let owner = |tool: &str| host.registry().get(tool).unwrap().origin().plugin().map(str::to_owned);
@@ -111,7 +111,7 @@ fn what_the_cache_has_is_ready_at_once_beside_a_file_before_it_that_compiles() {
     let world = World::new();
     plugins(&world, &["good"]);
     drop(builder(&world).build().unwrap());
-    put(&world, "a-slow", &costly_to_compile("slow"));
+    world.install("a-slow", &costly_to_compile("slow"));
     let child = || Compiler::Child(ChildCompiler::palisade(executable()));
     let host = builder(&world).compiler(child()).build_in_background().unwrap();
     assert_eq!(host.registry().tool_names(), ["good"]);
@@ -151,7 +151,7 @@ fn what_the_cache_has_is_ready_at_once_beside_a_file_before_it_that_compiles() {
 #[test]
 fn nobody_gets_the_name_of_a_shipped_tool_while_that_is_compiled() {
     let world = World::new();
-    put(&world, "a-thief", &plugin("search_files"));
+    world.install("a-thief", &plugin("search_files"));
     let (builder, release, _told) = holding_up(builder(&world).shipped(Shipped::Included), "search");
     let host = builder.build_in_background().unwrap();
     block_on(host.available("calculate"));
@@ -166,7 +166,7 @@ fn nobody_gets_the_name_of_a_shipped_tool_while_that_is_compiled() {
 #[test]
 fn a_host_that_is_dropped_gives_up_what_it_compiles() {
     let world = World::new();
-    put(&world, "bomb", &costly_to_compile("bomb"));
+    world.install("bomb", &costly_to_compile("bomb"));
     let limits = CompileLimits { memory: CompileLimits::MEMORY + 77, ..CompileLimits::default() };
     let mark = limits.memory.to_string();
     let child = Compiler::Child(ChildCompiler::palisade(executable()).limits(limits));
@@ -202,7 +202,7 @@ fn a_call_compiles_the_shipped_plugin_that_it_needs_and_no_other() {
 fn a_call_of_a_plugin_from_a_file_waits_for_no_other_file() {
     let world = World::new();
     plugins(&world, &["a", "b"]);
-    put(&world, "c", &costly_to_compile("c"));
+    world.install("c", &costly_to_compile("c"));
     let (builder, release, told) = holding_up(builder(&world), "c");
     let host = builder.compiler(Compiler::Child(ChildCompiler::palisade(executable()))).build_for("b").unwrap();
     assert!(block_on(host.call("b", "{}", json!({}))).is_success());
@@ -214,9 +214,9 @@ fn a_call_of_a_plugin_from_a_file_waits_for_no_other_file() {
 #[test]
 fn a_call_waits_for_no_file_that_an_earlier_run_has_not_got_done_and_names_it() {
     let world = World::new();
-    put(&world, "good", &Wat::new(Told { class: 2, ..Told::new("good") }).build());
+    world.install("good", &Wat::new(Told { class: 2, ..Told::new("good") }).build());
     drop(builder(&world).build().unwrap());
-    put(&world, "a-slow", &costly_to_compile("slow"));
+    world.install("a-slow", &costly_to_compile("slow"));
     let failing = Compiler::Child(ChildCompiler::palisade("/bin/false"));
     drop(builder(&world).compiler(failing).build().unwrap());
     let program = Program::new(&world).env("PALISADE_CACHE", world.outer().join("cache"));
@@ -267,10 +267,10 @@ fn nobody_waits_for_what_a_host_that_was_built_for_one_tool_has_left_out() {
 #[test]
 fn what_is_no_plugin_at_all_is_told_although_nothing_is_compiled() {
     let world = World::new();
-    put(&world, "a", &plugin("a"));
+    world.install("a", &plugin("a"));
     drop(builder(&world).build().unwrap());
-    put(&world, "b-junk", &[0; 64]);
-    put(&world, "c-new", &plugin("c"));
+    world.install("b-junk", &[0; 64]);
+    world.install("c-new", &plugin("c"));
     let host = builder(&world).build_for("a").unwrap();
     says(&host.rejected()[0].reason, &["nothing but zeros"]);
     assert_eq!((host.progress().decided, host.progress().of), (2, 3));

@@ -35,17 +35,24 @@ fn cache(world: &World) -> PathBuf {
     world.outer().join("cache")
 }
 
-/// Installs a plugin atomically by a rename, since a watcher may read the directory at any moment.
-pub(super) fn put(world: &World, name: &str, bytes: &[u8]) {
-    let (made, file) = (world.outer().join(format!("{name}.made")), format!("{name}.wasm"));
-    fs::write(&made, bytes).unwrap();
-    fs::rename(made, world.plugins().join(file)).unwrap();
+/// Returns the files of the cache that hold the code of a plugin.
+fn code(world: &World) -> Vec<PathBuf> {
+    let entries = match fs::read_dir(cache(world)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        entries => entries.unwrap().map(|entry| entry.unwrap().path()),
+    };
+    entries.filter(|path| path.extension().is_some_and(|extension| extension == "code")).collect()
 }
 
 /// Returns the number of plugins in the cache.
 pub(super) fn cached(world: &World) -> usize {
-    let entries = fs::read_dir(cache(world)).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
-    entries.iter().filter(|entry| entry.path().extension().is_some_and(|extension| extension == "code")).count()
+    code(world).len()
+}
+
+/// Removes the code of every plugin from the cache, which still knows them, and returns their
+/// number.
+pub(super) fn without_code(world: &World) -> usize {
+    code(world).iter().map(|path| fs::remove_file(path).unwrap()).count()
 }
 
 /// Returns true if a process has this word on its command line.
@@ -65,7 +72,7 @@ fn marked(number: u64) -> CompileLimits {
 fn a_child_compiles_what_this_process_would() {
     let world = World::new();
     fs::copy(LOADER_GOOD.file(), world.plugins().join("good.wasm")).unwrap();
-    put(&world, "small", &cheap_to_compile("small"));
+    world.install("small", &cheap_to_compile("small"));
     let host = builder(&world, child()).build().unwrap();
     assert_eq!(host.registry().tool_names(), ["good", "better", "small"], "{:?}", host.rejected());
     assert!(host.plugins().iter().all(|plugin| plugin.freshness() == Freshness::Compiled));
@@ -76,12 +83,12 @@ fn a_child_compiles_what_this_process_would() {
 #[test]
 fn no_child_is_started_for_what_the_cache_holds() {
     let world = World::new();
-    put(&world, "small", &cheap_to_compile("small"));
+    world.install("small", &cheap_to_compile("small"));
     assert_eq!(builder(&world, child()).build().unwrap().plugins().len(), 1);
     let nowhere = ChildCompiler::palisade("/no/such/program");
     let host = builder(&world, nowhere.clone()).build().unwrap();
     assert_eq!(host.plugins()[0].freshness(), Freshness::Cached);
-    put(&world, "small", &cheap_to_compile("other"));
+    world.install("small", &cheap_to_compile("other"));
     let host = builder(&world, nowhere).build().unwrap();
     says(&host.rejected()[0].reason, &["the compiler could not be started"]);
 }
@@ -96,9 +103,9 @@ fn no_child_is_started_for_what_comes_with_the_host() {
 #[test]
 fn a_costly_plugin_is_killed_at_its_time_while_others_answer() {
     let (world, busy) = (World::new(), World::new());
-    put(&world, "a-bomb", &costly_to_compile("bomb"));
-    put(&world, "b-small", &cheap_to_compile("small"));
-    put(&busy, "other", &Wat::new(Told::new("other")).build());
+    world.install("a-bomb", &costly_to_compile("bomb"));
+    world.install("b-small", &cheap_to_compile("small"));
+    busy.install("other", &Wat::new(Told::new("other")).build());
     let limits = CompileLimits { time: Duration::from_secs(2), ..marked(1) };
     let answering = builder(&busy, child()).build().unwrap();
     let done = AtomicBool::new(false);
@@ -128,7 +135,7 @@ fn a_costly_plugin_is_killed_at_its_time_while_others_answer() {
 #[test]
 fn a_verdict_is_remembered_for_the_content_until_there_is_more_time() {
     let world = World::new();
-    put(&world, "bomb", &costly_to_compile("bomb"));
+    world.install("bomb", &costly_to_compile("bomb"));
     let within = |compiler: ChildCompiler, seconds| {
         let limits = CompileLimits { time: Duration::from_secs(seconds), ..CompileLimits::default() };
         let host = builder(&world, compiler.limits(limits)).build().unwrap();
@@ -137,18 +144,18 @@ fn a_verdict_is_remembered_for_the_content_until_there_is_more_time() {
     let nowhere = || ChildCompiler::palisade("/no/such/program");
     says(&within(child(), 2), &["compilation took more than 2s of processor time"]);
     says(&within(nowhere(), 2), &["compilation took more than 2s of processor time"]);
-    put(&world, "renamed", &fs::read(world.plugins().join("bomb.wasm")).unwrap());
+    world.install("renamed", &fs::read(world.plugins().join("bomb.wasm")).unwrap());
     fs::remove_file(world.plugins().join("bomb.wasm")).unwrap();
     says(&within(nowhere(), 1), &["compilation took more than 1s of processor time"]);
     says(&within(nowhere(), 3), &["the compiler could not be started"]);
-    put(&world, "renamed", &costly_to_compile("other"));
+    world.install("renamed", &costly_to_compile("other"));
     says(&within(nowhere(), 2), &["the compiler could not be started"]);
 }
 
 #[test]
 fn what_a_compiler_of_another_version_makes_is_no_verdict_about_the_plugin() {
     let world = World::new();
-    put(&world, "small", &cheap_to_compile("small"));
+    world.install("small", &cheap_to_compile("small"));
     let junk = r"cat > /dev/null; printf '\000\004\000\000\000\000\000\000\000junk'";
     let other = builder(&world, ChildCompiler::program("/bin/sh", ["-c", junk])).build().unwrap();
     says(&other.rejected()[0].reason, &["the compiler failed on it"]);
@@ -160,7 +167,7 @@ fn what_a_compiler_of_another_version_makes_is_no_verdict_about_the_plugin() {
 fn time_that_a_child_does_not_get_from_the_machine_is_not_counted_as_its_own() {
     // The child waits for twice its limit on CPU time.
     let world = World::new();
-    put(&world, "small", &cheap_to_compile("small"));
+    world.install("small", &cheap_to_compile("small"));
     let limits = CompileLimits { time: Duration::from_secs(1), ..CompileLimits::default() };
     let script = format!("sleep 2; exec {} compile-child \"$@\"", executable().display());
     let late = ChildCompiler::program("/bin/sh", ["-c", &script, "late"]).limits(limits);
@@ -171,8 +178,8 @@ fn time_that_a_child_does_not_get_from_the_machine_is_not_counted_as_its_own() {
 #[test]
 fn the_library_compiles_within_bounds_where_it_has_no_child() {
     let world = World::new();
-    put(&world, "a-slow", &seconds_to_compile("slow"));
-    put(&world, "b-small", &cheap_to_compile("small"));
+    world.install("a-slow", &seconds_to_compile("slow"));
+    world.install("b-small", &cheap_to_compile("small"));
     let limits = CompileLimits { time: Duration::from_millis(200), ..CompileLimits::default() };
     let base = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut).plugins(world.plugins());
     let host = base.cache(CacheMode::Off).compiler(Compiler::InProcess(limits)).build().unwrap();
@@ -209,7 +216,7 @@ fn a_child_limits_itself_before_it_reads_anything() {
 #[test]
 fn a_plugin_that_takes_too_much_memory_is_refused_and_loads_where_it_gets_more() {
     let world = World::new();
-    put(&world, "large", &large_to_compile("large", 40 << 20));
+    world.install("large", &large_to_compile("large", 40 << 20));
     let limits = CompileLimits { memory: 100 << 20, ..CompileLimits::default() };
     let host = builder(&world, child().limits(limits)).build().unwrap();
     says(&host.rejected()[0].reason, &["compilation took more than 100 MiB", "`limits.compile_memory`"]);
@@ -221,8 +228,8 @@ fn a_plugin_that_takes_too_much_memory_is_refused_and_loads_where_it_gets_more()
 #[test]
 fn a_cancelled_compilation_is_killed_and_leaves_nothing() {
     let world = World::new();
-    put(&world, "bomb", &costly_to_compile("bomb"));
-    put(&world, "next", &costly_to_compile("next"));
+    world.install("bomb", &costly_to_compile("bomb"));
+    world.install("next", &costly_to_compile("next"));
     let (limits, token) = (marked(3), CancellationToken::new());
     let compiler = child().limits(limits).cancelled_by(token.clone());
     let host = std::thread::scope(|scope| {
@@ -242,14 +249,12 @@ fn a_cancelled_compilation_is_killed_and_leaves_nothing() {
 #[test]
 fn a_call_that_is_cancelled_while_its_plugin_is_compiled_again_takes_the_compiler_with_it() {
     let world = World::new();
-    put(&world, "small", &cheap_to_compile("small"));
+    world.install("small", &cheap_to_compile("small"));
     assert_eq!(builder(&world, child()).build().unwrap().plugins()[0].freshness(), Freshness::Compiled);
     // The cache knows the plugin, but its code is deleted.
     let compiler = ChildCompiler::program("/bin/sh", ["-c", "exec sleep 2000000008"]);
     let host = builder(&world, compiler).build().unwrap();
-    let code = fs::read_dir(cache(&world)).unwrap().map(|entry| entry.unwrap().path());
-    code.filter(|path| path.extension().is_some_and(|kind| kind == "code"))
-        .for_each(|path| fs::remove_file(path).unwrap());
+    assert_eq!(without_code(&world), 1);
     let token = CancellationToken::new();
     let call = Call::new("small", json!({})).with_cancellation(token.clone());
     let result = block_on(async {
@@ -272,7 +277,7 @@ fn played_by(script: &str) -> ChildCompiler {
 #[track_caller]
 fn reason_with(script: &str) -> String {
     let world = World::new();
-    put(&world, "small", &cheap_to_compile("small"));
+    world.install("small", &cheap_to_compile("small"));
     let host = builder(&world, played_by(script)).build().unwrap();
     assert_eq!(cached(&world), 0);
     host.rejected()[0].reason.clone()
@@ -297,7 +302,7 @@ fn whatever_a_child_answers_is_bounded_and_judged() {
 #[test]
 fn a_child_gets_no_environment_and_no_descriptor_of_the_host() {
     let world = World::new();
-    put(&world, "small", &cheap_to_compile("small"));
+    world.install("small", &cheap_to_compile("small"));
     let (seen, open) = (world.outer().join("seen"), fs::File::open(LOADER_GOOD.file()).unwrap());
     // The host may have inherited a file descriptor without `CLOEXEC`.
     rustix::io::fcntl_setfd(&open, rustix::io::FdFlags::empty()).unwrap();
@@ -314,8 +319,8 @@ fn a_child_gets_no_environment_and_no_descriptor_of_the_host() {
 #[test]
 fn the_program_kills_a_costly_plugin_and_lists_the_others() {
     let world = World::new();
-    put(&world, "a-bomb", &costly_to_compile("bomb"));
-    put(&world, "b-small", &cheap_to_compile("small"));
+    world.install("a-bomb", &costly_to_compile("bomb"));
+    world.install("b-small", &cheap_to_compile("small"));
     configure(&world, "[limits]\ncompile_time = \"2s\"\ncompile_memory = \"2000000005B\"");
     let ran = listing(&world).run().left_with(0);
     let listed = ran.json();
@@ -332,7 +337,7 @@ fn the_program_kills_a_costly_plugin_and_lists_the_others() {
 #[test]
 fn no_child_outlives_a_program_that_is_killed() {
     let world = World::new();
-    put(&world, "bomb", &costly_to_compile("bomb"));
+    world.install("bomb", &costly_to_compile("bomb"));
     configure(&world, "[limits]\ncompile_memory = \"2000000006B\"");
     let mut program = listing(&world).start();
     wait_until(|| runs("2000000006"), "no child was ever started");

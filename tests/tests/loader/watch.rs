@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use palisade::plugins::{Plugin, Rescan};
@@ -20,7 +20,7 @@ use palisade_tests::program::executable;
 use palisade_tests::wat::Told;
 use palisade_tests::{Wat, World};
 
-use super::compile::put;
+use super::compile::without_code;
 use super::says;
 
 /// Returns a plugin whose tools carry a version in their descriptions.
@@ -84,13 +84,13 @@ fn is_as_after_a_fresh_start(host: &Host, world: &World) {
 fn what_has_come_changed_and_gone_is_there_in_one_step_and_told() {
     let world = World::new();
     for name in ["b", "c", "d"] {
-        put(&world, name, &plugin(&[name], "1"));
+        world.install(name, &plugin(&[name], "1"));
     }
     let host = builder(&world).build().unwrap();
     let mut events = host.events();
     let kept = host.registry().get("d").unwrap();
-    put(&world, "a", &plugin(&["a"], "1"));
-    put(&world, "b", &plugin(&["b", "more"], "2"));
+    world.install("a", &plugin(&["a"], "1"));
+    world.install("b", &plugin(&["b", "more"], "2"));
     fs::remove_file(file(&world, "c")).unwrap();
     let rescan = host.rescan();
     assert_eq!(found(&rescan), [vec!["a"], vec!["b"], vec!["c"]]);
@@ -107,9 +107,9 @@ fn what_has_come_changed_and_gone_is_there_in_one_step_and_told() {
 #[test]
 fn where_nothing_has_changed_nothing_is_found_and_nothing_told() {
     let world = World::new();
-    put(&world, "a", &plugin(&["a"], "1"));
-    put(&world, "b", &plugin(&["a"], "1"));
-    put(&world, "c-broken", b"no plugin");
+    world.install("a", &plugin(&["a"], "1"));
+    world.install("b", &plugin(&["a"], "1"));
+    world.install("c-broken", b"no plugin");
     let host = builder(&world).build().unwrap();
     let (mut events, before) = (host.events(), host.registry().get("a").unwrap());
     for _ in 0..3 {
@@ -134,7 +134,7 @@ fn a_call_that_runs_ends_on_the_code_that_it_began_with() {
         let running = host.call("wait_for", json!({"path": "open"}), json!({}));
         let replaced = async {
             while !matches!(events.next().await.unwrap().event, Event::OutputDelta(..)) {}
-            put(&world, "gate", &plugin(&["wait_for"], "2"));
+            world.install("gate", &plugin(&["wait_for"], "2"));
             assert_eq!(found(&host.rescan())[1], ["gate"]);
             let new = host.call("wait_for", "{}", json!({})).await;
             assert_eq!(new.output().as_deref(), Some("done"), "whoever calls now has the new code");
@@ -155,23 +155,23 @@ fn a_broken_replacement_leaves_the_plugin_that_stood_there_and_says_so_until_it_
         (CacheMode::Default, &plugin(&["twice", "twice"], "1")),
     ] {
         let world = World::new();
-        put(&world, "a", &plugin(&["a"], "1"));
+        world.install("a", &plugin(&["a"], "1"));
         let base = builder(&world);
         let host = if cache == CacheMode::Off { base.cache(cache) } else { base }.build().unwrap();
         let mut events = host.events();
-        put(&world, "a", broken);
+        world.install("a", broken);
         says(&refused(&host), &["; the one loaded before stays"]);
         assert_eq!(tools(&host), pairs(&[("a", "1")]));
         assert!(block_on(host.call("a", "{}", json!({}))).is_success());
         assert!(told(&mut events).contains(&"plugin.rejected"));
         assert!(host.rescan().is_empty(), "it is said once");
-        put(&world, "a", &plugin(&["a"], "2"));
+        world.install("a", &plugin(&["a"], "2"));
         assert_eq!(found(&host.rescan())[1], ["a"]);
         assert_eq!((tools(&host), host.rejected()), (pairs(&[("a", "2")]), vec![]));
         // A repair with the bytes that are loaded already is not a change.
-        put(&world, "a", broken);
+        world.install("a", broken);
         refused(&host);
-        put(&world, "a", &plugin(&["a"], "2"));
+        world.install("a", &plugin(&["a"], "2"));
         assert!(host.rescan().is_empty() && host.rejected().is_empty());
     }
 }
@@ -179,21 +179,17 @@ fn a_broken_replacement_leaves_the_plugin_that_stood_there_and_says_so_until_it_
 #[test]
 fn a_plugin_that_stays_without_its_file_needs_no_cache_any_more() {
     let world = World::new();
-    put(&world, "a", &plugin(&["a"], "1"));
-    put(&world, "b", &plugin(&["b"], "1"));
+    world.install("a", &plugin(&["a"], "1"));
+    world.install("b", &plugin(&["b"], "1"));
     drop(builder(&world).build().unwrap());
     // This host has not loaded any code: the cache had all of it.
     let host = builder(&world).build().unwrap();
     let before = host.registry().get("b").unwrap();
-    put(&world, "a", b"no plugin");
-    put(&world, "b", &plugin(&["b"], "2"));
+    world.install("a", b"no plugin");
+    world.install("b", &plugin(&["b"], "2"));
     let rescan = host.rescan();
     assert_eq!((found(&rescan)[1].clone(), rescan.rejected.len()), (vec!["b"], 1));
-    for entry in fs::read_dir(world.outer().join("cache")).unwrap().flatten() {
-        if entry.path().extension().is_some_and(|extension| extension == "code") {
-            fs::remove_file(entry.path()).unwrap();
-        }
-    }
+    assert_eq!(without_code(&world), 3, "the code of both, and of the new file of one");
     assert!(block_on(host.call("a", "{}", json!({}))).is_success());
     let registry = palisade::Registry::new();
     registry.register(Arc::new(move || before.instantiate())).unwrap();
@@ -206,9 +202,9 @@ fn a_plugin_that_stays_without_its_file_needs_no_cache_any_more() {
 #[test]
 fn an_earlier_file_that_claims_a_name_has_it_as_after_a_fresh_start() {
     let world = World::new();
-    put(&world, "b", &plugin(&["same", "other"], "b"));
+    world.install("b", &plugin(&["same", "other"], "b"));
     let host = builder(&world).build().unwrap();
-    put(&world, "a", &plugin(&["same"], "a"));
+    world.install("a", &plugin(&["same"], "a"));
     let rescan = host.rescan();
     assert_eq!(found(&rescan), [vec!["a"], vec![], vec!["b"]]);
     says(&rescan.rejected[0].reason, &["`same` already exists"]);
@@ -223,14 +219,14 @@ fn an_earlier_file_that_claims_a_name_has_it_as_after_a_fresh_start() {
 #[test]
 fn a_replacement_that_takes_the_name_of_another_leaves_both_as_they_were() {
     let world = World::new();
-    put(&world, "a", &plugin(&["a"], "1"));
-    put(&world, "b", &plugin(&["b"], "1"));
+    world.install("a", &plugin(&["a"], "1"));
+    world.install("b", &plugin(&["b"], "1"));
     let host = builder(&world).build().unwrap();
-    put(&world, "b", &plugin(&["a", "b"], "2"));
+    world.install("b", &plugin(&["a", "b"], "2"));
     says(&refused(&host), &["`a` already exists", "; the one loaded before stays"]);
     assert_eq!(tools(&host), pairs(&[("a", "1"), ("b", "1")]));
     // An earlier file does get the name of a plugin that only stayed.
-    put(&world, "a", &plugin(&["b"], "3"));
+    world.install("a", &plugin(&["b"], "3"));
     let rescan = host.rescan();
     assert_eq!(found(&rescan), [vec![], vec!["a"], vec!["b"]]);
     says(&rescan.rejected[0].reason, &["`b` already exists", "the one loaded before cannot stay"]);
@@ -242,9 +238,9 @@ fn a_replacement_that_takes_the_name_of_another_leaves_both_as_they_were() {
 fn is_as_after_a_fresh_start_but_for(host: &Host, world: &World, end: &str) {
     let fresh = builder(world).build().unwrap();
     assert_eq!((tools(host), names(&host.plugins())), (tools(&fresh), names(&fresh.plugins())));
-    for (now, then) in host.rejected().iter().zip(fresh.rejected()) {
-        assert_eq!(now.reason.split(end).next(), Some(then.reason.as_str()));
-    }
+    let (now, then) = (host.rejected(), fresh.rejected());
+    let reasons: Vec<Option<&str>> = now.iter().map(|rejected| Some(rejected.reason.split_once(end)?.0)).collect();
+    assert_eq!(reasons, then.iter().map(|rejected| Some(rejected.reason.as_str())).collect::<Vec<_>>());
 }
 
 #[test]
@@ -252,14 +248,14 @@ fn nobody_gets_a_name_of_the_host_s_or_of_what_was_added_since() {
     let world = World::new();
     let host = builder(&world).shipped(Shipped::Included).build().unwrap();
     let shipped = host.registry().tool_names();
-    put(&world, "thief", &plugin(&["read_file"], "1"));
+    world.install("thief", &plugin(&["read_file"], "1"));
     says(&refused(&host), &["`read_file` already exists"]);
-    put(&world, "other", &plugin(&["mine"], "1"));
+    world.install("other", &plugin(&["mine"], "1"));
     assert_eq!(found(&host.rescan())[0], ["other"]);
     assert_eq!(host.registry().tool_names(), [shipped, vec!["mine".to_owned()]].concat());
     host.registry().unregister("mine").unwrap();
     assert!(host.rescan().is_empty() && !host.registry().has("mine"), "what was taken away stays away");
-    put(&world, "other", &plugin(&["mine"], "2"));
+    world.install("other", &plugin(&["mine"], "2"));
     assert!(!host.rescan().is_empty() && host.registry().has("mine"));
 }
 
@@ -268,7 +264,7 @@ fn a_directory_that_is_gone_leaves_everything_and_says_so_and_another_in_its_pla
     let world = World::new();
     let second = world.outer().join("second");
     fs::create_dir(&second).unwrap();
-    put(&world, "a", &plugin(&["a"], "1"));
+    world.install("a", &plugin(&["a"], "1"));
     let host = builder(&world).plugins(&second).build().unwrap();
     let away = world.outer().join("away");
     fs::rename(world.plugins(), &away).unwrap();
@@ -280,7 +276,7 @@ fn a_directory_that_is_gone_leaves_everything_and_says_so_and_another_in_its_pla
     assert!(block_on(host.call("a", "{}", json!({}))).is_success());
     assert!(host.rescan().is_empty(), "it is said once");
     fs::create_dir(world.plugins()).unwrap();
-    put(&world, "a", &plugin(&["planted"], "1"));
+    world.install("a", &plugin(&["planted"], "1"));
     says(&refused(&host), &["was replaced after startup", "restart"]);
     assert_eq!(tools(&host), pairs(&[("a", "1"), ("b", "1")]));
     fs::remove_dir_all(world.plugins()).unwrap();
@@ -293,7 +289,7 @@ fn a_link_that_comes_later_is_refused_where_tools_could_write_what_it_leads_to()
     let world = World::new();
     world.file("made.wasm", plugin(&["made"], "1")).file("old.wasm", plugin(&["old"], "1"));
     symlink(world.root().join("old.wasm"), file(&world, "old")).unwrap();
-    put(&world, "real", &plugin(&["real"], "1"));
+    world.install("real", &plugin(&["real"], "1"));
     let host = builder(&world).build().unwrap();
     symlink(world.root().join("made.wasm"), file(&world, "made")).unwrap();
     says(&refused(&host), &["it is a symbolic link", "put a copy there, or restart"]);
@@ -325,11 +321,12 @@ fn a_file_with_another_name_is_refused_where_tools_may_change_it_under_that() {
 #[test]
 fn what_was_refused_is_not_compiled_again_until_its_file_changes() {
     let world = World::new();
-    put(&world, "bomb", &costly_to_compile("bomb"));
+    world.install("bomb", &costly_to_compile("bomb"));
     let limits = palisade::CompileLimits { time: Duration::from_secs(1), ..palisade::CompileLimits::default() };
     let child = Compiler::Child(ChildCompiler::palisade(executable()).limits(limits));
     let host = builder(&world).compiler(child).build().unwrap();
     let reason = host.rejected()[0].reason.clone();
+    says(&reason, &["compilation took more than 1s of processor time"]);
     let begun = std::time::Instant::now();
     for _ in 0..20 {
         assert!(host.rescan().is_empty());
@@ -340,7 +337,7 @@ fn what_was_refused_is_not_compiled_again_until_its_file_changes() {
 #[test]
 fn whoever_watches_is_told_on_a_thread_of_its_own_and_no_more_when_it_ends() {
     let world = World::new();
-    put(&world, "a", &plugin(&["a"], "1"));
+    world.install("a", &plugin(&["a"], "1"));
     let host = builder(&world).build().unwrap();
     let (send, heard) = channel();
     let watch = host.watch(move |rescan| {
@@ -349,13 +346,14 @@ fn whoever_watches_is_told_on_a_thread_of_its_own_and_no_more_when_it_ends() {
     });
     let watch = watch.unwrap();
     let next = || heard.recv_timeout(Duration::from_secs(60)).unwrap();
-    put(&world, "a", &plugin(&["a"], "2"));
+    world.install("a", &plugin(&["a"], "2"));
     assert_eq!(next(), (Some("palisade-watch".to_owned()), 1, 0));
     assert_eq!(tools(&host), pairs(&[("a", "2")]));
-    put(&world, "a", b"no plugin");
+    world.install("a", b"no plugin");
     assert_eq!(next().2, 1);
     drop(watch);
-    assert!(heard.recv_timeout(Duration::from_secs(60)).is_err(), "nobody is left who could tell");
+    let after = heard.recv_timeout(Duration::from_secs(60));
+    assert_eq!(after, Err(RecvTimeoutError::Disconnected), "the watch has ended");
     drop(host);
 }
 
@@ -363,23 +361,23 @@ fn whoever_watches_is_told_on_a_thread_of_its_own_and_no_more_when_it_ends() {
 fn a_rule_for_a_plugin_holds_no_longer_once_another_file_bears_its_name_and_again_when_that_is_gone() {
     let (world, other) = (World::new(), World::new());
     let policy = Policy::default().with_class(SideEffects::None, Mode::Prompt).with_tool("csv/a", Mode::Auto);
-    put(&world, "csv", &plugin(&["a"], "1"));
-    put(&other, "other", &plugin(&["b"], "1"));
+    world.install("csv", &plugin(&["a"], "1"));
+    other.install("other", &plugin(&["b"], "1"));
     let host = builder(&world).plugins(other.plugins()).build().unwrap();
     let mode = || {
         let tool = host.registry().get("a").unwrap();
         policy.decide(tool.definition(), tool.origin())
     };
     assert_eq!(mode(), Mode::Auto);
-    put(&other, "csv", &plugin(&["c"], "1"));
+    other.install("csv", &plugin(&["c"], "1"));
     assert_eq!(found(&host.rescan()), [vec!["csv"], vec![], vec![]]);
     assert_eq!(mode(), Mode::Prompt, "nobody can tell which of the two the rule is about");
     fs::remove_file(file(&other, "csv")).unwrap();
     assert_eq!(found(&host.rescan()), [vec![], vec![], vec!["csv"]]);
     assert_eq!(mode(), Mode::Auto);
     // A broken file in its place makes no difference.
-    put(&world, "csv", b"broken");
-    put(&other, "csv", &plugin(&["c"], "1"));
+    world.install("csv", b"broken");
+    other.install("csv", &plugin(&["c"], "1"));
     let _ = host.rescan();
     assert_eq!(mode(), Mode::Prompt);
     // An unregistered tool does not come back.

@@ -39,7 +39,7 @@ fn a_client_of_the_previous_revision_is_asked_while_the_call_waits() {
     let (question, answer) = asked(&mut client, "yes.txt", &decision("accept", "allow_once"));
     let message = question["params"]["message"].as_str().unwrap();
     assert!(
-        message.contains("`write_file` (class write)") && message.contains("It would change: yes.txt"),
+        message.contains("`write_file` (class write)") && message.contains("It would change: `yes.txt`"),
         "{message}"
     );
     assert_eq!(answer["result"]["isError"], false, "{answer}");
@@ -94,7 +94,8 @@ fn a_question_of_a_cancelled_call_is_withdrawn() {
     client.ask("ping", &json!({}));
     assert_eq!(world.read("a.txt"), None);
     let (_, rest) = client.end();
-    assert!(rest.iter().all(|message| message["id"] != id), "{rest:?}");
+    // A request of the server may have the same id.
+    assert!(rest.iter().all(|message| message["id"] != id || message.get("method").is_some()), "{rest:?}");
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn a_client_of_the_current_revision_brings_the_answer_with_the_next_request() {
     let world = World::new();
     let mut client = Client::start(Program::new(&world));
     let (question, state) = first_round(&mut client, &write("a.txt"));
-    assert!(question["params"]["message"].as_str().unwrap().contains("It would change: a.txt"), "{question}");
+    assert!(question["params"]["message"].as_str().unwrap().contains("It would change: `a.txt`"), "{question}");
     let choices = &question["params"]["requestedSchema"]["properties"]["decision"]["oneOf"];
     assert_eq!(choices.as_array().unwrap().len(), 2, "nothing is allowed for longer: {choices}");
     assert_eq!(world.read("a.txt"), None);

@@ -101,6 +101,62 @@ fn a_page_of_another_origin_and_a_name_of_its_own_are_refused() {
 }
 
 #[test]
+fn a_browser_learns_that_the_pages_of_an_allowed_origin_may_ask_and_those_of_no_other() {
+    const APP: (&str, &str) = ("Origin", "https://app.example");
+    let (world, more) = (World::new(), ["--origin", APP.1]);
+    let file = world.home().join("token");
+    secret(&file, TOKEN);
+    let file = ["--token-file", file.to_str().unwrap()];
+    let endpoint = Endpoint::guarded(serving(&world, LOADER_GOOD), &[&more[..], &file].concat());
+    let wanted = [
+        ("Access-Control-Request-Method", "POST"),
+        ("Access-Control-Request-Headers", "authorization,content-type,mcp-param-text,x-other"),
+    ];
+    let asked_first = |origin: &[(&str, &str)]| endpoint.send("OPTIONS", &[origin, &wanted].concat(), "");
+    // A browser sends no token with this question.
+    let answer = asked_first(&[APP]);
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (204, Some(APP.1)), "{answer:?}");
+    assert_eq!(answer.header("access-control-allow-methods"), Some("post, get, delete"));
+    let allowed: Vec<&str> = answer.header("access-control-allow-headers").unwrap().split(", ").collect();
+    let needed = ["authorization", "content-type", "mcp-session-id", "mcp-protocol-version", "last-event-id"];
+    let needed = needed.iter().chain(&["mcp-method", "mcp-name", "mcp-param-text"]);
+    assert!(needed.clone().all(|name| allowed.contains(name)) && !allowed.contains(&"x-other"), "{allowed:?}");
+    for origin in [&[("Origin", "https://evil.example")][..], &[("Origin", "null")], &[APP, ("Host", "evil.example")]] {
+        let answer = asked_first(origin);
+        assert_eq!((answer.status, answer.header("access-control-allow-methods")), (403, None), "{answer:?}");
+        assert!(answer.header("access-control-allow-origin").is_none_or(|shared| shared == APP.1), "{answer:?}");
+    }
+    assert_eq!(asked_first(&[]).status, 401, "no page asks");
+    // The page may read the answer, an error as well.
+    let right = format!("Bearer {TOKEN}");
+    for (headers, status) in [(&[APP, ("Authorization", &right)][..], 200), (&[APP], 401)] {
+        let answer = asked(&endpoint, "good", headers);
+        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (status, Some(APP.1)), "{answer:?}");
+        assert!(answer.header("access-control-expose-headers").unwrap().contains("mcp-session-id"));
+    }
+    let answer = asked(&endpoint, "good", &[("Authorization", &right)]);
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, None), "{answer:?}");
+}
+
+#[test]
+fn a_server_on_every_address_tells_a_url_that_it_answers_and_the_names_it_has() {
+    let world = World::new();
+    let file = world.home().join("token");
+    secret(&file, TOKEN);
+    let words = ["--token-file", file.to_str().unwrap(), "--host", "tools.example"];
+    let endpoint = Endpoint::at("0.0.0.0:0", serving(&world, LOADER_GOOD), &words);
+    assert!(endpoint.address.starts_with("127.0.0.1:"), "{}", endpoint.address);
+    let right = format!("Bearer {TOKEN}");
+    assert_eq!(asked(&endpoint, "good", &[("Authorization", &right)]).status, 200);
+    let port = endpoint.address.rsplit(':').next().unwrap();
+    let every = format!("0.0.0.0:{port}");
+    assert_eq!(asked(&endpoint, "good", &[("Authorization", &right), ("Host", &every)]).status, 403);
+    kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
+    let told = format!("listens on {every}, and answers to 127.0.0.1, [::1], localhost, tools.example");
+    endpoint.end().complains(&[&told]);
+}
+
+#[test]
 fn with_a_token_nobody_gets_in_without_it() {
     let world = World::new();
     let file = world.home().join("token");
@@ -257,7 +313,9 @@ fn a_call_of_a_session_is_cancelled_by_its_client_and_by_the_end_of_the_session(
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
     assert_eq!(endpoint.post(&own, &cancel).status, 202);
     wait_for_event(&events, &["tool.failed", "cancelled"]);
-    drop(first.read(&mut [0; 1]));
+    let mut answer = String::new();
+    first.read_to_string(&mut answer).unwrap();
+    assert!(!answer.contains("\"result\""), "a cancelled request has no result: {answer}");
     let second = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call("compute", json!({}))});
     let _open = endpoint.begin("POST", &own, &second.to_string());
     wait_for_event(&events, &["tool.called", "-2\""]);
@@ -287,5 +345,11 @@ fn a_wish_to_end_is_answered_within_seconds_and_whoever_waits_is_told_that_the_c
     }
     assert_eq!(endpoint.end().code, 130);
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
-    wait_for_event(&events, &["tool.failed", "cancelled"]);
+    // The program has ended: no line can follow.
+    let told = std::fs::read_to_string(&events).unwrap();
+    let ends: Vec<&str> = told.lines().filter(|line| line.contains("tool.failed")).collect();
+    assert_eq!(ends.len(), 2, "{told}");
+    for call in ["mcp-1-1", "mcp-2-1"] {
+        assert!(ends.iter().any(|line| line.contains(call) && line.contains("cancelled")), "{call}: {told}");
+    }
 }

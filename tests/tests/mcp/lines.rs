@@ -60,19 +60,39 @@ fn whoever_says_neither_who_they_are_nor_a_revision_is_told_what_to_say() {
 fn what_is_no_message_is_answered_and_the_next_line_is_read() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
-    for (line, expected) in [
-        (&b"nonsense"[..], -32700),
-        (b"\xff\xfe", -32700),
-        (b"{\"jsonrpc\":\"2.0\",\"id\":9", -32700),
-        (b"[]", -32600),
-        (b"42", -32600),
-        (b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\",\"method\":\"ping\"}", -32600),
-        (b"{\"id\":9}", -32600),
+    let no_id = Value::Null;
+    for (line, expected, id) in [
+        (&b"nonsense"[..], -32700, &no_id),
+        (b"\xff\xfe", -32700, &no_id),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":9", -32700, &no_id),
+        (b"[]", -32600, &no_id),
+        (b"42", -32600, &no_id),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\",\"method\":\"ping\"}", -32600, &json!(9)),
+        (b"{\"id\":9}", -32600, &json!(9)),
     ] {
         client.write(&[line, b"\n"].concat());
-        assert_eq!(code(&client.hear()), expected, "{}", String::from_utf8_lossy(line));
+        let refused = client.hear();
+        assert_eq!((code(&refused), &refused["id"]), (expected, id), "{}", String::from_utf8_lossy(line));
     }
     client.write(b"\n\r\n  \n");
+    assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
+}
+
+#[test]
+fn a_request_that_cannot_be_accepted_is_refused_under_its_id() {
+    let world = World::new();
+    let mut client = plain(&world, LOADER_GOOD);
+    let deep = format!("\"a\":{}{}", "[".repeat(100), "]".repeat(100));
+    for (params, expected) in
+        [(r#""a":1,"a":1"#, -32600), (deep.as_str(), -32600), (r#""a":"\ud800""#, -32700), (r#""a":1e400"#, -32700)]
+    {
+        for id in ["9", r#""nine""#] {
+            let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\",\"params\":{{{params}}}}}\n");
+            client.write(line.as_bytes());
+            let refused = client.hear();
+            assert_eq!((code(&refused), refused["id"].to_string().as_str()), (expected, id), "{line}");
+        }
+    }
     assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
 }
 
@@ -80,7 +100,7 @@ fn what_is_no_message_is_answered_and_the_next_line_is_read() {
 fn a_line_beyond_the_bound_is_refused_and_its_bytes_are_not_kept() {
     let world = World::new();
     let mut client = plain(&world, LOADER_GOOD);
-    let before = resident(&client);
+    let before = client.memory_kib("VmRSS:");
     let part = vec![b'x'; 1 << 20];
     for _ in 0..256 {
         client.write(&part);
@@ -89,16 +109,9 @@ fn a_line_beyond_the_bound_is_refused_and_its_bytes_are_not_kept() {
     let refused = client.hear();
     assert_eq!(code(&refused), -32600);
     assert!(refused["error"]["message"].as_str().unwrap().contains("2097152 bytes"), "{refused}");
-    let grown = resident(&client).saturating_sub(before);
+    let grown = client.memory_kib("VmRSS:").saturating_sub(before);
     assert!(grown < 64 << 10, "{grown} KiB more than before");
     assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
-}
-
-/// Returns the program's resident memory, in KiB.
-fn resident(client: &Client) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", client.process())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 #[test]
@@ -107,6 +120,11 @@ fn an_unknown_method_and_parameters_that_are_none_are_told_apart() {
     let mut client = plain(&world, LOADER_GOOD);
     assert_eq!(code(&client.ask("no/such", &json!({}))), -32601);
     assert_eq!(code(&client.ask("tools/call", &json!({"name": 3}))), -32602);
+    let nameless = client.ask("tools/call", &json!({"arguments": {}}));
+    assert_eq!(
+        (code(&nameless), &nameless["error"]["message"]),
+        (-32602, &json!("`tools/call` needs `name`, the name of the tool"))
+    );
     assert_eq!(code(&client.ask_modern("tools/call", json!({"name": 3}), &json!({}))), -32602);
     assert_eq!(code(&client.ask_modern("ping", json!({}), &json!({}))), -32601);
     assert_eq!(code(&client.ask_modern("logging/setLevel", json!({"level": "info"}), &json!({}))), -32601);

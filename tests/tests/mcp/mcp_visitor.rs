@@ -13,21 +13,19 @@ fn names(answer: &Value, list: &str) -> Vec<String> {
 }
 
 /// Installs the visitor plugin with `more` bytes of padding, which change its digest.
-fn put(world: &World, more: u8) {
-    let (there, made) = (world.plugins().join("visitor.wasm"), world.outer().join("made"));
+fn install(world: &World, more: u8) {
     let mut bytes = fs::read(MCP_VISITOR.file()).unwrap();
     // A custom section: a name, and padding.
     bytes.extend([0, 2 + more, 1, b'x']);
     bytes.extend(vec![0; more.into()]);
-    fs::write(&made, bytes).unwrap();
-    fs::rename(made, there).unwrap();
+    world.install("visitor", &bytes);
 }
 
 #[test]
 fn whoever_subscribed_to_a_document_hears_when_its_plugin_is_replaced_and_goes() {
     const UPDATED: &str = "notifications/resources/updated";
     let world = World::new();
-    put(&world, 0);
+    install(&world, 0);
     let program = || Program::new(&world).args(["--no-builtin", "--plugins"]).args([world.plugins()]);
     let mut client = legacy_of(program(), &["--watch"]);
     let mut other = legacy_of(program(), &["--watch"]);
@@ -41,7 +39,7 @@ fn whoever_subscribed_to_a_document_hears_when_its_plugin_is_replaced_and_goes()
     let heard = &accepted["params"]["notifications"]["resourceSubscriptions"];
     assert_eq!(heard, &json!(["visit://card"]), "{accepted}");
     assert_eq!(other.ask("resources/unsubscribe", &card)["result"], json!({}));
-    put(&world, 1);
+    install(&world, 1);
     let mut tags = Vec::new();
     for _ in 0..2 {
         let told = client.hear_of(UPDATED);

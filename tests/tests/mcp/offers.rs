@@ -14,8 +14,7 @@ fn both(client: &mut Client, method: &str, params: &Value) -> [Value; 2] {
 
 fn client(world: &World) -> Client {
     let mut client = Client::legacy(serving(world, CONTRACT_OFFERS), &json!({}));
-    // On a busy machine the plugin may still compile when the server answers.
-    while !client.ask("tools/list", &json!({}))["result"]["_meta"]["dev.palisade/compiling"].is_null() {}
+    client.wait_for_tools();
     client
 }
 

@@ -88,7 +88,7 @@ fn a_token_stands_in_no_directory_that_others_can_reach() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     assert_eq!(asked(&endpoint, "good", json!({}), "").status, 401);
     kill_process(Pid::from_child(endpoint.child()), Signal::TERM).expect("it can be asked to end");
-    endpoint.end().complains(&["the token stands in no file", "`chmod 600", "Authorization: Bearer "]);
+    endpoint.end().complains(&["the token stands in no file", "`chmod 700", "Authorization: Bearer "]);
 }
 
 #[test]

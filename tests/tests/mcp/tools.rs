@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 fn tools_are_listed_by_name_with_the_hints_of_what_is_enforced() {
     let world = World::new();
     let mut client = Client::legacy(Program::new(&world), &json!({}));
+    client.wait_for_tools();
     let listed = client.ask("tools/list", &json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();

@@ -6,12 +6,10 @@ use palisade_tests::program::Ran;
 use palisade_tests::wat::Told;
 use palisade_tests::{Program, Wat, World};
 
-/// Installs a plugin with these tools, all of class `write`.
-fn put(world: &World, file: &str, tools: &[&str]) -> String {
+/// Installs a plugin with these tools, all of class `write`, and returns its file.
+fn offering(world: &World, name: &str, tools: &[&str]) -> String {
     let told = |name: &&str| Told { class: 2, ..Told::new(name) };
-    let path = world.plugins().join(file);
-    std::fs::write(&path, Wat::with_tools(tools.iter().map(told).collect()).build()).unwrap();
-    path.display().to_string()
+    world.install(name, &Wat::with_tools(tools.iter().map(told).collect()).build()).display().to_string()
 }
 
 fn with_plugins<'w>(world: &'w World, words: &[&str]) -> Program<'w> {
@@ -27,7 +25,7 @@ fn call(world: &World, more: &[&str], code: i32) -> Ran {
 fn a_rule_that_loosens_under_a_bare_name_lets_no_plugin_file_run_unasked_and_says_what_to_write() {
     for mode in ["auto", "prompt_once"] {
         let world = World::new();
-        let file = put(&world, "aaa.wasm", &["csv_chart"]);
+        let file = offering(&world, "aaa", &["csv_chart"]);
         let own = user_file(&world, &format!("[confirm.tools]\ncsv_chart = \"{mode}\""));
         let said = format!(
             "`csv_chart = \"{mode}\"` ({}) loosens nothing for the tool of {file}, which stays `prompt`: a rule that loosens \
@@ -49,23 +47,23 @@ fn a_rule_that_loosens_under_a_bare_name_lets_no_plugin_file_run_unasked_and_say
 #[test]
 fn a_rule_with_the_name_of_the_plugin_holds_for_that_plugin_and_no_other() {
     let world = World::new();
-    put(&world, "csv.wasm", &["csv_chart"]);
+    offering(&world, "csv", &["csv_chart"]);
     user_file(&world, "[confirm.tools]\n\"csv/csv_chart\" = \"auto\"");
     let ran = call(&world, &[], 0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("done", ""));
     let explained = with_plugins(&world, &["policy", "explain", "csv_chart"]).run().left_with(0);
     assert!(explained.stdout.contains("the tool csv_chart of the plugin csv is `auto`"), "{explained:?}");
-    put(&world, "aaa.wasm", &["csv_chart"]);
+    offering(&world, "aaa", &["csv_chart"]);
     assert_eq!(call(&world, &[], 4).stdout, "");
 }
 
 #[test]
 fn a_name_clash_is_told_at_every_call_with_both_files() {
     let world = World::new();
-    let right = put(&world, "csv.wasm", &["csv_chart", "csv_sum"]);
+    let right = offering(&world, "csv", &["csv_chart", "csv_sum"]);
     // The plugin is cached by an earlier run, before the other file is added.
     let _ = with_plugins(&world, &["list"]).run().left_with(0);
-    let wrong = put(&world, "aaa.wasm", &["csv_chart"]);
+    let wrong = offering(&world, "aaa", &["csv_chart"]);
     let said = format!("rejected {right}: the tool `csv_chart` already exists, in {wrong}; use another name");
     for _ in 0..2 {
         call(&world, &["--allow", "write"], 0).complains(&[&said]);
@@ -83,7 +81,7 @@ fn a_name_clash_is_told_at_every_call_with_both_files() {
 #[test]
 fn a_bare_name_tightens_for_whichever_file_offers_the_tool() {
     let world = World::new();
-    put(&world, "aaa.wasm", &["csv_chart"]);
+    offering(&world, "aaa", &["csv_chart"]);
     user_file(
         &world,
         "[confirm]\nwrite = \"auto\"\n[confirm.tools]\ncsv_chart = \"deny\"\n\"aaa/csv_chart\" = \"auto\"",
@@ -109,7 +107,7 @@ fn a_tool_that_ships_with_the_program_is_named_by_its_name_or_with_its_plugin() 
 #[test]
 fn a_slip_in_the_name_of_a_plugin_is_told_with_the_nearest() {
     let world = World::new();
-    put(&world, "csv.wasm", &["csv_chart"]);
+    offering(&world, "csv", &["csv_chart"]);
     user_file(&world, "[confirm.tools]\n\"cvs/csv_chart\" = \"auto\"");
     let said = "holds for no tool that is loaded; did you mean `csv/csv_chart`?";
     call(&world, &[], 4).complains(&["`confirm.tools.cvs/csv_chart`", said]);
@@ -119,7 +117,7 @@ fn a_slip_in_the_name_of_a_plugin_is_told_with_the_nearest() {
 #[test]
 fn of_two_files_of_one_name_in_two_directories_neither_is_the_plugin_that_a_rule_names() {
     let world = World::new();
-    let right = put(&world, "csv.wasm", &["csv_chart"]);
+    let right = offering(&world, "csv", &["csv_chart"]);
     user_file(&world, "[confirm.tools]\n\"csv/csv_chart\" = \"auto\"");
     let other = world.outer().join("other");
     std::fs::create_dir(&other).unwrap();
@@ -139,12 +137,12 @@ fn of_two_files_of_one_name_in_two_directories_neither_is_the_plugin_that_a_rule
 #[test]
 fn a_name_is_the_first_files_whichever_is_compiled_first_and_whatever_the_cache_has() {
     let world = World::new();
-    let wrong = put(&world, "zzz.wasm", &["csv_chart"]);
+    let wrong = offering(&world, "zzz", &["csv_chart"]);
     // Many tools make the other file larger, so that it compiles later.
     let many: Vec<String> = (0..40).map(|number| format!("csv_{number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     for tools in [many, vec!["csv_sum"]] {
-        let right = put(&world, "charts.wasm", &[&["csv_chart"], &tools[..]].concat());
+        let right = offering(&world, "charts", &[&["csv_chart"], &tools[..]].concat());
         let said = format!("rejected {wrong}: the tool `csv_chart` already exists, in {right}");
         call(&world, &["--allow", "write"], 0).complains(&[&said]);
         // From here on the cache holds the wrong file, and the right one changes.
@@ -160,27 +158,24 @@ fn a_tool_that_changes_nothing_is_called_from_the_cache_at_once_and_the_files_be
     std::fs::write(&path, Wat::new(Told::new("good")).build()).unwrap();
     let good = || with_plugins(&world, &["call", "good"]).run().left_with(0);
     assert_eq!(good().stderr, "");
-    let before = put(&world, "aaa.wasm", &["good"]);
-    let after = put(&world, "zzz.wasm", &["good"]);
+    let before = offering(&world, "aaa", &["good"]);
+    let after = offering(&world, "zzz", &["good"]);
     let said = format!("`good` is the tool of {}, but {before} stands before that, is not compiled", path.display());
     good().complains(&[&said]);
     assert!(!good().stderr.contains(&after), "a file behind it cannot take the name");
-    let _ = with_plugins(&world, &["list"]).run();
+    let _ = with_plugins(&world, &["list"]).run().left_with(0);
     with_plugins(&world, &["call", "good"]).run().left_with(4).complains(&[&format!("already exists, in {before}")]);
 }
 
 #[test]
 fn a_rule_for_one_plugin_is_not_offered_to_another_that_has_taken_the_name() {
-    let world = World::new();
-    let wrong = put(&world, "aaa.wasm", &["csv_chart"]);
-    user_file(&world, "[confirm.tools]\n\"charts/csv_chart\" = \"auto\"");
-    let hint = format!("the tool `csv_chart` is of {wrong}, and not of a plugin `charts`");
     // However similar the name of the other plugin is.
-    for near in ["aaa.wasm", "chart.wasm"] {
-        let moved = world.plugins().join(near);
-        std::fs::rename(world.plugins().join("aaa.wasm"), &moved).unwrap_or_default();
-        let _ = put(&world, "charts.wasm", &["csv_chart"]);
-        let hint = hint.replace(&wrong, &moved.display().to_string());
+    for near in ["aaa", "chart"] {
+        let world = World::new();
+        let wrong = offering(&world, near, &["csv_chart"]);
+        offering(&world, "charts", &["csv_chart"]);
+        user_file(&world, "[confirm.tools]\n\"charts/csv_chart\" = \"auto\"");
+        let hint = format!("the tool `csv_chart` is of {wrong}, and not of a plugin `charts`");
         let ran = call(&world, &[], 4);
         ran.complains(&[&hint, "the rule for `charts/csv_chart` is about another plugin"]);
         assert!(!ran.stderr.contains("did you mean") && !ran.stderr.contains("= \"auto\"` under"), "{ran:?}");
@@ -192,7 +187,7 @@ fn a_rule_for_one_plugin_is_not_offered_to_another_that_has_taken_the_name() {
 fn of_two_files_whose_names_are_shown_alike_neither_is_the_plugin_that_a_rule_names() {
     use std::os::unix::ffi::OsStrExt as _;
     let world = World::new();
-    let made = put(&world, "made.wasm", &["csv_chart"]);
+    let made = offering(&world, "made", &["csv_chart"]);
     for name in [b"a\xff.wasm", b"a\xfe.wasm"] {
         std::fs::copy(&made, world.plugins().join(std::ffi::OsStr::from_bytes(name))).unwrap();
     }

@@ -1,8 +1,10 @@
 //! `--events FILE`: one JSON object a line, and no call waits for the reader.
 
-use crate::program;
+use crate::{program, with_guest};
 use palisade_tests::World;
-use serde_json::Value;
+use palisade_tests::guest::HOSTILE_ABUSE;
+use palisade_tests::mcp::Client;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 fn file(world: &World) -> PathBuf {
@@ -62,6 +64,26 @@ fn a_pipe_that_nobody_reads_is_refused_at_once() {
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
     let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", pipe.to_str().unwrap()];
     program(&world, &words).run().left_with(2).complains(&["events", "pipe"]);
+}
+
+#[test]
+fn events_that_wait_in_a_pipe_which_nobody_reads_take_little_memory() {
+    use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
+    let world = World::new();
+    let pipe = world.home().join("pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let _reader = open(&pipe, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
+    let options = ["--events", pipe.to_str().unwrap()];
+    let mut client = Client::start_with(with_guest(&world, HOSTILE_ABUSE, &[]), &options).shake_hands(&json!({}));
+    let mut emit = || {
+        let call = json!({"name": "abuse", "arguments": {"how": "emit", "amount": 1 << 20}});
+        assert_eq!(client.ask("tools/call", &call)["result"]["content"][0]["text"], "emitted");
+        client.aside.clear();
+        client.memory_kib("VmHWM:")
+    };
+    let before = emit();
+    let grown = (0..100).map(|_| emit()).last().unwrap().saturating_sub(before);
+    assert!(grown < 64 << 10, "{grown} KiB");
 }
 
 #[test]
@@ -145,4 +167,36 @@ fn a_workspace_that_is_not_there_costs_no_file_its_contents() {
     let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", keep.to_str().unwrap()];
     let ran = program(&world, &words).run();
     assert_eq!((ran.code, std::fs::read_to_string(&keep).unwrap().as_str()), (2, "precious"), "{ran:?}");
+}
+
+#[test]
+fn a_run_that_cannot_begin_leaves_the_former_record_and_the_next_one_replaces_it() {
+    let world = World::new();
+    let events = file(&world);
+    let former = "{\"v\":1,\"event\":\"tool.called\",\"of\":\"the former record\"}\n";
+    std::fs::write(&events, former).unwrap();
+    let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", events.to_str().unwrap()];
+    program(&world, &words).args(["--plugins", "/nowhere"]).run().left_with(2).complains(&["/nowhere"]);
+    assert_eq!(std::fs::read_to_string(&events).unwrap(), former);
+    let _ = program(&world, &words).run().left_with(0);
+    let lines = lines(&events);
+    assert!(lines.iter().any(|line| line["event"] == "tool.completed"));
+    assert!(lines.iter().all(|line| line["of"].is_null()));
+}
+
+#[test]
+fn a_file_that_holds_something_other_than_events_is_refused_and_kept() {
+    let world = World::new();
+    let file = file(&world);
+    for former in ["precious", "\n", "{\"v\": 1}\n", "[\"event\"]\n", "text\n{\"event\": \"tool.called\"}\n"] {
+        std::fs::write(&file, former).unwrap();
+        let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", file.to_str().unwrap()];
+        let refused = ["events.jsonl", "something other than events", "give a new file"];
+        program(&world, &words).run().left_with(2).complains(&refused);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), former);
+    }
+    std::fs::write(&file, "").unwrap();
+    let words = ["call", "calculate", r#"{"expression": "1"}"#, "--events", file.to_str().unwrap()];
+    let _ = program(&world, &words).run().left_with(0);
+    assert!(!lines(&file).is_empty());
 }

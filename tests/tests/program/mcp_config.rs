@@ -170,6 +170,8 @@ fn claude_code_is_told_whose_the_server_is_and_how_to_choose() {
     let world = World::new();
     let ran = config(&world, "claude-code").run().left_with(0);
     ran.complains(&["`--scope user`", "every project", "`--scope local`", "`--scope project`", ".mcp.json"]);
+    let seen = format!("the tools see `{}`, not the project that is open", world.root().display());
+    ran.complains(&[&seen, "its paths are those of this machine"]);
 }
 
 #[test]

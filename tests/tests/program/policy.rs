@@ -97,6 +97,30 @@ fn a_rule_that_holds_a_tool_back_addresses_it_or_is_told_to_hold_for_none() {
 }
 
 #[test]
+fn a_rule_under_the_name_of_a_plugin_is_refused_where_it_restricts_and_told_elsewhere() {
+    let world = World::new();
+    for (plugin, tool) in [("files", "write_file"), ("search", "search_files"), ("native", "shell")] {
+        let rule = format!("`confirm.tools.{plugin}`");
+        let hint = format!("`{plugin}` is a plugin, and rules name tools: write `\"{plugin}/{tool}\"`");
+        let said = [rule.as_str(), &hint];
+        for mode in ["deny", "prompt"] {
+            user_file(&world, &format!("[confirm.tools]\n{plugin} = \"{mode}\""));
+            for words in [&["call", "list_dir"][..], &["call", "calculate"], &["policy", "explain", "list_dir"]] {
+                program(&world, words).run().left_with(2).complains(&said);
+            }
+            for words in [&["config", "show"][..], &["serve"], &["doctor"]] {
+                program(&world, words).run().left_with(0).complains(&said);
+            }
+        }
+        user_file(&world, &format!("[confirm.tools]\n{plugin} = \"auto\""));
+        program(&world, &["call", "list_dir"]).run().left_with(0).complains(&said);
+    }
+    user_file(&world, "[confirm.tools]\ncalculate = \"deny\"");
+    let ran = program(&world, &["call", "list_dir"]).run().left_with(0);
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
 fn a_time_that_the_input_set_is_not_raised_by_a_flag() {
     let world = World::new();
     let input = r#"{"command": "sleep 30", "timeout_ms": 50}"#;

@@ -1,8 +1,8 @@
 //! Workspaces and environments that try to harm the user of the program.
 
-use crate::program;
+use crate::{program, with_guest};
 use palisade_tests::World;
-use palisade_tests::guest::cache;
+use palisade_tests::guest::{CONCURRENCY_COUNT, LOADER_GOOD, cache};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -118,44 +118,35 @@ fn the_key_of_a_cache_that_was_cut_short_is_made_anew() {
     assert_eq!(fs::metadata(cache.join("key")).expect("a key").len(), 32);
 }
 
-/// Runs the program under a limit of the shell's `ulimit`.
-#[track_caller]
-fn limited(world: &World, limit: &str, cache: &Path, words: &str) -> palisade_tests::program::Ran {
-    let program = palisade_tests::program::executable();
-    let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", &format!("ulimit {limit} && exec {} {words}", program.display())]);
-    shell.current_dir(world.root()).env("PALISADE_CACHE", cache).env("HOME", world.home());
-    shell.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-    palisade_tests::program::finish(shell.spawn().expect("a shell"))
-}
-
-const SUM: &str = "call calculate '{\"expression\": \"6 * 7\"}'";
+const SUM: [&str; 3] = ["call", "calculate", r#"{"expression": "6 * 7"}"#];
 
 #[test]
 fn too_few_descriptors_are_an_error_that_names_them() {
     let world = World::new();
     for files in ["6", "9", "10", "11", "63"] {
-        for words in [SUM, "list"] {
-            limited(&world, &format!("-n {files}"), &cache(), words).left_with(1).complains(&[files, "ulimit -n"]);
+        for words in [&SUM[..], &["list"]] {
+            let ran = program(&world, words).limited(&format!("-n {files}")).run().left_with(1);
+            ran.complains(&[files, "ulimit -n"]);
         }
     }
-    assert_eq!(limited(&world, "-n 64", &cache(), SUM).left_with(0).stdout, "42");
+    assert_eq!(program(&world, &SUM).limited("-n 64").run().left_with(0).stdout, "42");
 }
 
 #[test]
 fn too_little_address_space_is_an_error_that_names_it() {
     let world = World::new();
     for kib in ["100000", "200000"] {
-        limited(&world, &format!("-v {kib}"), &cache(), SUM).left_with(1).complains(&["address space", "ulimit -v"]);
+        let ran = program(&world, &SUM).limited(&format!("-v {kib}")).run().left_with(1);
+        ran.complains(&["address space", "ulimit -v"]);
     }
 }
 
 #[test]
 fn what_the_program_may_not_have_its_compiler_does_not_ask_for() {
     let world = World::new();
-    let words = format!("list --no-builtin --plugins {}", palisade_tests::guest::LOADER_GOOD.directory().display());
     for (number, limit) in ["-t 100", "-v 8000000"].into_iter().enumerate() {
-        let ran = limited(&world, limit, &world.home().join(format!("cache-{number}")), &words).left_with(0);
+        let list = with_guest(&world, LOADER_GOOD, &["list"]).limited(limit);
+        let ran = list.env("PALISADE_CACHE", world.home().join(format!("cache-{number}"))).run().left_with(0);
         assert!(ran.stdout.contains("better") && !ran.stderr.contains("rejected"), "{limit}: {ran:?}");
     }
 }
@@ -163,10 +154,9 @@ fn what_the_program_may_not_have_its_compiler_does_not_ask_for() {
 #[test]
 fn a_limit_on_the_size_of_files_ends_no_program_that_loads_plugins() {
     let world = World::new();
-    let words =
-        format!("list --no-builtin --plugins {}", palisade_tests::guest::CONCURRENCY_COUNT.directory().display());
     // 4 KiB hold neither compiled code nor a guest's memory, which the system counts as a file.
-    let ran = limited(&world, "-f 8", &world.home().join("cache"), &words).left_with(0);
+    let list = with_guest(&world, CONCURRENCY_COUNT, &["list"]).limited("-f 8");
+    let ran = list.env("PALISADE_CACHE", world.home().join("cache")).run().left_with(0);
     ran.complains(&["compiled code was not cached", "rejected", "File too large"]);
 }
 
@@ -175,7 +165,7 @@ fn a_look_at_the_machine_leaves_nothing_in_the_temporary_directory() {
     let world = World::new();
     let scratch = world.outer().join("scratch");
     fs::create_dir(&scratch).unwrap();
-    let _ = program(&world, &["doctor"]).env("TMPDIR", &scratch).run();
+    let _ = program(&world, &["doctor"]).env("TMPDIR", &scratch).run().left_with(0);
     assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0);
 }
 

@@ -23,6 +23,32 @@ fn names(listed: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn a_run_without_tools_names_the_setting_that_switched_them_off() {
+    let world = World::new();
+    let list = program(&world, &["list", "--no-builtin"]).run().left_with(0).stdout;
+    assert!(list.contains("or leave out --no-builtin"), "{list}");
+    world.file("palisade.toml", "[plugins]\nbuiltin = false");
+    let told = ["take `plugins.builtin = false` out of ", "/workspace/palisade.toml"];
+    let list = program(&world, &["list"]).run().left_with(0).stdout;
+    assert!(told.iter().all(|part| list.contains(part)) && !list.contains("--no-builtin"), "{list}");
+    program(&world, &["call", "read_file"]).run().left_with(3).complains(&told);
+    let checks = program(&world, &["doctor", "--json"]).run().left_with(0).json();
+    let checks = checks["checks"].as_array().expect("a list");
+    let plugins = checks.iter().find(|check| check["name"] == "plugins").expect("the check");
+    assert_eq!(plugins["state"], "note", "{plugins}");
+    assert!(plugins["found"].as_str().is_some_and(|found| found.contains(told[0])), "{plugins}");
+}
+
+#[test]
+fn a_plugin_file_in_place_of_its_directory_is_refused_with_the_directory() {
+    let world = World::new();
+    let file = world.plugins().join("greet.wasm");
+    fs::write(&file, "").expect("a file can be written");
+    let directory = format!("this is a file; give its directory: `--plugins {}`", world.plugins().display());
+    program(&world, &["list", "--plugins"]).args([file]).run().left_with(2).complains(&[&directory]);
+}
+
+#[test]
 fn the_shipped_tools_are_listed_with_exactly_the_documented_keys() {
     let world = World::new();
     let listed = program(&world, &["list", "--json"]).run().left_with(0).json();

@@ -61,6 +61,7 @@ fn size_names_and_tools_agree() {
 #[test]
 fn a_listing_has_name_description_and_schema_of_each() {
     let (_world, host) = host();
+    assert_eq!((host.registry().definitions().len(), host.registry().tools().len()), (5, 5));
     for (listed, tool) in host.registry().definitions().iter().zip(host.registry().tools()) {
         let definition = tool.definition();
         let expected = json!({"name": definition.name().as_str(), "description": definition.description(), "parameters": definition.parameters()});

@@ -1,0 +1,48 @@
+//! The warning about a workspace that contains the home directory.
+
+use crate::program;
+use palisade_tests::World;
+use palisade_tests::program::Program;
+use std::path::Path;
+
+const REACH: &str =
+    "your home directory: tools of class read can read your keys and the settings of other programs without a question";
+
+/// Returns the program with this directory as the home of its user.
+fn at_home<'w>(world: &'w World, home: &Path, words: &[&str]) -> Program<'w> {
+    program(world, words).env("HOME", home)
+}
+
+const CALL: [&str; 3] = ["call", "calculate", r#"{"expression": "1"}"#];
+const VERBS: [&[&str]; 3] = [&CALL, &["serve"], &["mcp", "config", "--client", "cursor"]];
+
+#[test]
+fn every_verb_that_runs_tools_says_that_the_workspace_is_the_home_directory_or_above_it() {
+    let world = World::new();
+    let below = world.root().join("ann");
+    std::fs::create_dir(&below).expect("a directory can be made");
+    for (home, holds) in [(world.root(), "is"), (below, "contains")] {
+        let said = format!("the workspace {holds} {REACH}; name a project with --workspace");
+        for words in VERBS {
+            at_home(&world, &home, words).run().left_with(0).complains(&[&said]);
+        }
+        let checks = at_home(&world, &home, &["doctor", "--json"]).run().left_with(0).json();
+        let checks = checks["checks"].as_array().expect("a list");
+        let check = checks.iter().find(|check| check["name"] == "workspace").expect("the check");
+        assert_eq!((&check["state"], &check["advice"]), (&"note".into(), &"name a project with --workspace".into()));
+        assert!(check["found"].as_str().is_some_and(|found| found.contains(&format!("{holds} {REACH}"))), "{check}");
+    }
+}
+
+#[test]
+fn no_verb_warns_of_a_project_and_no_other_verb_of_the_home_directory() {
+    let world = World::new();
+    for words in VERBS {
+        let ran = program(&world, words).run().left_with(0);
+        assert!(!ran.stderr.contains("home directory"), "{ran:?}");
+    }
+    for words in [&["list"][..], &["config", "show"]] {
+        let ran = at_home(&world, &world.root(), words).run().left_with(0);
+        assert!(!ran.stderr.contains("home directory"), "{ran:?}");
+    }
+}
